@@ -31,6 +31,7 @@ _COMMANDS = {
     "consume": ("ottla.cli.consume.consume:consume", "Show the records of a topic."),
     "group": ("ottla.cli.group:group", "List, describe and rewind consumer groups."),
     "txn": ("ottla.cli.txn:txn", "List, describe and abort transactions."),
+    "dlq": ("ottla.cli.dlq:dlq", "List dead letters, send their records again."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),

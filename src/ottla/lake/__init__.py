@@ -16,8 +16,22 @@ from typing import Any
 from ottla.lake.certifying.document import certificate, certificate_text
 from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.keeping import changelog
+from ottla.lake.decode.decoder import NewField
+from ottla.lake.decode.rows import RowSorting
+from ottla.lake.decode.spec import (
+    Column,
+    Csv,
+    Decode,
+    Format,
+    SchemaRules,
+    columns,
+    decode_from,
+)
+from ottla.lake.decode.typed_schema import TypedSchema
+from ottla.lake.decode.types import Type
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
+from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
@@ -32,17 +46,26 @@ from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [
     "Changelog",
+    "Column",
+    "Csv",
     "DataFile",
+    "Decode",
     "FencedWriter",
     "FileStore",
     "FollowProgress",
+    "Format",
     "JobRunner",
     "LoadLost",
     "LoadResult",
     "Manifest",
+    "NewField",
     "PartitionLedger",
     "Range",
+    "RefusedKind",
+    "RowSorting",
     "SchemaChange",
+    "SchemaRules",
+    "SchemaTrial",
     "SparkSettings",
     "StoreWriter",
     "StoredFile",
@@ -50,11 +73,15 @@ __all__ = [
     "Task",
     "TaskResult",
     "Told",
+    "Type",
+    "TypedSchema",
     "Unreadable",
     "Verification",
     "certificate",
     "certificate_text",
     "changelog",
+    "columns",
+    "decode_from",
     "files",
     "follow",
     "header_name_bytes",
@@ -62,6 +89,7 @@ __all__ = [
     "register",
     "run_here",
     "run_jobs_here",
+    "try_schema",
     "verify",
 ]
 

@@ -34,7 +34,8 @@ class ColumnBuilder:
 
     What is added stays in memory until `take` is called: the buffer itself where batches are
     uncompressed, else their expanded records. `start` may be raised while nothing waits. A
-    timestamp that does not fit is an error, or null with `null_bad_timestamps`.
+    timestamp that does not fit is an error, or null with `null_bad_timestamps`: then `bad_times`
+    has it by its offset.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class ColumnBuilder:
         end: int,
         *,
         null_bad_timestamps: bool = False,
+        bad_times: dict[int, int] | None = None,
     ) -> None:
         self._topic = topic
         self._partition = partition
         self.start = start
         self._end = end
         self._null_bad_timestamps = null_bad_timestamps
+        self._bad_times = {} if bad_times is None else bad_times
         self._reset()
 
     def _reset(self) -> None:
@@ -121,6 +124,10 @@ class ColumnBuilder:
         if far.any() and not self._null_bad_timestamps:
             raise self._time_out_of_reach(timestamps, rows, int(np.flatnonzero(far)[0]))
         mask = far if far.any() else None
+        if mask is not None:
+            self._bad_times.update(
+                zip(rows[far, walking.OFFSET].tolist(), timestamps[far].tolist(), strict=True)
+            )
         return pa.RecordBatch.from_arrays(
             [
                 _gathered(payload, rows, walking.KEY_POSITION, walking.KEY_LENGTH),
@@ -142,7 +149,8 @@ class ColumnBuilder:
             f"the record at {self._topic}-{self._partition} offset {offset} has timestamp "
             f"{value} ms, which no Spark timestamp can hold; read it with a null timestamp "
             "(`ottla lake load --on-bad-timestamp null`, load(…, on_bad_timestamp='null'), option "
-            "onBadTimestamp), and set message.timestamp.after.max.ms on the topic",
+            "onBadTimestamp) or keep it apart (dead-letter, of loads), and set "
+            "message.timestamp.after.max.ms on the topic",
         )
 
 

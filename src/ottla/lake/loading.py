@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from ottla.lake import spark
 from ottla.lake.cluster import connect
+from ottla.lake.decode.dead_letters import send_letters
+from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import limits_of_load
@@ -69,8 +71,9 @@ def load(
     group: str | None = None,
     skip_unreadable: bool = False,
     accept_loss: bool = False,
-    on_bad_timestamp: Literal["fail", "null"] = "fail",
-    log_dirs: Sequence[str] = (),
+    on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
+    decode: Decode | None = None,
+    dead_letter_topic: str | None = None,
     override: str | None = None,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
@@ -90,18 +93,25 @@ def load(
     batch that cannot be read fails the load, unless `skip_unreadable`: then its offsets are
     counted as unreadable and named in the result and the manifest. So do offsets that were deleted
     since the last load, or since this one was planned, unless `accept_loss`: then the manifest
-    says how many. A record whose timestamp does not fit into the column fails the load, or gets
-    null. A table whose manifests contradict each other fails the load, unless `override` gives a
-    reason to build on it: then the manifest has problems and reason on record. `format` is that of
-    a new table (`parquet`), `store_options` go to the storage's library. `on_step` is called with
-    the name of each step once it is done. Raises OttlaError (LoadLost, where another load
-    committed meanwhile; nothing is changed).
+    says how many. A record whose timestamp does not fit into the column fails the load, gets null,
+    or is a dead letter; `dead_letter_topic` gets a copy of each. `decode` adds typed columns;
+    later loads go on with them. A table whose
+    manifests contradict each other fails the load, unless `override` gives a reason to build on
+    it: then the manifest has problems and reason on record. `format` is that of a new table
+    (`parquet`), `store_options` go to the storage's library. `on_step` is called with the name of
+    each step once it is done. Raises OttlaError (LoadLost, where another load committed meanwhile;
+    nothing is changed).
     """
     began = time.monotonic()
     place = place_of(target, store_options)
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = LoadSettings(
-        bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null", tuple(log_dirs)
+        bootstrap,
+        skip_unreadable,
+        accept_loss,
+        null_bad_timestamps=on_bad_timestamp == "null",
+        decode=decode,
+        dead_timestamps=on_bad_timestamp == "dead-letter",
     )
     steps = Steps()
 
@@ -139,6 +149,8 @@ def load(
         if group is not None:
             commit_positions(group, manifest, bootstrap)
         removed = table.remove_orphans()
+        if dead_letter_topic is not None:
+            send_letters(target, dead_letter_topic, bootstrap, store_options)
     return LoadResult(
         manifest,
         manifest.rows,

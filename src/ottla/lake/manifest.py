@@ -56,7 +56,9 @@ class TableSchema:
     """The columns that decoding adds, and how often they were changed before."""
 
     number: int
-    columns: tuple[Mapping[str, Any], ...]  # Fields of an Arrow schema, in JSON's types.
+    columns: tuple[Mapping[str, Any], ...]  # As `decode.typed_schema` writes them.
+    # How records are decoded, as `decode.spec` writes it: what a later load goes on with.
+    decode: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +269,8 @@ def _ledger(content: dict[str, Any]) -> PartitionLedger:
 def _schema(content: dict[str, Any] | None) -> TableSchema | None:
     if content is None:
         return None
-    return _typed(TableSchema(content["number"], tuple(map(dict, content["columns"]))))
+    columns = tuple(map(dict, content["columns"]))
+    return _typed(TableSchema(content["number"], columns, dict(content.get("decode", {}))))
 
 
 def _change(content: dict[str, Any]) -> SchemaChange:

@@ -1,14 +1,16 @@
 """The Parquet file of one task: written in row groups, hashed, made durable."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.proof import batch_hash
+from ottla.lake.proof import batch_hash, hash_column
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore, StoreWriter
@@ -30,9 +32,7 @@ _WRITER_OPTIONS: dict[str, Any] = {
 _ROW_GROUP_ROWS = 1 << 20
 _ROW_GROUP_BYTES = 64 << 20
 _TOPIC_COLUMN = ROW_SCHEMA.get_field_index("topic")
-_FILE_SCHEMA = ROW_SCHEMA.set(
-    _TOPIC_COLUMN, pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
-)
+_TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
 class _HashedFile:
@@ -81,11 +81,21 @@ class ParquetOutput:
         store: FileStore,
         path: str,
         *,
+        layout: FileLayout = RAW,
         row_group_rows: int = _ROW_GROUP_ROWS,
         row_group_bytes: int = _ROW_GROUP_BYTES,
     ) -> None:
         self._store = store
         self._path = path
+        self._layout = layout
+        schema = layout.schema
+        self._schema = schema.set(schema.get_field_index("topic"), _TOPIC_FIELD)
+        flat = [one.name for one in layout.added if not pa.types.is_nested(one.type)]
+        self._options = {
+            **_WRITER_OPTIONS,
+            "use_dictionary": [*_WRITER_OPTIONS["use_dictionary"], *flat],
+            "write_statistics": [*_WRITER_OPTIONS["write_statistics"], *flat],
+        }
         self._folder = store.address(path).rpartition("/")[0]
         self._file: _HashedFile | None = None
         self._writer: pq.ParquetWriter | None = None
@@ -100,14 +110,15 @@ class ParquetOutput:
         self.size_bytes = 0
         self.sha256 = ""
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch, added: Sequence[Any] = ()) -> None:
         """Append rows. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic.
 
+        `added` are the columns that the layout has behind those; the hash is of the raw rows.
         Raises OttlaError where the file cannot be written, as `finish` does.
         """
-        self._waiting.append(_as_in_file(batch))
+        self._waiting.append(self._as_in_file(batch, added))
         self._waiting_rows += batch.num_rows
-        self._waiting_bytes += batch.nbytes
+        self._waiting_bytes += self._waiting[-1].nbytes if added else batch.nbytes
         self.rows += batch.num_rows
         self.hash = (self.hash + batch_hash(batch)) % MODULUS
         if (
@@ -120,7 +131,7 @@ class ParquetOutput:
     def _write_row_group(self) -> None:
         if self._writer is None:
             self._file = _HashedFile(self._store.create(self._path))
-            self._writer = pq.ParquetWriter(self._file, _FILE_SCHEMA, **_WRITER_OPTIONS)
+            self._writer = pq.ParquetWriter(self._file, self._schema, **self._options)
         group = pa.Table.from_batches(self._waiting)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._waiting.clear()
@@ -147,11 +158,14 @@ class ParquetOutput:
         if self._file is not None:
             self._file.discard()
 
-
-def _as_in_file(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows, with the topic's name once instead of in each of them."""
-    name = batch.column(_TOPIC_COLUMN)[:1]
-    which = pa.array(np.zeros(batch.num_rows, np.int32))
-    columns = list(batch.columns)
-    columns[_TOPIC_COLUMN] = pa.DictionaryArray.from_arrays(which, name)
-    return pa.RecordBatch.from_arrays(columns, schema=_FILE_SCHEMA)
+    def _as_in_file(self, batch: pa.RecordBatch, added: Sequence[Any]) -> pa.RecordBatch:
+        """The same rows, with the topic's name once instead of in each of them."""
+        name = batch.column(_TOPIC_COLUMN)[:1]
+        which = pa.array(np.zeros(batch.num_rows, np.int32))
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns["topic"] = pa.DictionaryArray.from_arrays(which, name)
+        if not self._layout.keep_raw:
+            columns[ROW_HASH.name] = hash_column(batch)
+        raw = len(self._schema) - len(added)
+        found = [columns[each] for each in self._schema.names[:raw]]
+        return pa.RecordBatch.from_arrays([*found, *added], schema=self._schema)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.row_hash import MODULUS, NULL_LENGTH, Words, bytes_sums, rows_hash
+from ottla.lake.row_hash import (
+    MODULUS,
+    NULL_LENGTH,
+    Words,
+    bytes_sums,
+    hashes_sum,
+    row_hashes,
+    rows_hash,
+)
 
 _HEADER_LENGTH = Struct("<I")
 _NULL_HEADER_LENGTH = 0xFFFFFFFF
@@ -30,6 +38,31 @@ def batch_hash(rows: pa.RecordBatch | pa.Table) -> int:
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             total += rows_hash(canonical_words(batch.slice(start, _ROWS_AT_ONCE)))
     return total % MODULUS
+
+
+def stored_hashes(batch: pa.RecordBatch) -> tuple[Words, Words]:
+    """Low and high half of the hash of each row of a file: its own column, where there is one."""
+    if "row_hash" not in batch.schema.names:
+        return row_hashes(canonical_words(batch))
+    column = batch.column("row_hash")
+    content = np.frombuffer(b"".join(column.to_pylist()), "<u8").reshape(-1, 2)
+    return content[:, 0].copy(), content[:, 1].copy()
+
+
+def stored_hash(batch: pa.RecordBatch) -> int:
+    """The hash of the rows of a file."""
+    if "row_hash" not in batch.schema.names:
+        return batch_hash(batch)
+    return hashes_sum(*stored_hashes(batch))
+
+
+def hash_column(batch: pa.RecordBatch) -> Any:
+    """The hashes of raw rows as the column `row_hash`, which may stand for them in a file."""
+    low, high = row_hashes(canonical_words(batch))
+    content = np.column_stack([low, high]).astype("<u8").tobytes()
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(16), batch.num_rows, [None, pa.py_buffer(content)]
+    )
 
 
 def canonical_words(batch: pa.RecordBatch) -> list[Words]:

@@ -38,12 +38,14 @@ def read_range(
     *,
     skip_unreadable: bool = False,
     null_bad_timestamps: bool = False,
+    bad_times: dict[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `wanted` in order of offset; `account` has counted them all at the end.
 
     Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR
     where the leader says that) at a batch that cannot be read. With `skip_unreadable` that is only
     raised where nothing behind the batch can be read; `account.skipped` has what was skipped.
+    `bad_times` gets the timestamps that became null, by offset.
     """
     builder = ColumnBuilder(
         wanted.topic,
@@ -51,6 +53,7 @@ def read_range(
         wanted.start,
         wanted.end,
         null_bad_timestamps=null_bad_timestamps,
+        bad_times=bad_times,
     )
     # Where damage was met last: met there again, it is no accident of the way.
     suspected = -1

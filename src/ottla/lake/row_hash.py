@@ -137,7 +137,11 @@ def rows_hash(canonical: list[Words]) -> int:
 
     `canonical[j][i]` is the j-th word of row i; all arrays are of one length.
     """
-    low, high = row_hashes(canonical)
+    return hashes_sum(*row_hashes(canonical))
+
+
+def hashes_sum(low: Words, high: Words) -> int:
+    """The hash of a set of rows, from the halves of each row's hash."""
     return (_exact_sum(low) + (_exact_sum(high) << 64)) % MODULUS
 
 

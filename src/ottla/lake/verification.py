@@ -8,8 +8,10 @@ Batches that could not be read when they were loaded stand in the manifests, and
 long as they cannot be read. Others that cannot be read by now, or again, are.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,16 +19,18 @@ import pyarrow.compute as pc
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
+from ottla.lake.decode.layout import DEAD, FileLayout, layout_of
+from ottla.lake.decode.proving import TypedCheck
 from ottla.lake.evidence import judged, may_be_compacted
 from ottla.lake.folder.file_check import FileUnreadable, check_file, file_batches, foreign_batches
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.log.live import live_after, ranges_with_files
-from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest, TableSchema
 from ottla.lake.plan import Range, require_same_topic
-from ottla.lake.proof import batch_hash, canonical_words
+from ottla.lake.proof import stored_hash, stored_hashes
 from ottla.lake.reader import read_range
-from ottla.lake.row_hash import MODULUS, hash_text, row_hashes
+from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
@@ -39,8 +43,12 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Told, Unreadab
 _NAMED_MAX = 10
 # How many offsets are compared row by row at a time; bounds the memory this takes.
 _WINDOW_OFFSETS = 500_000
-# What loads may have left out or changed, each by its own option.
-_AS_LOADED = {"skip_unreadable": True, "null_bad_timestamps": True}
+_read = partial(
+    # What loads may have left out or changed, each by its own option.
+    read_range,
+    skip_unreadable=True,
+    null_bad_timestamps=True,
+)
 
 _RowHashes = dict[int, list[tuple[int, int]]]
 
@@ -62,6 +70,8 @@ class Verification:
     told: dict[int, Told] = field(default_factory=dict)
     # What the loads left out as unreadable, by the manifests.
     skipped: list[Unreadable] = field(default_factory=list)
+    # Records that could not be decoded, which stand in the files of dead letters.
+    dead_letters: int = 0
     # Files that tasks or loads left which did not count; the next load removes them.
     uncounted: list[str] = field(default_factory=list)
     # Problems of manifests that a load was built on by an operator's word, with that load.
@@ -125,15 +135,22 @@ def verify(
             report.replaced += foreign.replaced
             report.problems += foreign.problems
             report.rows, total = foreign.rows, foreign.hash
+            held = _HeldFiles(table.store, manifests)
+            for file in held.dead_letters:
+                on_file(file.path)
+                found = check_file(table.store, file, newest.topic, DEAD)
+                report.dead_letters += found.rows
+                report.problems += found.problems
             for file in live:
                 on_file(file.path)
-                found = check_file(table.store, file, newest.topic)
+                found = check_file(table.store, file, newest.topic, held.layout(file))
                 report.rows += found.rows
                 report.problems += found.problems
                 total += found.hash
             if cluster is not None and described is not None:
                 for wanted, files in ranges_with_files(manifests, [*live, *foreign.files]):
-                    _compare(table.store, wanted, files, cluster, described, report)
+                    _compare(held, wanted, files, cluster, described, report)
+                report.problems += held.typed_problems(live, cluster, described)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
         report.hash = hash_text(total)
@@ -200,7 +217,7 @@ def _find_strays(
 
 
 def _compare(
-    store: FileStore,
+    held: "_HeldFiles",
     wanted: Range,
     files: list[DataFile],
     cluster: Cluster,
@@ -210,11 +227,12 @@ def _compare(
     """Compare one range of the lake with the topic: by sums, and row by row where those differ."""
     floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
     kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
-    present = [file for file in files if _exists(store, file)]
+    files = [*files, *held.dead_letters_of(wanted)]
+    present = [file for file in files if _exists(held.store, file)]
     has_holes = described.compacted or described.has_ledger
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     try:
-        topic_count, topic_hash = _sum(read_range(kept, cluster, account, **_AS_LOADED))
+        topic_count, topic_hash = _sum(_read(kept, cluster, account))
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
@@ -225,7 +243,7 @@ def _compare(
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(wanted.topic, spoilt)
     ]
-    lake_count, lake_hash = _sum(_lake_rows(store, present, kept))
+    lake_count, lake_hash = _sum(_lake_rows(held, present, kept))
     report.only_in_lake += max(0, sum(file.rows for file in present) - lake_count)
     found = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger().settled(told(found)) if found else account.ledger_with_gaps()
@@ -240,8 +258,8 @@ def _compare(
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
         window_account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
-            _hashes(read_range(window, cluster, window_account, **_AS_LOADED)),
-            _hashes(_lake_rows(store, present, window)),
+            _hashes(_read(window, cluster, window_account)),
+            _hashes(_lake_rows(held, present, window)),
         )
     # Rows of the lake that the topic no longer holds: reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
@@ -298,6 +316,52 @@ def _ask_ledger(cluster: Cluster, report: Verification) -> None:
             )
 
 
+class _HeldFiles:
+    """The files of a table, and what the commit that added each says of its columns."""
+
+    def __init__(self, store: FileStore, manifests: Sequence[Manifest]) -> None:
+        self.store = store
+        self.dead_letters = [file for manifest in manifests for file in manifest.dead_letters]
+        self._schemas: dict[str, TableSchema | None] = {
+            file.path: manifest.table_schema for manifest in manifests for file in manifest.files
+        }
+        self._dead = {file.path for file in self.dead_letters}
+
+    def layout(self, file: DataFile) -> FileLayout:
+        return DEAD if file.path in self._dead else layout_of(self._schemas[file.path])
+
+    def dead_letters_of(self, wanted: Range) -> list[DataFile]:
+        """Files of dead letters in a range that was loaded."""
+        return [
+            file
+            for file in self.dead_letters
+            if file.partition == wanted.partition and wanted.start <= file.start < wanted.end
+        ]
+
+    def typed_problems(
+        self, live: Sequence[DataFile], cluster: Cluster, described: TopicDescription
+    ) -> Iterator[str]:
+        """Decode again what typed columns came from, and yield where they differ."""
+        checks: dict[str, TypedCheck] = {}
+        for file in live:
+            schema = self._schemas[file.path]
+            if schema is None:
+                continue
+            words = json.dumps(asdict(schema), sort_keys=True)
+            check = checks.get(words) or checks.setdefault(words, TypedCheck(schema))
+            log_start = described.bounds[file.partition].log_start
+            start = min(file.end, max(file.start, log_start))
+            wanted = Range(described.topic, file.partition, start, file.end)
+            everything = Range(described.topic, file.partition, file.start, file.end)
+            if check.keeps_raw:
+                found = check.of_own_rows(_lake_rows(self, [file], everything))
+            else:
+                account = RangeAccount(file.partition, start, file.end, True)
+                rows = _read(wanted, cluster, account)
+                found = check.of_topic(rows, _lake_rows(self, [file], wanted))
+            yield from (f"{file.path}: {problem}" for problem in found)
+
+
 @dataclass(slots=True)
 class _Differences:
     """Offsets at which topic and lake do not hold the same row once."""
@@ -336,15 +400,21 @@ def _named(offsets: list[int]) -> str:
     return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
 
 
-def _lake_rows(store: FileStore, files: list[DataFile], wanted: Range) -> Iterator[pa.RecordBatch]:
+def _lake_rows(
+    held: "_HeldFiles", files: Iterable[DataFile], wanted: Range
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of `files` whose offsets lie in `wanted`."""
     for file in files:
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
             # Without a digest it is another program's, and may hold other partitions, too.
-            read = file_batches if file.sha256 else foreign_batches
-            for batch in read(store, file.path):
+            batches = (
+                file_batches(held.store, file.path, held.layout(file))
+                if file.sha256
+                else foreign_batches(held.store, file.path)
+            )
+            for batch in batches:
                 offsets = batch.column("offset")
                 inside = pc.and_(
                     pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
@@ -370,7 +440,7 @@ def _sum(batches: Iterable[pa.RecordBatch]) -> tuple[int, int]:
     count = total = 0
     for batch in batches:
         count += batch.num_rows
-        total = (total + batch_hash(batch)) % MODULUS
+        total = (total + stored_hash(batch)) % MODULUS
     return count, total
 
 
@@ -378,7 +448,7 @@ def _hashes(batches: Iterable[pa.RecordBatch]) -> _RowHashes:
     """Return the hashes of the rows at each offset: one, unless an offset is doubled."""
     found: _RowHashes = {}
     for batch in batches:
-        low, high = row_hashes(canonical_words(batch))
+        low, high = stored_hashes(batch)
         offsets = batch.column("offset").to_pylist()
         for offset, a, b in zip(offsets, low.tolist(), high.tolist(), strict=True):
             found.setdefault(offset, []).append((a, b))

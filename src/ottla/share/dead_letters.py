@@ -14,6 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.metadata.topic_names import check_topic_name
 from ottla.record.builder import BatchBuilder
 from ottla.record.codec import Header, Record
+from ottla.record.dead_letters import DeadLetter, letter_headers
 from ottla.share.deliveries import Dead
 
 # Settings of a group.
@@ -159,11 +160,13 @@ def _size(key: bytes | None, value: bytes | None, headers: list[Header]) -> int:
 
 
 def _context(origin: Origin, dead: Dead, offset: int) -> list[Header]:
-    return [
-        ("__dlq.errors.topic", origin.topic.encode()),
-        ("__dlq.errors.partition", b"%d" % origin.partition),
-        ("__dlq.errors.offset", b"%d" % offset),
-        ("__dlq.errors.group", origin.group_id.encode()),
-        ("__dlq.errors.delivery.count", b"%d" % dead.delivery_count),
-        ("__dlq.errors.message", (_REJECTED if dead.rejected else _EXHAUSTED).encode()),
-    ]
+    return letter_headers(
+        DeadLetter(
+            origin.topic,
+            origin.partition,
+            offset,
+            origin.group_id,
+            _REJECTED if dead.rejected else _EXHAUSTED,
+            delivery_count=dead.delivery_count,
+        )
+    )

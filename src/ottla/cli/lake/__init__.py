@@ -7,6 +7,7 @@ from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.load import load
+from ottla.cli.lake.try_schema import try_schema
 from ottla.cli.lake.verify import verify
 
 
@@ -15,5 +16,5 @@ def lake() -> None:
     """Load topics into a lake, and prove it."""
 
 
-for verb in (certificate, changelog, files, follow, load, verify):
+for verb in (certificate, changelog, files, follow, load, try_schema, verify):
     lake.add_command(verb)

@@ -2,11 +2,13 @@
 
 import sys
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -61,18 +63,18 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
 )
 @click.option(
     "--on-bad-timestamp",
-    type=click.Choice(["fail", "null"]),
+    type=click.Choice(["fail", "null", "dead-letter"]),
     default="fail",
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
 @click.option(
-    "--log-dir",
-    "log_dirs",
-    multiple=True,
-    metavar="DIR",
-    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
+    "--dead-letter-topic",
+    default=None,
+    metavar="TOPIC",
+    help="Send a copy of each dead letter to this topic.",
 )
+@decode_options
 @spark_options
 @options.bootstrap
 @options.output
@@ -88,12 +90,13 @@ def load(
     accept_loss: bool,
     override: str | None,
     on_bad_timestamp: str,
-    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
     bootstrap: str,
     form: str,
+    dead_letter_topic: str | None,
+    **decoding: Any,
 ) -> None:
     """Load what is new in TOPIC into the table in DIR, exactly once.
 
@@ -101,6 +104,7 @@ def load(
     ottla lake load flights --to /lake/flights
     ottla lake load flights --to /lake/flights --from @1704067200000
     ottla lake load flights --to /lake/flights --group lake:flights
+    ottla lake load flights --to /lake/flights --value json --on-bad-record dead-letter
     ottla lake load flights --to /lake/flights --master spark://head:7077 --conf spark.cores.max=8
 
     Run it again and it loads only what came since. Killed at any step it neither loses nor
@@ -119,7 +123,8 @@ def load(
         accept_loss=accept_loss,
         override=override,
         on_bad_timestamp=on_bad_timestamp,
-        log_dirs=log_dirs,
+        decode=declared(decoding),
+        dead_letter_topic=dead_letter_topic,
         format=table_format,
         store_options=store_options,
         spark_settings=loads.SparkSettings(master, name, conf),
@@ -137,6 +142,13 @@ def load(
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.skipped):
         click.secho(line, fg="yellow")
+    for change in done.manifest.schema_changes:
+        places = ", ".join(f"{topic}-{p} offset {o}" for p, o in sorted(change.offsets.items()))
+        click.echo(f"columns changed: {change.what}, from {places}")
+    dead = sum(ledger.dead_letters for ledger in done.ledgers)
+    if dead:
+        letters = f"{counted(dead, 'dead letter')}: `ottla dlq list {target}` shows them"
+        click.secho(letters, fg="yellow")
     for partition, count in done.manifest.accepted_loss.items():
         lost = f"{topic}-{partition}: {counted(count, 'offset')} lost: deleted before the load"
         click.secho(lost, fg="yellow")

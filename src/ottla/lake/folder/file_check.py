@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.manifest import DataFile
-from ottla.lake.proof import batch_hash
+from ottla.lake.proof import stored_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
@@ -20,6 +21,7 @@ from ottla.lake.stores.store import FileStore
 _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 20
 _NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
+_NEVER_NULL.append(ROW_HASH.name)
 # What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
 _NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
 
@@ -37,12 +39,14 @@ class FileFindings:
     problems: list[str] = field(default_factory=list)
 
 
-def check_file(store: FileStore, file: DataFile, topic: str) -> FileFindings:
+def check_file(
+    store: FileStore, file: DataFile, topic: str, layout: FileLayout = RAW
+) -> FileFindings:
     """Compare one file with what its manifest says of it."""
     found = FileFindings()
     try:
         found.problems += check_bytes(store, file)
-        _check_rows(store, file, topic, found)
+        _check_rows(store, file, topic, layout, found)
     except FileNotFoundError:
         found.problems.append(
             f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
@@ -61,12 +65,12 @@ def check_file(store: FileStore, file: DataFile, topic: str) -> FileFindings:
     return found
 
 
-def file_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
+def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, in sound columns. Raises FileUnreadable, and OSError to open it."""
     with store.open(path) as content:
         try:
             with pq.ParquetFile(content) as file:
-                _require_columns(file.schema_arrow)
+                _require_columns(file.schema_arrow, layout.schema)
                 for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     batch.validate(full=True)
                     _require_values(batch)
@@ -94,19 +98,19 @@ def foreign_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
-def _require_columns(schema: pa.Schema) -> None:
+def _require_columns(schema: pa.Schema, expected: pa.Schema) -> None:
     """Compare the columns with those that a load writes, field by field."""
     wrong = []
-    for wanted in ROW_SCHEMA:
+    for wanted in expected:
         at = schema.get_field_index(wanted.name)
         if at < 0:
             wrong.append(f"no column {wanted.name}")
         elif schema.field(at).type != wanted.type:
             kind = schema.field(at).type
             wrong.append(f"column {wanted.name} of type {kind} instead of {wanted.type}")
-    more = [name for name in schema.names if name not in ROW_SCHEMA.names]
+    more = [name for name in schema.names if name not in expected.names]
     wrong += [f"a column {name} that no load writes" for name in more]
-    if not wrong and schema.names != ROW_SCHEMA.names:
+    if not wrong and schema.names != expected.names:
         wrong.append("its columns in another order")
     if wrong:
         raise FileUnreadable(f"has {', '.join(wrong)}")
@@ -115,8 +119,10 @@ def _require_columns(schema: pa.Schema) -> None:
 def _require_values(batch: pa.RecordBatch) -> None:
     """Refuse what the hash of a row has no form for."""
     for name in _NEVER_NULL:
-        if batch.column(name).null_count:
+        if name in batch.schema.names and batch.column(name).null_count:
             raise FileUnreadable(f"holds nulls in column {name}")
+    if "headers" not in batch.schema.names:
+        return
     elements = batch.column("headers").flatten()
     if elements.null_count or pc.struct_field(elements, "key").null_count:
         raise FileUnreadable("holds headers without a name")
@@ -137,14 +143,16 @@ def check_bytes(store: FileStore, file: DataFile) -> list[str]:
     ]
 
 
-def _check_rows(store: FileStore, file: DataFile, topic: str, found: FileFindings) -> None:
+def _check_rows(
+    store: FileStore, file: DataFile, topic: str, layout: FileLayout, found: FileFindings
+) -> None:
     last_offset = file.start - 1
-    for batch in file_batches(store, file.path):
+    for batch in file_batches(store, file.path, layout):
         if batch.num_rows == 0:
             continue
         offsets = batch.column("offset")
         found.rows += batch.num_rows
-        found.hash = (found.hash + batch_hash(batch)) % MODULUS
+        found.hash = (found.hash + stored_hash(batch)) % MODULUS
         steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
         if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
             found.problems.append(f"{file.path} holds an offset twice, or one of another range")

@@ -6,7 +6,7 @@ from ottla.lake.stores.store import FileStore
 
 # As a task attempt names its file.
 _ATTEMPT = re.compile(r"v\d{10}-[0-9a-f]{32}-p\d+-\d{20}-[0-9A-Za-z]+\.parquet(\.tmp)?")
-_DATA = "data"
+_OF_TASKS = frozenset({"data", "dead_letters"})
 
 
 def files_present(store: FileStore) -> tuple[list[str], list[str]]:
@@ -23,7 +23,7 @@ def files_present(store: FileStore) -> tuple[list[str], list[str]]:
             foreign.append(top)
         for path in (file.path for file in store.files(f"{top}/")):
             *folders, name = path.split("/")
-            is_data = top == _DATA
+            is_data = top in _OF_TASKS
             if any(one.startswith(("_", ".")) for one in (*folders, name)):
                 continue
             if is_data and len(folders) == 1 and _ATTEMPT.fullmatch(name):

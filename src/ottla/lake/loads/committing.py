@@ -12,10 +12,12 @@ from functools import reduce
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
+from ottla.lake.decode.spec import Decode
 from ottla.lake.evidence import judged
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.loads.boundaries import Limits
+from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.loss import losses, require_no_loss
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import ranges, require_same_id, require_same_topic
@@ -28,6 +30,8 @@ from ottla.lake.task import Task, TaskResult
 from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger, Told
 
+# How often a load begins again since its records have fields that its columns do not have.
+_SCHEMAS_MAX = 5
 # Offsets of one task at most; it is split further by its bytes.
 _OFFSETS_PER_TASK = 2_000_000
 _LOSS = (
@@ -47,7 +51,9 @@ class LoadSettings:
     skip_unreadable: bool = False
     accept_loss: bool = False
     null_bad_timestamps: bool = False
-    log_dirs: tuple[str, ...] = ()  # Where tasks may read logs as files.
+    # None: as the table's last load did.
+    decode: Decode | None = None
+    dead_timestamps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +173,13 @@ def commit_plan(
         table.running.mark(plan.load_id),
         removed_on_failure(table, plan.version, plan.load_id, steps),
     ):
-        results = start_runner()(_tasks(table, plan, settings)) if plan.ranges else []
+        typing = _typing(plan, settings)
+        results: list[TaskResult] = []
+        if plan.ranges:
+            results, typing = _run(table, plan, settings, typing, start_runner())
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
-        manifest = _manifest(plan, results, ledgers, found)
+        manifest = _manifest(plan, results, ledgers, found, typing)
         commit_checked(table, plan, settings, manifest)
     return manifest
 
@@ -197,14 +206,52 @@ def commit_checked(
     """Commit, once the ledgers balance, the files are there and the topic is still the same."""
     described = plan.described
     _require_balance(manifest)
-    require_files(table.store, (*manifest.files, *manifest.hidden))
+    require_files(table.store, (*manifest.files, *manifest.hidden, *manifest.dead_letters))
     # Last of all: an id never comes back, so that all that was read was this topic's.
     with closing(connect(settings.bootstrap)) as cluster:
         require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
     table.commit(manifest)
 
 
-def _tasks(table: LakeTable, plan: LoadPlan, settings: LoadSettings) -> list[Task]:
+def _typing(plan: LoadPlan, settings: LoadSettings) -> LoadTyping | None:
+    """How the load decodes. Nothing is decoded where nothing is read."""
+    return load_typing(
+        settings.decode,
+        plan.before.table_schema if plan.before else None,
+        dead_timestamps=settings.dead_timestamps,
+        starts=plan.limits.starts,
+        ranges=[sized.wanted for sized in plan.ranges],
+        bootstrap=settings.bootstrap,
+    )
+
+
+def _run(
+    table: LakeTable,
+    plan: LoadPlan,
+    settings: LoadSettings,
+    typing: LoadTyping | None,
+    runner: Runner,
+) -> tuple[list[TaskResult], LoadTyping | None]:
+    """Run the tasks; again, with more columns, where records have fields that no column has."""
+    for _ in range(_SCHEMAS_MAX):
+        results = runner(_tasks(table, plan, settings, typing))
+        news = [(r.ledger.partition, new, offset) for r in results for new, offset in r.news]
+        if not news:
+            return results, typing
+        assert typing is not None, "only what decodes finds new fields"
+        for file in (one for r in results for one in (r.file, r.dead) if one is not None):
+            table.store.remove(file.path)
+        typing = typing.with_news(news)
+    raise OttlaError(
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        f"the records show other fields each time they are read, {_SCHEMAS_MAX} times; nothing was "
+        "committed: declare the columns (--columns), or leave new fields out (rules.add = ignore)",
+    )
+
+
+def _tasks(
+    table: LakeTable, plan: LoadPlan, settings: LoadSettings, typing: LoadTyping | None
+) -> list[Task]:
     return [
         Task(
             wanted=sized.wanted,
@@ -215,9 +262,9 @@ def _tasks(table: LakeTable, plan: LoadPlan, settings: LoadSettings) -> list[Tas
                 plan.version, plan.load_id, sized.wanted.partition, sized.wanted.start
             ),
             skip_unreadable=settings.skip_unreadable,
-            null_bad_timestamps=settings.null_bad_timestamps,
+            null_bad_timestamps=settings.null_bad_timestamps or settings.dead_timestamps,
             log_bytes=sized.size_bytes,
-            log_dirs=settings.log_dirs,
+            sorting=typing.sorting if typing else None,
         )
         for sized in plan.ranges
     ]
@@ -228,9 +275,11 @@ def _manifest(
     results: Sequence[TaskResult],
     ledgers: Sequence[PartitionLedger],
     found: Mapping[PartitionLedger, int],
+    typing: LoadTyping | None,
 ) -> Manifest:
     """What the table will hold once this load counts: all files of its tasks, in order."""
     files = [result.file for result in results if result.file]
+    dead = [result.dead for result in results if result.dead]
     return next_manifest(
         plan.before,
         plan.before_digest,
@@ -247,6 +296,9 @@ def _manifest(
         ),
         accepted_loss={ledger.partition: count for ledger, count in found.items()},
         overridden=plan.overridden,
+        table_schema=typing.table_schema() if typing else None,
+        schema_changes=typing.changes if typing else (),
+        dead_letters=sorted(dead, key=lambda file: (file.partition, file.start)),
     )
 
 

@@ -61,7 +61,7 @@ class _LocalWriter:
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """The folder `root`, an absolute path. Files are created in folders that exist."""
+    """The folder `root`, an absolute path. Files are created in it and in folders right below."""
 
     root: Path
 
@@ -106,7 +106,12 @@ class LocalStore:
                     yield StoredFile(within, found.st_size, found.st_mtime_ns // 1_000_000)
 
     def create(self, path: str) -> StoreWriter:
-        return _LocalWriter(self.root / path)
+        target = self.root / path
+        # The folder above has to be there: a table that was removed is not begun again.
+        if not target.parent.is_dir():
+            target.parent.mkdir(exist_ok=True)
+            sync_folder(target.parent.parent)
+        return _LocalWriter(target)
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
         target = self.root / path

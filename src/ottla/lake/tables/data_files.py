@@ -12,6 +12,8 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
 
 FOLDER = "data/"
+DEAD_LETTERS = "dead_letters/"  # Names as in the folder of data.
+_FOLDERS = (FOLDER, DEAD_LETTERS)
 _STEM = len("v0000000001-") + 32  # Version and load id.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 
@@ -37,10 +39,11 @@ def has_data_files(store: FileStore) -> bool:
 def remove_load(store: FileStore, version: int, load_id: str) -> None:
     """Remove all files of one load, which has failed."""
     stem = load_stem(version, load_id)
-    # A name that is smaller than any that begins with the stem.
-    for name in store.names(FOLDER, after=stem):
-        if name.startswith(stem):
-            store.remove(FOLDER + name)
+    for folder in _FOLDERS:
+        # A name that is smaller than any that begins with the stem.
+        for name in store.names(folder, after=stem):
+            if name.startswith(stem):
+                store.remove(folder + name)
 
 
 def remove_orphans(
@@ -76,5 +79,23 @@ def remove_orphans(
         removed += [match[0] for match in matches if FOLDER + match[0] not in named]
     for name in removed:
         store.remove(FOLDER + name)
+    removed += _remove_dead_letters(store, running, len(loads), paths_named)
     running.sweep()
     return sorted(removed)
+
+
+def _remove_dead_letters(
+    store: FileStore,
+    running: RunningLoads,
+    versions: int,
+    paths_named: Callable[[int], set[str]],
+) -> list[str]:
+    """Remove files of dead letters that can never count. A table has few, so each is looked up."""
+    removed = []
+    for match in filter(None, map(_NAME.fullmatch, store.names(DEAD_LETTERS))):
+        path, version = DEAD_LETTERS + match[0], int(match[1])
+        if version > versions or running.may_run(match[2]) or path in paths_named(version):
+            continue
+        store.remove(path)
+        removed.append(match[0])
+    return removed

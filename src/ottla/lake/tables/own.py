@@ -214,7 +214,8 @@ class OwnTable:
         return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
 
     def _paths_named(self, version: int) -> set[str]:
-        return {file.path for file in self._read(version)[0].files}
+        manifest = self._read(version)[0]
+        return {file.path for file in (*manifest.files, *manifest.dead_letters)}
 
     def _has_content(self) -> bool:
         """Whether there is what only comes after the first head."""

@@ -1,0 +1,170 @@
+"""Dead letters that stand in a table's files, and those that a load sends to a topic.
+
+A table's files cannot join a transaction of brokers, so a redrive notes the letters in
+`_ottla/redriven/` before it sends their records, and again once they are committed. A note of the
+first kind alone says that it is not known whether they were: such letters count as redriven.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from ottla.base.ids import TopicPartition
+from ottla.client import sync
+from ottla.client.producer.options import ProducerOptions
+from ottla.client.transactions.producer import TransactionalProducer
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.ownership import OWN_FOLDER
+from ottla.lake.tables.table import LakeTable
+from ottla.operations.dead_letters import FoundLetter, Redriven, send_again
+from ottla.record.dead_letters import DeadLetter, letter_headers
+
+_MARKS = f"{OWN_FOLDER}redriven/"
+_PORTION = 500
+_ROWS_AT_ONCE = 1 << 12
+
+
+def letters_of_table(
+    target: str, store_options: Mapping[str, str] | None = None
+) -> list[FoundLetter]:
+    """All letters of a table, in order of its loads. Raises OttlaError where there is no table."""
+    table = existing_table(target, store_options)
+    marked = _marked(table.store)
+    found = []
+    for manifest in table.history():
+        for file in manifest.dead_letters:
+            found += [
+                _found(one, (file.path, one["offset"]) in marked, file, manifest, table)
+                for one in _rows(table.store, file)
+            ]
+    return found
+
+
+async def redrive_table(
+    bootstrap: str,
+    target: str,
+    chosen: Callable[[FoundLetter], bool],
+    *,
+    to: str | None = None,
+    again: bool = False,
+    store_options: Mapping[str, str] | None = None,
+) -> Redriven:
+    """Send the records of a table's letters again, as `operations.dead_letters.redrive` does."""
+    table = existing_table(target, store_options)
+    name = hashlib.sha256(table.store.url.encode()).hexdigest()[:16]
+    options = ProducerOptions(client_id="ottla-redrive")
+    async with TransactionalProducer(bootstrap, f"ottla-redrive-{name}", options) as producer:
+        # Before the letters are read: no other redrive's marks come after this.
+        await producer.init_transactions()
+        letters = [one for one in letters_of_table(target, store_options) if chosen(one)]
+        due = [one for one in letters if again or not one.redriven]
+        for start in range(0, len(due), _PORTION):
+            portion = due[start : start + _PORTION]
+            path = f"{_MARKS}{uuid.uuid4().hex}.json"
+            places = [[one.source, one.offset] for one in portion]
+            table.store.put_if_absent(path, _mark("begun", places))
+            await producer.begin_transaction()
+            try:
+                for one in portion:
+                    await send_again(producer, one, to)
+            except BaseException:
+                await producer.abort_transaction()
+                table.store.remove(path)
+                raise
+            await producer.commit_transaction()
+            table.store.replace(path, _mark("done", places))
+    return Redriven(len(due), len(letters) - len(due), 0)
+
+
+def _mark(state: str, places: list[list[Any]]) -> bytes:
+    return json.dumps({"state": state, "letters": places}).encode()
+
+
+def _marked(store: FileStore) -> set[tuple[str, int]]:
+    return {
+        (str(path), int(offset))
+        for name in store.names(_MARKS)
+        if name.endswith(".json")
+        for path, offset in json.loads(store.read(_MARKS + name))["letters"]
+    }
+
+
+def _rows(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
+    with store.open(file.path) as content, pq.ParquetFile(content) as parquet:
+        for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
+            yield from batch.to_pylist()
+
+
+def _found(
+    row: Mapping[str, Any], redriven: bool, file: DataFile, manifest: Manifest, table: LakeTable
+) -> FoundLetter:
+    letter = DeadLetter(
+        row["topic"],
+        row["partition"],
+        row["offset"],
+        table.store.url,
+        row["error"],
+        row["stage"],
+        schema_id=row["schema_id"],
+        timestamp_ms=row["timestamp_ms"],
+    )
+    headers = tuple((one["key"], one["value"]) for one in row["headers"])
+    return FoundLetter(
+        file.path,
+        row["partition"],
+        row["offset"],
+        manifest.created_ms,
+        letter,
+        row["key"],
+        row["value"],
+        headers,
+        redriven,
+    )
+
+
+def send_letters(
+    target: str, topic: str, bootstrap: str, store_options: Mapping[str, str] | None = None
+) -> int:
+    """Send the table's letters that are not in `topic` yet; return how many. Raises OttlaError.
+
+    The version up to which they are there is the offset of a group, committed with the letters.
+    So a load that was killed before it sent them leaves that to the next one, and none is doubled
+    while the cluster keeps the group's offset.
+    """
+    table = existing_table(target, store_options)
+    name = hashlib.sha256(f"{table.store.url} {topic}".encode()).hexdigest()[:16]
+    group = f"ottla-dead-letters-{name}"
+    place = TopicPartition(topic, 0)
+    sent = 0
+    options = ProducerOptions(client_id="ottla-dead-letters")
+    with (
+        sync.Admin(bootstrap) as admin,
+        sync.TransactionalProducer(bootstrap, group, options) as producer,
+    ):
+        count = len(admin.topics.describe([topic])[0].partitions)
+        producer.init_transactions()
+        known = admin.groups.offsets(group).get(place)
+        after = known.offset if known is not None else 0
+        for manifest in table.history():
+            if manifest.version <= after or not manifest.dead_letters:
+                continue
+            with producer.transaction():
+                for file in manifest.dead_letters:
+                    for row in _rows(table.store, file):
+                        one = _found(row, False, file, manifest, table)
+                        producer.send(
+                            topic,
+                            one.value,
+                            one.key,
+                            partition=one.letter.partition % count,
+                            headers=[*one.headers, *letter_headers(one.letter)],
+                        )
+                        sent += 1
+                producer.send_offsets({place: manifest.version}, group)
+    return sent

@@ -1,0 +1,364 @@
+"""Raw rows in; typed columns beside them and refused rows out. No I/O of its own.
+
+A record's key and value are decoded by their formats. What can't be read, or has no place in the
+columns, is a refused row: stage, error and where the schema's number stands. The policy decides
+whether that fails, goes to the dead letters, or leaves nulls. A null key or value has null in all
+of its columns and is never an error.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode import debezium
+from ottla.lake.decode.avro_values import AvroReader
+from ottla.lake.decode.coercing import DoesNotFit, shown
+from ottla.lake.decode.convert import IGNORE, Converter, Judge, Path
+from ottla.lake.decode.csv_values import BytesReader, CsvReader, TextReader
+from ottla.lake.decode.infer import merged, type_of, widened
+from ottla.lake.decode.json_values import JsonReader
+from ottla.lake.decode.protobuf_values import ProtobufReader
+from ottla.lake.decode.reading import BadValue, Schemas, ValueReader, message_indexes, unframed
+from ottla.lake.decode.spec import Column, Decode, Format, SchemaRules, Side
+from ottla.lake.decode.typed_schema import TypedSchema
+from ottla.lake.decode.types import Type, plain
+
+# Values decoded at a time: as Python objects they take several times their bytes.
+_ROWS_AT_ONCE = 1 << 14
+_BYTES_AT_ONCE = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRow:
+    """Why a row has no typed columns, or not all of them."""
+
+    row: int
+    stage: str  # decode.key, decode.value, or schema.
+    error: str
+    schema_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewField:
+    """A field without a column, or one that its column is too narrow for."""
+
+    side: Side
+    path: Path
+    type: Type
+    row: int  # The first with it.
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`columns` are of all rows of the batch, in the order of the schema."""
+
+    columns: Sequence[Any]
+    refused: Sequence[RefusedRow] = ()
+    # As far as the rules let the schema follow them. Rows that wait for it are not refused.
+    news: Sequence[NewField] = ()
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """One side of a chunk: values, by row; and the readers that gave them."""
+
+    values: list[Any]
+    refused: list[RefusedRow] = field(default_factory=list)
+    schema_ids: dict[int, int] = field(default_factory=dict)
+
+
+class Decoder:
+    """Decodes batches into the columns of `schema`. `schemas` is asked where records name them."""
+
+    def __init__(self, decode: Decode, schema: TypedSchema, schemas: Schemas | None = None) -> None:
+        self.schema = schema
+        self._sides = [
+            _SideDecoder(side, one, schema.of(side), decode.rules, schemas)
+            for side, one in decode.sides()
+        ]
+
+    def decode(self, batch: pa.RecordBatch) -> Decoded:
+        """Decode rows that have the columns `key` and `value`.
+
+        Raises OttlaError only where that can't be done at all, as without an answer of the
+        registry; a bad row is among the refused.
+        """
+        parts: list[list[Any]] = []
+        refused: list[RefusedRow] = []
+        news: dict[tuple[Side, Path], NewField] = {}
+        for start, size in _chunks(batch):
+            columns: list[Any] = []
+            for side in self._sides:
+                content = batch.column(side.side).slice(start, size).to_pylist()
+                columns += side.decode(content, start, refused, news)
+            parts.append(columns)
+        refused.sort(key=lambda one: one.row)
+        if not parts:
+            return Decoded([pa.array([], each.type) for each in self.schema.fields])
+        joined = [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
+        return Decoded(joined, refused, list(news.values()))
+
+
+class _SideDecoder:
+    def __init__(
+        self,
+        side: Side,
+        how: Format,
+        columns: Sequence[Column],
+        rules: SchemaRules,
+        schemas: Schemas | None,
+    ) -> None:
+        self.side = side
+        self._how = how
+        self._columns = columns
+        self._rules = rules
+        self._schemas = schemas
+        self._stage = f"decode.{side}"
+        self._fixed = fixed_reader(how, columns)
+        self._base64_decimals = how.debezium and how.kind == "json"
+        self._known = frozenset(
+            path[0] for one in columns for path in (one.source, *one.also) if path
+        )
+        self._whole = any(not one.source for one in columns)
+        # What the schemas of values said of their types; a field's type is looked up there.
+        self._types: dict[int, Type] = {}
+        self._learn(self._fixed)
+        derives = how.columns is None or rules != SchemaRules()
+        self._judge = Judge(self._added, self._widened, _merged) if derives else IGNORE
+
+    def decode(
+        self,
+        content: Sequence[bytes | None],
+        start: int,
+        refused: list[RefusedRow],
+        news: dict[tuple[Side, Path], NewField],
+    ) -> list[Any]:
+        """The columns of a chunk that begins at row `start`; adds what was refused and is new."""
+        parsed = self._parse(content)
+        converter = Converter(
+            self._judge,
+            texts=self._how.kind == "csv",
+            base64_decimals=self._base64_decimals,
+        )
+        rows = range(len(content))
+        if not self._whole:
+            objects = self._objects(parsed, converter)
+            converter.unknown(objects, self._known, (), rows)
+            columns = [self._column(one, objects, converter, rows) for one in self._columns]
+        else:
+            columns = [converter.column(parsed.values, one.type, (), rows) for one in self._columns]
+        found = converter.findings
+        refused += [_moved(one, start) for one in parsed.refused]
+        refused += [
+            RefusedRow(start + row, "schema", error, parsed.schema_ids.get(row))
+            for row, error in found.errors.items()
+        ]
+        for path, (row, kind) in found.news.items():
+            before = news.get((self.side, path))
+            first = start + row if before is None else before.row
+            kind = kind if before is None else _merged(before.type, kind)
+            news[self.side, path] = NewField(self.side, path, kind, first)
+        return columns
+
+    def _parse(self, content: Sequence[bytes | None]) -> _Parsed:
+        parsed = _Parsed([])
+        read = self._read if self._fixed is None or self._how.framed else self._fixed.read
+        flatten = self._how.debezium
+        for row, one in enumerate(content):
+            value = None
+            if one is not None:
+                try:
+                    value = read(one)
+                    if flatten:
+                        self._learn_connect(value)
+                        value = debezium.flattened(value, self.side)
+                except BadValue as error:
+                    value = None
+                    number = _schema_id(one) if self._how.needs_registry else None
+                    parsed.refused.append(
+                        RefusedRow(row, error.stage or self._stage, str(error), number)
+                    )
+                else:
+                    if self._how.needs_registry:
+                        parsed.schema_ids[row] = int.from_bytes(one[1:5], "big")
+            parsed.values.append(value)
+        return parsed
+
+    def _read(self, content: bytes) -> Any:
+        """A value behind the number of its schema."""
+        number, rest = unframed(content)
+        indexes: tuple[int, ...] = ()
+        if self._how.kind == "protobuf":
+            indexes, rest = message_indexes(rest)
+        if self._fixed is not None:
+            return self._fixed.read(rest)
+        assert self._schemas is not None, "a registry is checked by the declaration"
+        reader = self._schemas.reader(number, indexes)
+        self._learn(reader)
+        return reader.read(rest)
+
+    def _learn(self, reader: ValueReader | None) -> None:
+        if reader is not None and id(reader) not in self._types:
+            kind = reader.type
+            if self._how.debezium:
+                kind = debezium.flattened_type(kind, self.side)
+            # Readers live as long as `schemas`, so that no other one gets this id.
+            self._types[id(reader)] = kind or plain("json")
+
+    def _learn_connect(self, value: Any) -> None:
+        """Take types from Connect's schema beside a payload of JSON, once."""
+        if self._how.kind == "json" and not self._types:
+            found = debezium.connect_type(value, self.side)
+            if found is not None:
+                self._types[0] = found
+
+    def _objects(self, parsed: _Parsed, converter: Converter) -> list[Any]:
+        """The values, None for those that have no fields."""
+        found = []
+        for row, value in enumerate(parsed.values):
+            if value is not None and not isinstance(value, dict):
+                if self._columns or self._judge is IGNORE:
+                    converter.refuse(row, (), f"{shown(value)} is no object")
+                else:
+                    converter.found(row, (), value)
+                value = None
+            found.append(value)
+        return found
+
+    def _column(
+        self, one: Column, objects: Sequence[Any], converter: Converter, rows: Sequence[int]
+    ) -> Any:
+        if len(one.source) == 1 and not one.also:
+            name = one.source[0]
+            values = [None if each is None else each.get(name) for each in objects]
+        else:
+            values = [_at(each, (one.source, *one.also)) for each in objects]
+        column = converter.column(values, one.type, one.source, rows)
+        if not one.nullable:
+            for row, (value, each) in enumerate(zip(values, objects, strict=True)):
+                if value is None and each is not None:
+                    converter.refuse(row, one.source, "it is null or missing, and may not be")
+        return column
+
+    # -- what becomes of fields that no column has
+
+    def _added(self, path: Path, value: Any) -> Type | None:
+        if self._rules.add == "ignore":
+            return None
+        if self._rules.add == "reject":
+            raise DoesNotFit("no column has this field, and the rule is to reject such records")
+        return self._said(path) or type_of(value)
+
+    def _widened(self, path: Path, narrow: Type, value: Any) -> Type | None:
+        if self._rules.widen == "reject" or self._how.kind == "csv":
+            return None
+        other = self._said(path) or type_of(value)
+        wide = None if other is None else widened(narrow, other)
+        return None if wide == narrow else wide
+
+    def _said(self, path: Path) -> Type | None:
+        """The type of a field by the schemas of the values that were read."""
+        found = None
+        for kind in self._types.values():
+            each: Type | None = kind
+            for name in path:
+                if each is None:
+                    break
+                inner = each.element if name in {"[]", "{}"} and each.fields else None
+                each = inner or dict(each.fields).get(name)
+            found = merged(found, each)
+        return found
+
+
+def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
+    """The reader of all values of a format; None where each names its schema."""
+    match how.kind:
+        case "bytes":
+            return BytesReader()
+        case "string":
+            return TextReader()
+        case "json":
+            return JsonReader(exact=any(one.type.has("decimal") for one in columns))
+        case "csv":
+            names = [one.source[-1] if one.source else one.name for one in columns]
+            return CsvReader(names, how.csv)
+    if how.schema is None:
+        return None
+    return schema_reader(how.kind, how.schema, how.message)
+
+
+def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
+    """The reader of a schema that stands in a declaration. Raises OttlaError."""
+    try:
+        if kind == "avro":
+            return AvroReader(schema)
+        return ProtobufReader(base64.b64decode(schema), message)
+    except (BadValue, ValueError) as error:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def _chunks(batch: pa.RecordBatch) -> list[tuple[int, int]]:
+    """Where to cut a batch so that its values as Python objects stay within some megabytes."""
+    count = batch.num_rows
+    sizes = np.zeros(count, np.int64)
+    for name in ("key", "value"):
+        lengths = pc.binary_length(batch.column(name)).fill_null(0)
+        sizes += lengths.to_numpy(zero_copy_only=False)
+    ends = np.cumsum(sizes)
+    found, start = [], 0
+    while start < count:
+        before = int(ends[start - 1]) if start else 0
+        fitting = int(np.searchsorted(ends, before + _BYTES_AT_ONCE, "right")) - start
+        size = max(1, min(_ROWS_AT_ONCE, fitting, count - start))
+        found.append((start, size))
+        start += size
+    return found
+
+
+def _moved(one: RefusedRow, start: int) -> RefusedRow:
+    return RefusedRow(one.row + start, one.stage, one.error, one.schema_id) if start else one
+
+
+def _schema_id(content: bytes) -> int | None:
+    return int.from_bytes(content[1:5], "big") if len(content) >= 5 and content[0] == 0 else None
+
+
+def _at(value: Any, paths: Sequence[Path]) -> Any:
+    """What stands at the first of `paths` that has something."""
+    for path in paths:
+        found = value
+        for name in path:
+            found = found.get(name) if isinstance(found, dict) else None
+        if found is not None:
+            return found
+    return None
+
+
+def _merged(first: Type, second: Type) -> Type:
+    found = merged(first, second)
+    assert found is not None
+    return found
+
+
+def require_none(
+    topic: str, partition: int, offsets: Callable[[int], int], decoded: Decoded
+) -> None:
+    """Raise OttlaError INVALID_RECORD where a row was refused: the policy `fail`."""
+    if not decoded.refused:
+        return
+    first = decoded.refused[0]
+    more = len({one.row for one in decoded.refused}) - 1
+    raise OttlaError(
+        ErrorCode.INVALID_RECORD,
+        f"the record at {topic}-{partition} offset {offsets(first.row)} can't be decoded "
+        f"({first.stage}): {first.error}{f'; nor can {more} more of its batch' if more else ''}. "
+        "Have such records among the dead letters (`ottla lake load --on-bad-record dead-letter`, "
+        "load(…, decode=Decode(…, on_bad_record='dead-letter'))), or with nulls "
+        "(--on-bad-record null)",
+    )

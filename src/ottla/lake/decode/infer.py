@@ -1,0 +1,95 @@
+"""Types from values: what a sample of JSON shows, and what a new field needs.
+
+Texts stay strings: what looks like a time in a sample may be something else in the next record.
+"""
+
+from typing import Any
+
+from ottla.lake.decode.types import Type, decimal_of, list_of, plain, struct_of
+
+_INT64 = 2**63
+# Objects with more names than this are maps rather than records.
+_FIELDS_MAX = 500
+_DEPTH_MAX = 16
+_INTEGERS = ("int8", "int16", "int32", "int64")
+_JSON = plain("json")
+
+
+def type_of(value: Any, depth: int = 0) -> Type | None:
+    """The type of one value of JSON; None where it does not show one (null, an empty list)."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return plain("boolean")
+        case int() if -_INT64 <= value < _INT64:
+            return plain("int64")
+        case int() if abs(value) < 10**38:
+            return decimal_of(38, 0)
+        case float():
+            return plain("float64")
+        case str():
+            return plain("string")
+        case bytes():
+            return plain("binary")
+        case list() if depth < _DEPTH_MAX:
+            found = None
+            for one in value:
+                found = merged(found, type_of(one, depth + 1))
+            return None if found is None else list_of(found)
+        case dict() if 0 < len(value) <= _FIELDS_MAX and depth < _DEPTH_MAX:
+            fields = [(name, type_of(one, depth + 1)) for name, one in value.items()]
+            known = tuple((name, kind) for name, kind in fields if kind is not None)
+            return struct_of(known) if known else None
+        case dict() if not value:
+            return None
+    return _JSON
+
+
+def merged(first: Type | None, second: Type | None) -> Type | None:
+    """The type that both fit into; `json` where there is none better."""
+    if first is None or second is None or first == second:
+        return second if first is None else first
+    wide = widened(first, second)
+    if wide is not None:
+        return wide
+    if {first.kind, second.kind} <= {*_INTEGERS, "float32", "float64"}:
+        return plain("float64")
+    if first.kind == second.kind == "list":
+        inner = merged(first.element, second.element)
+        assert inner is not None
+        return list_of(inner)
+    if first.kind == second.kind == "struct":
+        return _merged_structs(first, second)
+    return _JSON
+
+
+def widened(narrow: Type, other: Type) -> Type | None:
+    """The type that holds all values of both, exactly; None where there is none.
+
+    As table formats let a column grow: larger integers, a larger float, more digits.
+    """
+    if narrow == other:
+        return narrow
+    kinds = (narrow.kind, other.kind)
+    if all(kind in _INTEGERS for kind in kinds):
+        return plain(max(kinds, key=_INTEGERS.index))
+    if set(kinds) == {"float32", "float64"}:
+        return plain("float64")
+    if kinds == ("decimal", "decimal"):
+        scale = max(narrow.scale, other.scale)
+        whole = max(narrow.precision - narrow.scale, other.precision - other.scale)
+        return decimal_of(whole + scale, scale) if whole + scale <= 38 else None
+    for units in (("timestamp(ms)", "timestamp(us)"), ("datetime(ms)", "datetime(us)")):
+        if set(kinds) == set(units):
+            return plain(units[1])
+    return None
+
+
+def _merged_structs(first: Type, second: Type) -> Type:
+    fields = dict(first.fields)
+    for name, kind in second.fields:
+        found = merged(fields.get(name), kind)
+        assert found is not None
+        fields[name] = found
+    return struct_of(tuple(fields.items())) if len(fields) <= _FIELDS_MAX else _JSON

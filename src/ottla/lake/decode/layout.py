@@ -1,0 +1,50 @@
+"""Which columns the files of a table have: the raw ones, and behind them the typed ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ottla.lake.decode import typed_schema
+from ottla.lake.manifest import TableSchema
+from ottla.lake.schema import ROW_SCHEMA
+
+# Takes the place of key, value and headers where a table does not keep them.
+ROW_HASH = pa.field("row_hash", pa.binary(16))
+_NOT_KEPT = ("key", "value", "headers")
+# What the file of a load's dead letters has behind the raw columns.
+DEAD_FIELDS = (
+    pa.field("stage", pa.string()),
+    pa.field("error", pa.string()),
+    pa.field("schema_id", pa.int64()),
+    # Of the record: its own time may have no place in the column `timestamp`.
+    pa.field("timestamp_ms", pa.int64()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """The columns of a file. `added` stand behind the raw ones."""
+
+    added: tuple[Any, ...] = ()
+    keep_raw: bool = True
+
+    @property
+    def schema(self) -> Any:
+        """The columns as they are read back."""
+        raw = list(ROW_SCHEMA)
+        if not self.keep_raw:
+            raw = [ROW_HASH, *(one for one in raw if one.name not in _NOT_KEPT)]
+        return pa.schema([*raw, *self.added])
+
+
+RAW = FileLayout()
+DEAD = FileLayout(DEAD_FIELDS)
+
+
+def layout_of(schema: TableSchema | None) -> FileLayout:
+    """The layout of the data files that a load with this schema writes."""
+    if schema is None:
+        return RAW
+    typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})
+    return FileLayout(tuple(typed.fields), bool(schema.decode.get("keep_raw", True)))

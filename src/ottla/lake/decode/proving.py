@@ -1,0 +1,99 @@
+"""Decodes again what a file's typed columns came from, and names where they differ.
+
+Where the file keeps keys and values, they are decoded: whether they are the topic's is proven by
+their hash. Where it does not, the topic's own records are, as far as it still has them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ottla.lake.decode.decoder import Decoder
+from ottla.lake.decode.registered import RegisteredSchemas
+from ottla.lake.decode.registry import SchemaRegistry
+from ottla.lake.decode.spec import decode_from
+from ottla.lake.decode.typed_schema import from_json
+from ottla.lake.manifest import TableSchema
+from ottla.lake.schema import ROW_SCHEMA
+
+_NAMED_MAX = 10
+
+
+class TypedCheck:
+    """Decodes by one schema of the table."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        decode = decode_from(schema.decode)
+        registry = SchemaRegistry(decode.registry) if decode.registry else None
+        self._schema = from_json({"number": schema.number, "columns": schema.columns})
+        self._decoder = Decoder(
+            decode, self._schema, RegisteredSchemas(registry) if registry else None
+        )
+        self.keeps_raw = decode.keep_raw
+
+    def of_own_rows(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
+        """What is wrong with rows of a file that keeps keys and values."""
+        found: dict[str, list[int]] = {}
+        for batch in batches:
+            decoded = self._decoder.decode(batch.select(ROW_SCHEMA.names)).columns
+            offsets = batch.column("offset").to_numpy()
+            self._compare(decoded, batch, offsets, found)
+        return _named(found)
+
+    def of_topic(
+        self, topic: Iterable[pa.RecordBatch], stored: Iterable[pa.RecordBatch]
+    ) -> list[str]:
+        """What is wrong with rows of a file, compared with the topic's at the same offsets.
+
+        Offsets that only one of both has are not looked at. Both are in order of offset.
+        """
+        found: dict[str, list[int]] = {}
+        for fresh, kept in _at_same_offsets(topic, stored):
+            decoded = self._decoder.decode(fresh).columns
+            self._compare(decoded, kept, kept.column("offset").to_numpy(), found)
+        return _named(found)
+
+    def _compare(
+        self,
+        decoded: Sequence[pa.Array],
+        stored: pa.RecordBatch,
+        offsets: Sequence[int],
+        found: dict[str, list[int]],
+    ) -> None:
+        for name, column in zip(self._schema.names, decoded, strict=True):
+            other = stored.column(name)
+            if column.equals(other):
+                continue
+            pairs = zip(offsets, column.to_pylist(), other.to_pylist(), strict=True)
+            # By their words: NaN is not equal to itself.
+            wrong = [int(offset) for offset, one, two in pairs if repr(one) != repr(two)]
+            if wrong:
+                found.setdefault(name, []).extend(wrong)
+
+
+def _at_same_offsets(
+    topic: Iterable[pa.RecordBatch], stored: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+    """Yield the rows at offsets that both have, piece by piece."""
+    fresh_batches, kept_batches = iter(topic), iter(stored)
+    fresh, kept = next(fresh_batches, None), next(kept_batches, None)
+    while fresh is not None and kept is not None:
+        ours, theirs = (one.column("offset").to_numpy() for one in (fresh, kept))
+        if len(ours) and len(theirs):
+            _, left, right = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+            if len(left):
+                yield fresh.take(pa.array(left)), kept.take(pa.array(right))
+        if len(ours) and (not len(theirs) or theirs[-1] <= ours[-1]):
+            kept = next(kept_batches, None)
+        else:
+            fresh = next(fresh_batches, None)
+
+
+def _named(found: dict[str, list[int]]) -> list[str]:
+    return [
+        f"its column {name} is not what the records decode to at "
+        f"{', '.join(map(str, offsets[:_NAMED_MAX]))}"
+        f"{f' and {len(offsets) - _NAMED_MAX} more offsets' if len(offsets) > _NAMED_MAX else ''}"
+        for name, offsets in found.items()
+    ]

@@ -1,0 +1,206 @@
+"""A client of a schema registry with Confluent's API, blocking; schemas are cached by their number.
+
+What it needs to be let in comes from the environment: OTTLA_REGISTRY_USER with
+OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN. None of that stands in a manifest or a message.
+"""
+
+import base64
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+_TIMEOUT_SECONDS = 10.0
+_ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.2
+_ANSWER_BYTES_MAX = 64 << 20
+# References to references; a registry refuses cycles, but an answer may be anything.
+_REFERENCES_MAX = 200
+# Subject, version, schema. Any other 404 is of a server that is no registry.
+_NOT_FOUND = frozenset({40401, 40402, 40403})
+_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class NoSuchSchema(Exception):
+    """The registry says that there is no such schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A schema: its text, its type, and the schemas it refers to, by name, those first."""
+
+    id: int
+    kind: str  # AVRO, PROTOBUF or JSON.
+    text: str
+    references: Mapping[str, str] = field(default_factory=dict)
+
+
+class SchemaRegistry:
+    """Asks one registry, at one or several URLs (`http://a:8081,http://b:8081`).
+
+    Raises OttlaError where it does not answer or refuses access: then no record is to blame.
+    """
+
+    def __init__(
+        self,
+        urls: str,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
+        attempts: int = _ATTEMPTS,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._urls = [url.strip().rstrip("/") for url in urls.split(",") if url.strip()]
+        for url in self._urls or [""]:
+            parts = urlsplit(url)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise _failed(ErrorCode.INVALID_REQUEST, f"{url!r} is no URL of a registry")
+            if parts.username or parts.password:
+                raise _failed(
+                    ErrorCode.INVALID_REQUEST,
+                    "a registry's URL holds no password: set OTTLA_REGISTRY_USER and "
+                    "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN",
+                )
+        self._authorization = _authorization(environment)
+        self._timeout_seconds = timeout_seconds
+        self._attempts = attempts
+        self._pause = pause
+        self._by_id: dict[int, RegisteredSchema | None] = {}
+
+    def schema(self, number: int) -> RegisteredSchema:
+        """The schema with this number. Raises NoSuchSchema, OttlaError."""
+        if number not in self._by_id:
+            try:
+                answer = self._get(f"/schemas/ids/{number}")
+            except NoSuchSchema:
+                self._by_id[number] = None
+            else:
+                self._by_id[number] = self._registered(number, answer)
+        found = self._by_id[number]
+        if found is None:
+            raise NoSuchSchema(f"the registry has no schema {number}")
+        return found
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """The newest schema of a subject. Raises NoSuchSchema, OttlaError."""
+        answer = self._get(f"/subjects/{quote(subject, safe='')}/versions/latest")
+        return self._registered(_number(answer), answer)
+
+    def _registered(self, number: int, answer: Mapping[str, Any]) -> RegisteredSchema:
+        text, kind = answer.get("schema"), answer.get("schemaType", "AVRO")
+        if not isinstance(text, str) or not isinstance(kind, str):
+            raise _failed(
+                ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no schema: {answer}"
+            )
+        found: dict[str, str] = {}
+        self._refer(answer, found, set())
+        return RegisteredSchema(number, kind, text, found)
+
+    def _refer(
+        self, answer: Mapping[str, Any], found: dict[str, str], asked: set[tuple[str, int]]
+    ) -> None:
+        for reference in answer.get("references") or ():
+            name = reference["name"]
+            subject, version = str(reference["subject"]), int(reference["version"])
+            if (subject, version) in asked:
+                continue
+            asked.add((subject, version))
+            if len(asked) > _REFERENCES_MAX:
+                raise _failed(
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    f"a schema of the registry refers to more than {_REFERENCES_MAX} others",
+                )
+            try:
+                one = self._get(f"/subjects/{quote(subject, safe='')}/versions/{version}")
+            except NoSuchSchema:
+                raise _failed(
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    f"the registry has no version {version} of {subject}, to which a schema refers",
+                ) from None
+            self._refer(one, found, asked)
+            found[name] = str(one["schema"])
+
+    def _get(self, path: str) -> Mapping[str, Any]:
+        """The answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
+        last = ""
+        for attempt in range(self._attempts):
+            if attempt:
+                self._pause(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+            url = self._urls[attempt % len(self._urls)]
+            try:
+                return self._ask(url, path)
+            except HTTPError as error:
+                last = self._refused(url, error)
+            except (URLError, OSError, HTTPException, ValueError) as error:
+                last = f"{url} does not answer: {getattr(error, 'reason', error)}"
+        raise _failed(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"the schema registry can't be asked, tried {self._attempts} times: {last}. Nothing "
+            "was loaded; run it again once the registry answers",
+        )
+
+    def _ask(self, url: str, path: str) -> Mapping[str, Any]:
+        headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        if self._authorization:
+            headers["Authorization"] = self._authorization
+        with urlopen(Request(url + path, headers=headers), timeout=self._timeout_seconds) as answer:
+            content = answer.read(_ANSWER_BYTES_MAX + 1)
+        if len(content) > _ANSWER_BYTES_MAX:
+            raise ValueError(f"its answer is larger than {_ANSWER_BYTES_MAX} bytes")
+        found = json.loads(content)
+        if not isinstance(found, dict):
+            raise ValueError("its answer is no object")
+        return found
+
+    def _refused(self, url: str, error: HTTPError) -> str:
+        """What an answer with an error says. Raises NoSuchSchema, OttlaError where it is final."""
+        with error:
+            try:
+                said = json.loads(error.read(10_000))
+            except (OSError, ValueError, HTTPException):
+                said = None
+        said = said if isinstance(said, dict) else {}
+        words = f"{url} answers {error.code} {said.get('message') or error.reason}"
+        if error.code == 404 and said.get("error_code") in _NOT_FOUND:
+            raise NoSuchSchema(words)
+        if error.code in {401, 403}:
+            raise _failed(
+                ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+                f"the schema registry refuses access: {words}. Set OTTLA_REGISTRY_USER and "
+                "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN, where tasks run, too",
+            )
+        if error.code not in _RETRIED:
+            raise _failed(ErrorCode.UNKNOWN_SERVER_ERROR, f"the schema registry: {words}")
+        return words
+
+
+def _number(answer: Mapping[str, Any]) -> int:
+    number = answer.get("id")
+    if not isinstance(number, int):
+        raise _failed(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no number: {answer}"
+        )
+    return number
+
+
+def _authorization(environment: Mapping[str, str]) -> str | None:
+    token = environment.get("OTTLA_REGISTRY_TOKEN")
+    if token:
+        return f"Bearer {token}"
+    user = environment.get("OTTLA_REGISTRY_USER")
+    if user:
+        pair = f"{user}:{environment.get('OTTLA_REGISTRY_PASSWORD', '')}"
+        return f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return None
+
+
+def _failed(code: ErrorCode, message: str) -> OttlaError:
+    return OttlaError(code, message)

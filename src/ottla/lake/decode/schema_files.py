@@ -1,0 +1,23 @@
+"""Schemas that stand in files."""
+
+import base64
+from pathlib import Path
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.protoc import compiled_file
+from ottla.lake.decode.reading import BadValue
+
+
+def schema_text(path: Path, kind: str) -> str:
+    """The schema in a file as `Format.schema` has it. `kind` is avro, debezium-avro or protobuf.
+
+    Raises OttlaError.
+    """
+    try:
+        if kind == "protobuf":
+            return base64.b64encode(compiled_file(path)).decode()
+        return path.read_text()
+    except (BadValue, OSError, UnicodeDecodeError) as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"the schema in {path} can't be used: {error}"
+        ) from None

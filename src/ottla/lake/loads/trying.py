@@ -1,0 +1,135 @@
+"""A dry run of a declaration: what it would change, and which records it would refuse.
+
+Reads the last records of a topic and writes nothing, neither a table nor a position.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.decode.decoder import NewField
+from ottla.lake.decode.rows import RowSorter
+from ottla.lake.decode.spec import Decode
+from ottla.lake.decode.typed_schema import TypedSchema
+from ottla.lake.loads.typing import LoadTyping, load_typing, sample_ranges
+from ottla.lake.manifest import SchemaChange
+from ottla.lake.plan import Range
+from ottla.lake.reader import read_range
+from ottla.lake.tables.opening import existing_table
+from ottla.ledger.partition import RangeAccount
+
+# How often the columns may follow what the records show.
+_ROUNDS = 5
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedKind:
+    """Records that are refused for one reason, with the places of some: (partition, offset)."""
+
+    stage: str
+    error: str
+    records: int
+    examples: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaTrial:
+    """What a load with the declaration would do with these records."""
+
+    records: int
+    refused: tuple[RefusedKind, ...]
+    schema: TypedSchema
+    changes: tuple[SchemaChange, ...]
+
+    @property
+    def decoded(self) -> int:
+        return self.records - sum(one.records for one in self.refused)
+
+
+def try_schema(
+    topic: str,
+    decode: Decode | None = None,
+    *,
+    last: int = 1_000,
+    bootstrap: str = "localhost:9092",
+    target: str | None = None,
+    store_options: Mapping[str, str] | None = None,
+) -> SchemaTrial:
+    """Decode the last records of `topic` as a load would, and say what would come of it.
+
+    With `target` as a load into that table: changes are those of its columns, and without a
+    declaration its own is tried. Raises OttlaError, as where the declaration does not go with the
+    table's columns.
+    """
+    before = None
+    if target is not None:
+        newest, _ = existing_table(target, store_options).latest()
+        before = newest.table_schema if newest else None
+    with closing(connect(bootstrap)) as cluster:
+        bounds = cluster.describe(topic).bounds
+    whole = [Range(topic, p, one.log_start, one.end) for p, one in sorted(bounds.items())]
+    ranges = sample_ranges([one for one in whole if one.start < one.end], last)
+    typing = load_typing(
+        decode,
+        before,
+        dead_timestamps=True,
+        starts={one.partition: one.start for one in ranges},
+        ranges=ranges,
+        bootstrap=bootstrap,
+    )
+    if typing is None or not typing.sorting.decode.sides():
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "there is nothing to try: say what keys or values are (--value json)",
+        )
+    for _ in range(_ROUNDS):
+        trial, news = _tried(typing, ranges, bootstrap)
+        if not news:
+            break
+        typing = typing.with_news(news)
+    return trial
+
+
+def _tried(
+    typing: LoadTyping, ranges: list[Range], bootstrap: str
+) -> tuple[SchemaTrial, list[tuple[int, NewField, int]]]:
+    sorting = typing.sorting
+    sorting = replace(sorting, decode=replace(sorting.decode, on_bad_record="dead-letter"))
+    records = 0
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    news = []
+    for wanted in ranges:
+        sorter = RowSorter(sorting)
+        bad_times: dict[int, int] = {}
+        account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
+        with closing(connect(bootstrap)) as cluster:
+            for batch in read_range(
+                wanted,
+                cluster,
+                account,
+                skip_unreadable=True,
+                null_bad_timestamps=True,
+                bad_times=bad_times,
+            ):
+                rows = sorter.sort(batch, bad_times)
+                records += batch.num_rows
+                if not rows.dead.num_rows:
+                    continue
+                stages, errors = (column.to_pylist() for column in rows.reasons[:2])
+                offsets = rows.dead.column("offset").to_pylist()
+                for kind, offset in zip(zip(stages, errors, strict=True), offsets, strict=True):
+                    counts[kind] += 1
+                    places = examples.setdefault(kind, [])
+                    if len(places) < _EXAMPLES:
+                        places.append((wanted.partition, offset))
+        news += [(wanted.partition, new, offset) for new, offset in sorter.news.values()]
+    refused = tuple(
+        RefusedKind(stage, error, count, tuple(examples[stage, error]))
+        for (stage, error), count in counts.most_common()
+    )
+    return SchemaTrial(records, refused, typing.sorting.schema, typing.changes), news

@@ -1,0 +1,159 @@
+"""Which typed columns a load writes: by its declaration, by the table's own, by a sample.
+
+    the table's columns → renames → what the declaration adds or widens → what a sample shows
+
+Columns of a table without a declaration of its own come from the schema of its format, else from a
+sample of the records to load. What tasks find beyond them goes the same way, by `evolved`.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from ottla.lake.cluster import connect
+from ottla.lake.decode import typed_schema
+from ottla.lake.decode.debezium import envelope_columns, flattened_type
+from ottla.lake.decode.decoder import NewField, fixed_reader
+from ottla.lake.decode.infer import merged
+from ottla.lake.decode.rows import RowSorter, RowSorting
+from ottla.lake.decode.rules import evolved, reconciled, renamed
+from ottla.lake.decode.spec import Column, Decode, Format, Side, decode_from, options_of
+from ottla.lake.decode.typed_schema import TypedSchema, columns_of
+from ottla.lake.manifest import SchemaChange, TableSchema
+from ottla.lake.plan import Range
+from ottla.lake.reader import read_range
+from ottla.ledger.partition import RangeAccount
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTyping:
+    """How a load decodes, and what it changes in the table's columns."""
+
+    sorting: RowSorting
+    changes: tuple[SchemaChange, ...] = ()
+
+    def table_schema(self) -> TableSchema | None:
+        """What the manifest says of the columns; None where nothing is decoded."""
+        decode = self.sorting.decode
+        if not decode.sides():
+            return None
+        content = typed_schema.to_json(self.sorting.schema)
+        return TableSchema(content["number"], tuple(content["columns"]), options_of(decode))
+
+    def with_news(self, news: Sequence[tuple[int, NewField, int]]) -> "LoadTyping":
+        """The typing once the columns have what tasks found: (partition, field, first offset)."""
+        offsets: dict[tuple[Side, tuple[str, ...]], dict[int, int]] = {}
+        fields: dict[tuple[Side, tuple[str, ...]], NewField] = {}
+        for partition, new, offset in news:
+            key = (new.side, new.path)
+            first = offsets.setdefault(key, {})
+            first[partition] = min(offset, first.get(partition, offset))
+            before = fields.get(key)
+            kind = merged(before.type, new.type) or new.type if before else new.type
+            fields[key] = replace(new, type=kind)
+        schema, said = evolved(
+            self.sorting.schema,
+            list(fields.values()),
+            envelopes=_envelopes(self.sorting.decode),
+        )
+        changes = [
+            SchemaChange(what, first) for what, first in zip(said, offsets.values(), strict=True)
+        ]
+        return replace(
+            self,
+            sorting=replace(self.sorting, schema=schema),
+            changes=(*self.changes, *changes),
+        )
+
+
+def load_typing(
+    decode: Decode | None,
+    before: TableSchema | None,
+    *,
+    dead_timestamps: bool,
+    starts: Mapping[int, int],
+    ranges: Sequence[Range],
+    bootstrap: str,
+) -> LoadTyping | None:
+    """How a load decodes; None where it loads raw columns only.
+
+    Without a declaration (`decode`) a table goes on as its last load did. Raises OttlaError where
+    the declaration does not go with the table's columns.
+    """
+    if decode is None and before is not None:
+        decode = decode_from(before.decode)
+    if decode is None or not decode.sides():
+        if not dead_timestamps:
+            return None
+        return LoadTyping(RowSorting(dead_timestamps=True))
+    if before is None:
+        typing = LoadTyping(RowSorting(decode, declared_schema(decode), dead_timestamps))
+        return _sampled(typing, ranges, bootstrap)
+    known = typed_schema.from_json({"number": before.number, "columns": before.columns})
+    schema, said = renamed(known, decode.rules.rename)
+    schema, more = reconciled(schema, declared_schema(decode))
+    if schema != known:
+        schema = replace(schema, number=known.number + 1)
+    changes = tuple(SchemaChange(what, dict(starts)) for what in (*said, *more))
+    return LoadTyping(RowSorting(decode, schema, dead_timestamps), changes)
+
+
+def declared_schema(decode: Decode) -> TypedSchema:
+    """The columns that a declaration names, or that follow from its schema."""
+    schema = TypedSchema()
+    taken = {one.name.lower() for _, how in decode.sides() for one in how.columns or ()}
+    for side, how in decode.sides():
+        schema = schema.with_columns(side, _declared(side, how, taken))
+    return schema
+
+
+def _declared(side: Side, how: Format, taken: set[str]) -> tuple[Column, ...]:
+    if how.columns is not None:
+        is_envelope = how.debezium and side == "value"
+        return envelope_columns(how.columns) if is_envelope else how.columns
+    reader = fixed_reader(how, ())
+    kind = reader.type if reader is not None else None
+    if how.debezium:
+        kind = flattened_type(kind, side)
+    return () if kind is None else columns_of(kind, side, taken)
+
+
+def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: str) -> LoadTyping:
+    """The typing with the columns that a sample shows; its changes are none of the table's."""
+    decode = typing.sorting.decode
+    # Bad records of the sample are met again by the tasks.
+    sorting = replace(typing.sorting, decode=replace(decode, on_bad_record="null"))
+    sorter = RowSorter(sorting)
+    for wanted in sample_ranges(ranges, decode.sample):
+        with closing(connect(bootstrap)) as cluster:
+            account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
+            bad_times: dict[int, int] = {}
+            for batch in read_range(
+                wanted,
+                cluster,
+                account,
+                skip_unreadable=True,
+                null_bad_timestamps=True,
+                bad_times=bad_times,
+            ):
+                sorter.sort(batch, bad_times)
+    found, _ = evolved(
+        typing.sorting.schema,
+        [new for new, _ in sorter.news.values()],
+        envelopes=_envelopes(decode),
+    )
+    return replace(typing, sorting=replace(typing.sorting, schema=replace(found, number=1)))
+
+
+def sample_ranges(ranges: Sequence[Range], count: int) -> list[Range]:
+    """The last offsets of each partition, `count` in all."""
+    last: dict[int, Range] = {}
+    for one in ranges:
+        before = last.get(one.partition)
+        last[one.partition] = one if before is None else replace(one, start=before.start)
+    each = max(1, count // max(1, len(last)))
+    return [replace(one, start=max(one.start, one.end - each)) for one in last.values()]
+
+
+def _envelopes(decode: Decode) -> frozenset[Side]:
+    return frozenset(side for side, how in decode.sides() if how.debezium and side == "value")

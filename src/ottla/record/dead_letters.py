@@ -1,0 +1,117 @@
+"""Dead letters: records that could not be delivered, or could not be decoded. One schema for all.
+
+A letter in a topic has the key, the value and the headers of its record, where they come along,
+and headers that say where the record stood and why it is dead. Those that KIP-1191 names are
+written by share groups and loads alike; loads add the stage at which the record was refused.
+
+A letter that was redriven (its record sent again) is followed in its topic by a mark: a record
+without key and value whose headers name the letter's partition and offset. Pure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ottla.record.codec import Header
+
+TOPIC = "__dlq.errors.topic"
+PARTITION = "__dlq.errors.partition"
+OFFSET = "__dlq.errors.offset"
+GROUP = "__dlq.errors.group"
+DELIVERY_COUNT = "__dlq.errors.delivery.count"
+MESSAGE = "__dlq.errors.message"
+# Of loads only.
+STAGE = "__dlq.errors.stage"
+SCHEMA_ID = "__dlq.errors.schema.id"
+TIMESTAMP = "__dlq.errors.timestamp"
+# Of a mark: which letter was redriven; and of the record that was sent again: from where.
+REDRIVEN_PARTITION = "__dlq.redriven.partition"
+REDRIVEN_OFFSET = "__dlq.redriven.offset"
+REDRIVEN_FROM = "__dlq.redriven.from"
+
+# The stage of letters that do not say one: a share group's.
+DELIVERY_STAGE = "delivery"
+_OURS = ("__dlq.errors.", "__dlq.redriven.")
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """Where a dead record stood, and why it is dead.
+
+    `group` is the share group, or the table that refused the record. `timestamp_ms` and
+    `schema_id` are of the record, where the letter says them.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    group: str
+    message: str
+    stage: str = DELIVERY_STAGE
+    delivery_count: int = 1
+    schema_id: int | None = None
+    timestamp_ms: int | None = None
+
+
+def letter_headers(letter: DeadLetter) -> list[Header]:
+    """The headers of a letter, to stand behind those of its record."""
+    found: list[Header] = [
+        (TOPIC, letter.topic.encode()),
+        (PARTITION, b"%d" % letter.partition),
+        (OFFSET, b"%d" % letter.offset),
+        (GROUP, letter.group.encode()),
+        (DELIVERY_COUNT, b"%d" % letter.delivery_count),
+        (MESSAGE, letter.message.encode()),
+    ]
+    if letter.stage != DELIVERY_STAGE:
+        found.append((STAGE, letter.stage.encode()))
+    if letter.schema_id is not None:
+        found.append((SCHEMA_ID, b"%d" % letter.schema_id))
+    if letter.timestamp_ms is not None:
+        found.append((TIMESTAMP, b"%d" % letter.timestamp_ms))
+    return found
+
+
+def parse_letter(headers: Iterable[Header]) -> DeadLetter | None:
+    """The letter that these headers make; None where they are not those of a letter."""
+    said = dict(headers)  # The last of a name: a record's own headers come first.
+    try:
+        return DeadLetter(
+            topic=_text(said[TOPIC]),
+            partition=int(said[PARTITION] or b""),
+            offset=int(said[OFFSET] or b""),
+            group=_text(said.get(GROUP)),
+            message=_text(said.get(MESSAGE)),
+            stage=_text(said.get(STAGE)) or DELIVERY_STAGE,
+            delivery_count=int(said.get(DELIVERY_COUNT) or b"1"),
+            schema_id=_number(said.get(SCHEMA_ID)),
+            timestamp_ms=_number(said.get(TIMESTAMP)),
+        )
+    except (KeyError, ValueError):
+        return None
+
+
+def own_headers(headers: Iterable[Header]) -> list[Header]:
+    """The headers of a letter's record: without those that the letter and a redrive added."""
+    return [(name, value) for name, value in headers if not name.startswith(_OURS)]
+
+
+def mark_headers(partition: int, offset: int) -> list[Header]:
+    """The headers of a mark: the letter at this place was redriven."""
+    return [(REDRIVEN_PARTITION, b"%d" % partition), (REDRIVEN_OFFSET, b"%d" % offset)]
+
+
+def parse_mark(headers: Iterable[Header]) -> tuple[int, int] | None:
+    """The partition and offset of the letter that a mark names; None where this is no mark."""
+    said = dict(headers)
+    try:
+        return int(said[REDRIVEN_PARTITION] or b""), int(said[REDRIVEN_OFFSET] or b"")
+    except (KeyError, ValueError):
+        return None
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode(errors="replace")
+
+
+def _number(value: bytes | None) -> int | None:
+    return None if value is None else int(value)
