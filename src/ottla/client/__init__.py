@@ -62,6 +62,7 @@ from ottla.client.errors import (
 from ottla.client.group.subscriptions import Subscription
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
+from ottla.client.producer.prepared import PreparedBatch
 from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.transactions.group_metadata import GroupMetadata
@@ -127,6 +128,7 @@ __all__ = [
     "OttlaError",
     "PartitionStanding",
     "PartitionView",
+    "PreparedBatch",
     "Producer",
     "ProducerDescription",
     "ProducerFenced",

@@ -4,7 +4,12 @@ from struct import Struct
 
 from ottla.client.producer.queues import Batch
 from ottla.record.builder import BatchBuilder, seal
-from ottla.record.header import ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG, read_header
+from ottla.record.header import (
+    ATTRIBUTES_POSITION,
+    HEADER_SIZE,
+    TRANSACTIONAL_FLAG,
+    read_header,
+)
 from ottla.record.reader import records
 
 # The builder of an encoded batch: closed, as another thread may still try to add to it.
@@ -28,8 +33,22 @@ def encode(
     batch.head, batch.payload = builder.build_parts()
     batch.builder = _EMPTIED
     if transactional:
-        batch.head[_FLAGS_POSITION] |= TRANSACTIONAL_FLAG
-        seal(batch.head, batch.payload)
+        set_transactional(batch)
+
+
+def set_transactional(batch: Batch) -> None:
+    """Mark an encoded batch as part of a transaction."""
+    assert batch.head is not None
+    batch.head[_FLAGS_POSITION] |= TRANSACTIONAL_FLAG
+    seal(batch.head, batch.payload)
+
+
+def taken_as_encoded(batch: Batch, content: bytes, record_count: int) -> None:
+    """Give an empty batch the bytes of one that was encoded elsewhere."""
+    batch.builder = _EMPTIED
+    batch.head, batch.payload = bytearray(content[:HEADER_SIZE]), content[HEADER_SIZE:]
+    batch.size = len(content)
+    batch.record_count = batch.delivery.record_count = record_count
 
 
 def restamp(batch: Batch) -> None:

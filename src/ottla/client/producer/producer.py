@@ -21,6 +21,7 @@ from ottla.client.producer.options import (
     is_idempotent,
     sender_options,
 )
+from ottla.client.producer.prepared import PreparedBatch, to_queue
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
 from ottla.client.producer.router import Router
@@ -217,6 +218,24 @@ class Producer:
             self._on_news(queues)
             await asyncio.sleep(0)
         return deliveries
+
+    async def send_prepared(self, batch: PreparedBatch) -> Delivery:
+        """Send a batch that was built elsewhere, with one `Delivery`; waits for memory.
+
+        Batches of a partition are sent in the order of the calls. Raises UnknownTopic, and
+        ClientError for a partition that does not exist and for a batch that is damaged.
+        """
+        self._check_open()
+        queues = await self._router.queues(batch.topic)
+        queue = self._router.queue_for(queues, None, None, batch.partition)
+        while not self._accumulator.has_room(len(batch.content)):
+            await self._room()
+        queued = self._accumulator.new_batch(queue, 0)
+        to_queue(batch, queued, transactional=isinstance(self._numbering, Transactions))
+        self._accumulator.add_closed(queue, queued)
+        self._on_news(queues)
+        await asyncio.sleep(0)
+        return queued.delivery
 
     async def flush(self) -> None:
         """Send what is waiting and return once all of it is settled.

@@ -117,6 +117,7 @@ class Producer:
 
     send_and_wait = waits(AsyncProducer.send_and_wait)
     send_batch = waits(AsyncProducer.send_batch)
+    send_prepared = waits(AsyncProducer.send_prepared)
     partitions_for = waits(AsyncProducer.partitions_for)
 
     def wait(self, delivery: Delivery, timeout_s: float | None = None) -> Delivery:

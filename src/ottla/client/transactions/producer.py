@@ -173,6 +173,7 @@ class TransactionalProducer(Producer):
 
     send = _in_transaction(Producer.send)
     send_batch = _in_transaction(Producer.send_batch)
+    send_prepared = _in_transaction(Producer.send_prepared)
 
     async def close(self, timeout_ms: int | None = None) -> None:
         """Abort what is open, then end."""
