@@ -1,4 +1,4 @@
-"""The PySpark data source `ottla`: topics as a DataFrame, or as a stream.
+"""The PySpark data source `ottla`: topics as a DataFrame, or as a stream; and the sink.
 
     ottla.lake.register(spark)
     frame = spark.read.format("ottla").option("topic", "flights").load()
@@ -11,10 +11,17 @@ are not all accounted for is an error, never a silent gap.
 """
 
 import pyspark
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamReader,
+)
 from pyspark.sql.types import StructType
 
 from ottla.lake.schema import SPARK_TYPES
+from ottla.lake.sink.options import sink_options
+from ottla.lake.sink.writer import OttlaStreamWriter, batch_writer, stream_writer
 from ottla.lake.stream.batch import OttlaReader
 from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
 from ottla.lake.stream.options import SourceOptions, parse_options, wrong
@@ -38,6 +45,13 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
         return stream_reader(parse_options(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        return batch_writer(sink_options(self.options), schema, overwrite=overwrite)
+
+    # Spark sets `overwrite` for the output mode complete: as in its Kafka sink, rows are added.
+    def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: ARG002, N802
+        return stream_writer(sink_options(self.options), schema)
 
 
 def stream_reader(options: SourceOptions) -> MicroBatchReader:

@@ -11,21 +11,24 @@ from rig.paths import ROOT
 
 # What the lake takes from Spark. All of it is in 4.0; later names would need a look first.
 NAMES_IN_4_0 = {
-    "pyspark": set(),
+    "pyspark": {"TaskContext"},
     "pyspark.errors": {"PySparkException"},
     "pyspark.sql": {"SparkSession"},
     "pyspark.sql.datasource": {
         "DataSource",
+        "DataSourceArrowWriter",
         "DataSourceReader",
         "DataSourceStreamReader",
+        "DataSourceStreamWriter",
         "InputPartition",
+        "WriterCommitMessage",
     },
     "pyspark.sql.types": {"StructType"},
 }
 
 
 # Modules that are imported only where that Spark is there.
-IMPORTED_WITH_LATER = {"filters.py": "4.1", "limited_batches.py": "4.2"}
+IMPORTED_WITH_LATER = {"arrow_streams.py": "4.1", "filters.py": "4.1", "limited_batches.py": "4.2"}
 
 
 def declared() -> dict[str, Requirement]:

@@ -1,0 +1,92 @@
+"""A series' mark: which of its portions was committed last. Pure.
+
+The mark is a committed offset with metadata, of a group of the series' own name, and is committed
+in the transaction of its portion. So a portion that is sent again, after any crash, is recognised.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client import OffsetAndMetadata
+
+_KIND = "ottla sink"
+
+
+@dataclass(frozen=True, slots=True)
+class PortionMark:
+    """Portion `number` of a series is committed; it had `records` records."""
+
+    number: int
+    records: int
+
+
+class PortionState(Enum):
+    """Whether a portion is to be written."""
+
+    NEW = auto()
+    COMMITTED = auto()
+
+
+def as_offset(mark: PortionMark) -> OffsetAndMetadata:
+    """The mark as a committed offset: the number of the portion that comes next."""
+    text = json.dumps({"kind": _KIND, "number": mark.number, "records": mark.records})
+    return OffsetAndMetadata(mark.number + 1, text)
+
+
+def newest(committed: Iterable[OffsetAndMetadata]) -> PortionMark | None:
+    """The newest mark among the offsets of a series' group. Raises OttlaError for other offsets."""
+    marks = [_from_offset(offset) for offset in committed]
+    return max(marks, key=lambda mark: mark.number, default=None)
+
+
+def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
+    try:
+        found = json.loads(offset.metadata)
+        if found["kind"] == _KIND and found["number"] == offset.offset - 1:
+            return PortionMark(int(found["number"]), int(found["records"]))
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"a group of the sink's has the committed offset {offset.offset} with the metadata "
+        f"{offset.metadata!r}, which the sink did not write. Delete the group's offsets where they "
+        "were set by mistake (`ottla group reset` shows them), and name the epoch to go on with "
+        'by .option("firstEpoch", N)',
+    )
+
+
+def standing(mark: PortionMark | None, number: int, first: int | None, series: str) -> PortionState:
+    """Whether portion `number` is new. `first`: the one that needs no mark, whatever it says.
+
+    Spark plans an epoch only once it knows that the one before is committed, so that a portion is
+    the one of the mark or the next. Raises OttlaError for any other: a part of the series would be
+    missing, or doubled.
+    """
+    if mark is not None and mark.number == number:
+        return PortionState.COMMITTED
+    if first is not None and number <= first:
+        return PortionState.NEW if number == first else PortionState.COMMITTED
+    if number == (0 if mark is None else mark.number + 1):
+        return PortionState.NEW
+    if mark is None:
+        found = (
+            f"no mark of {series} is there. The brokers forget it offsets.retention.minutes after "
+            "the last epoch, or this checkpoint was begun with another sink"
+        )
+    elif mark.number > number:
+        found = (
+            f"the mark of {series} is already at epoch {mark.number}: the checkpoint is an old copy"
+        )
+    else:
+        found = (
+            f"the mark of {series} is at epoch {mark.number}: epochs after it were not written here"
+        )
+    raise OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"epoch {number} was not written, since it is not known whether the topic has it: {found}. "
+        "Look at the topic's newest records, then name the first epoch that the topic does not "
+        f'have: .option("firstEpoch", {number}), or {number + 1} to leave this one out',
+    )

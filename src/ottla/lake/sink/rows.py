@@ -1,0 +1,82 @@
+"""Rows of a DataFrame or a file as records: which columns there are, and what they mean. Pure.
+
+The columns are those of Spark's Kafka sink, and the timestamp: `value` is needed, all others may
+be absent or null.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.record.codec import Header
+
+COLUMNS = ("key", "value", "headers", "topic", "partition", "timestamp")
+_BYTES = ("binary", "string")
+# What Spark calls the types of a column that fits.
+_SPARK_TYPES: Mapping[str, tuple[str, ...]] = {
+    "key": _BYTES,
+    "value": _BYTES,
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "topic": ("string",),
+    "partition": ("int",),
+    "timestamp": ("timestamp",),
+}
+
+
+class Row(NamedTuple):
+    """A record to be sent. None: the topic of the options, any partition, the time of sending."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: list[Header]
+    topic: str | None
+    partition: int | None
+    timestamp_ms: int | None
+
+
+def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
+    """Check the columns of a DataFrame by Spark's names of their types. Raises OttlaError."""
+    for name, found in types.items():
+        if name not in COLUMNS:
+            raise _wrong(
+                f"column {name!r} has no place in a record; select {', '.join(COLUMNS)} "
+                "(to_json(struct('*')) AS value takes all columns)"
+            )
+        if found not in _SPARK_TYPES[name]:
+            raise _wrong(f"column {name!r} is {found}, not {' or '.join(_SPARK_TYPES[name])}")
+    if "value" not in types:
+        raise _wrong("there is no column 'value'; select at least this one")
+    if not has_topic and "topic" not in types:
+        raise _wrong('to which topic? Add .option("topic", NAME), or a column `topic`')
+
+
+def rows(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The rows of a batch whose columns fit, in order."""
+    columns: dict[str, list[Any]] = {
+        name: _plain(name, batch.column(place)) for place, name in enumerate(batch.schema.names)
+    }
+    absent = [None] * batch.num_rows
+    for key, value, headers, topic, partition, timestamp_ms in zip(
+        *(columns.get(name, absent) for name in COLUMNS), strict=True
+    ):
+        pairs = [(entry["key"], entry["value"]) for entry in headers] if headers else []
+        yield Row(key, value, pairs, topic, partition, timestamp_ms)
+
+
+def _plain(name: str, column: pa.Array) -> list[Any]:
+    """A column as Python values: keys and values as bytes, times in milliseconds."""
+    if name in ("key", "value") and not pa.types.is_binary(column.type):
+        column = pc.cast(column, pa.binary())
+    elif name == "timestamp":
+        # Towards the past, as Spark does: a time of microseconds lies within its millisecond.
+        column = pc.cast(pc.floor_temporal(column, unit="millisecond"), pa.timestamp("ms", "UTC"))
+        column = pc.cast(column, pa.int64())
+    plain: list[Any] = column.to_pylist()
+    return plain
+
+
+def _wrong(what: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_REQUEST, f"sink ottla: {what}")
