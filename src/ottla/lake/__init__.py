@@ -6,6 +6,7 @@
     ottla.lake.verify("/lake/flights", bootstrap="localhost:9092")
     ottla.lake.files("/lake/flights")      # what any Parquet reader may read
     ottla.lake.register(spark)             # then spark.read.format("ottla")
+    ottla.lake.publish("/lake/flights", "flights-again", bootstrap="localhost:9092")
 
 Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or newer.
 """
@@ -35,6 +36,9 @@ from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
+from ottla.lake.sink.publish.fields import Fields
+from ottla.lake.sink.publish.pace import PublishPace
+from ottla.lake.sink.publish.publishing import PublishProgress, PublishResult, publish
 from ottla.lake.stores.store import FileStore, StoredFile, StoreWriter
 from ottla.lake.stream.follow.following import follow
 from ottla.lake.stream.follow.progress import FollowProgress
@@ -51,6 +55,7 @@ __all__ = [
     "DataFile",
     "Decode",
     "FencedWriter",
+    "Fields",
     "FileStore",
     "FollowProgress",
     "Format",
@@ -60,6 +65,9 @@ __all__ = [
     "Manifest",
     "NewField",
     "PartitionLedger",
+    "PublishPace",
+    "PublishProgress",
+    "PublishResult",
     "Range",
     "RefusedKind",
     "RowSorting",
@@ -86,6 +94,7 @@ __all__ = [
     "follow",
     "header_name_bytes",
     "load",
+    "publish",
     "register",
     "run_here",
     "run_jobs_here",

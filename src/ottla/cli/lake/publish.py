@@ -1,0 +1,104 @@
+"""`ottla lake publish`: a table or files into a topic, exactly once."""
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ottla.base.quantities import counted
+from ottla.cli import options
+from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.text.output import show_one
+
+
+@click.command()
+@click.argument("source")
+@click.option("--to", "topic", required=True, metavar="TOPIC", help="The topic, which exists.")
+@click.option(
+    "--name", default=None, help="What this publish is known by when it goes on. Default: of both."
+)
+@click.option("--key", default=None, metavar="COLUMN", help="The records' keys.")
+@click.option(
+    "--value", default=None, metavar="COLUMN", help="Their values. Default: all columns as JSON."
+)
+@click.option("--timestamp", default=None, metavar="COLUMN", help="Their timestamps.")
+@click.option("--headers", default=None, metavar="COLUMN", help="Their headers.")
+@click.option(
+    "--partition", default=None, metavar="COLUMN", help="Their partitions. Default: by the key."
+)
+@click.option("--records-per-second", type=click.FloatRange(min=0, min_open=True), default=None)
+@click.option("--bytes-per-second", type=click.FloatRange(min=0, min_open=True), default=None)
+@click.option("--dry-run", is_flag=True, help="Show what is left to publish, and do nothing.")
+@options.bootstrap
+@options.output
+def publish(
+    source: str,
+    topic: str,
+    name: str | None,
+    key: str | None,
+    value: str | None,
+    timestamp: str | None,
+    headers: str | None,
+    partition: str | None,
+    records_per_second: float | None,
+    bytes_per_second: float | None,
+    dry_run: bool,
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Publish SOURCE, a lake table or Parquet, CSV or JSON lines files, into TOPIC.
+
+    \b
+    ottla lake publish /lake/flights --to flights-again
+    ottla lake publish flights.csv --to flights --key carrier --records-per-second 5000
+    ottla lake publish events.jsonl --to events --dry-run
+
+    Rows keep their order within each partition. Killed at any moment, the same command goes on
+    where it was: each row is there once for readers with read_committed.
+    """  # noqa: D301
+    lake = import_lake()
+    columns = (key, value, timestamp, partition, headers)
+    progress = _Progress()
+    done = lake.publish(
+        source,
+        topic,
+        bootstrap=bootstrap,
+        fields=lake.Fields(*columns) if any(columns) else None,
+        name=name,
+        pace=lake.PublishPace(records_per_second, bytes_per_second),
+        dry_run=dry_run,
+        on_progress=progress,
+    )
+    progress.end()
+    if form == "json":
+        show_one("json", asdict(done))
+        return
+    before = counted(done.total - done.records, "record")
+    if dry_run:
+        rows = "" if done.rows_left is None else f"{counted(done.rows_left, 'row')} in "
+        left = counted(done.files_left, "file")
+        click.echo(f"left to publish: {rows}{left}; published before: {before}")
+    elif not done.records:
+        click.echo(f"nothing new in {source}; published before: {before}")
+    else:
+        click.echo(
+            f"{counted(done.records, 'record')} in {done.seconds:.1f} s; published before: {before}"
+        )
+
+
+class _Progress:
+    """One line on a terminal, after each transaction."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+
+    def __call__(self, now: Any) -> None:
+        if self._shown:
+            line = f"{counted(now.total, 'record')}, file {now.files_done + 1} of {now.files}"
+            click.echo(f"\r\x1b[K{line}: {now.file} …", nl=False, err=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
