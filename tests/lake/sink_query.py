@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 from ottla.lake.datasource import OttlaSource
 from ottla.lake.session import LOCAL_SETTINGS
 from ottla.lake.sink.options import sink_options
-from ottla.lake.sink.writer import OttlaStreamWriter, stream_writer
+from ottla.lake.sink.stream_writers import stream_writer
+from ottla.lake.sink.writer import OttlaStreamWriter
 
 KEYS = 7
 COMMIT_STEPS = (

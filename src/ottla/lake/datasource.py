@@ -21,7 +21,8 @@ from pyspark.sql.types import StructType
 
 from ottla.lake.schema import SPARK_TYPES
 from ottla.lake.sink.options import sink_options
-from ottla.lake.sink.writer import OttlaStreamWriter, batch_writer, stream_writer
+from ottla.lake.sink.stream_writers import stream_writer
+from ottla.lake.sink.writer import OttlaStreamWriter, batch_writer
 from ottla.lake.stream.batch import OttlaReader
 from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
 from ottla.lake.stream.options import SourceOptions, parse_options, wrong

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyspark
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
@@ -165,17 +164,6 @@ class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
 
     def abort(self, messages: Sequence[Made | None]) -> None:
         _remove_parcels(messages)
-
-
-def stream_writer(
-    options: SinkOptions, schema: StructType, on_step: OnStep = lambda _step: None
-) -> OttlaStreamWriter:
-    """The writer for the Spark that is installed."""
-    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 1):
-        return OttlaStreamWriter(options, schema, on_step)
-    from ottla.lake.sink.arrow_streams import OttlaArrowStreamWriter  # noqa: PLC0415  # As said.
-
-    return OttlaArrowStreamWriter(options, schema, on_step)
 
 
 def batch_writer(

@@ -1,0 +1,19 @@
+"""Which stream writer this Spark can use."""
+
+import pyspark
+from pyspark.sql.types import StructType
+
+from ottla.lake.sink.committing import OnStep
+from ottla.lake.sink.options import SinkOptions
+from ottla.lake.sink.writer import OttlaStreamWriter
+
+
+def stream_writer(
+    options: SinkOptions, schema: StructType, on_step: OnStep = lambda _step: None
+) -> OttlaStreamWriter:
+    """The writer for the Spark that is installed."""
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 1):
+        return OttlaStreamWriter(options, schema, on_step)
+    from ottla.lake.sink.arrow_streams import OttlaArrowStreamWriter  # noqa: PLC0415  # As said.
+
+    return OttlaArrowStreamWriter(options, schema, on_step)
