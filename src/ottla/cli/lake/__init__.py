@@ -7,8 +7,8 @@ from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.load import load
-from ottla.cli.lake.try_schema import try_schema
 from ottla.cli.lake.publish import publish
+from ottla.cli.lake.try_schema import try_schema
 from ottla.cli.lake.verify import verify
 
 
