@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,10 @@ def measure(scale: Scale) -> list[Figure]:
                 "connector": lambda target: _connector(session, node, topic, target, {}),
                 "tuned": lambda target: _connector(session, node, topic, target, _TUNED),
                 "source": lambda target: _source(session, node, topic, target),
-                "load": lambda target: _load(session, node, topic, target),
+                "load": lambda target: _load(session, node, topic, target, ()),
+                "files": lambda target: _load(
+                    session, node, topic, target, [str(node.folder / "logs")]
+                ),
             }
             seconds = _in_turn(arms, scale, folder)
     finally:
@@ -67,6 +70,7 @@ def _figures(rates: dict[str, list[float]]) -> list[Figure]:
     return [
         beside("lake load / Spark's connector", "load", "connector", 4.0),
         beside("lake load / tuned connector", "load", "tuned", None),
+        beside("lake load from segment files / through the broker", "files", "load", 1.5),
         beside("lake data source / Spark's connector", "source", "connector", 1.5),
         beside("lake data source / tuned connector", "source", "tuned", None),
     ]
@@ -138,13 +142,14 @@ def _source(session: Any, node: Node, topic: str, target: Path) -> float:
     return time.monotonic() - began
 
 
-def _load(session: Any, node: Node, topic: str, target: Path) -> float:
+def _load(session: Any, node: Node, topic: str, target: Path, log_dirs: Sequence[str]) -> float:
     """The Spark part of a load: from the tasks' start until the last file is on disk."""
     at: dict[str, float] = {}
     ottla.lake.load(
         topic,
         str(target),
         bootstrap=node.bootstrap,
+        log_dirs=log_dirs,
         spark_session=session,
         on_step=lambda step: at.update({step: time.monotonic()}),
     )

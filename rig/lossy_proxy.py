@@ -46,8 +46,8 @@ class LossyProxy:
 
 
 @contextlib.contextmanager
-def lossy_proxy(server: str) -> Iterator[LossyProxy]:
-    """A proxy in front of `server`, which is `host:port`."""
+def lossy_proxy(server: str, without: tuple[str, ...] = ()) -> Iterator[LossyProxy]:
+    """A proxy in front of `server`, which is `host:port`; it takes away the headers `without`."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -57,7 +57,8 @@ def lossy_proxy(server: str) -> Iterator[LossyProxy]:
             is_sent, is_answered = proxy.takes(self.command, self.path)
             if is_sent:
                 connection = http.client.HTTPConnection(server, timeout=60)
-                connection.request(self.command, self.path, body, dict(self.headers))
+                headers = {k: v for k, v in self.headers.items() if k.lower() not in without}
+                connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()
                 content = answer.read()
                 connection.close()

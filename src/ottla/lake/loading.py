@@ -74,6 +74,7 @@ def load(
     on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
     decode: Decode | None = None,
     dead_letter_topic: str | None = None,
+    log_dirs: Sequence[str] = (),
     override: str | None = None,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
@@ -112,6 +113,7 @@ def load(
         null_bad_timestamps=on_bad_timestamp == "null",
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
+        log_dirs=tuple(log_dirs),
     )
     steps = Steps()
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
-from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
 from ottla.lake.decode.rows import RowSorter, RowSorting
@@ -19,6 +18,7 @@ from ottla.lake.manifest import DataFile
 from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
+from ottla.lake.replica.reading import open_cluster
 from ottla.lake.row_hash import hash_text
 from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
@@ -37,6 +37,7 @@ class Task:
     null_bad_timestamps: bool = False
     # About how many bytes of the log hold the range. By default too many to share a task of Spark.
     log_bytes: int = 1 << 62
+    log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
     # None: raw columns only.
     sorting: RowSorting | None = None
 
@@ -63,7 +64,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     output = ParquetOutput(task.store, path, layout=_layout(task.sorting))
     dead_path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
     dead = ParquetOutput(task.store, dead_path, layout=DEAD)
-    cluster = connect(task.bootstrap)
+    cluster = open_cluster(task.bootstrap, task.log_dirs)
     try:
         bad_times: dict[int, int] = {}
         for batch in read_range(

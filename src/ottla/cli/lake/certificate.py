@@ -7,16 +7,23 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.stores import store_options as with_store_options
 
 
 @click.command()
 @click.argument("target", metavar="DIR")
 @click.option("--to", "path", metavar="FILE", help="Write it to a file. Default: print it.")
 @click.option("--offline", is_flag=True, help="Do not compare the rows with the topic.")
+@with_store_options
 @options.bootstrap
 @click.pass_context
 def certificate(
-    ctx: click.Context, target: str, path: str | None, offline: bool, bootstrap: str
+    ctx: click.Context,
+    target: str,
+    path: str | None,
+    offline: bool,
+    store_options: dict[str, str],
+    bootstrap: str,
 ) -> None:
     """Verify a table and write down what is proven of it.
 
@@ -29,7 +36,9 @@ def certificate(
     proven; the certificate is written and says so.
     """  # noqa: D301
     loads = import_lake()
-    document = loads.certificate(target, bootstrap=None if offline else bootstrap)
+    document = loads.certificate(
+        target, bootstrap=None if offline else bootstrap, store_options=store_options
+    )
     text = loads.certificate_text(document)
     if path is None:
         click.echo(text, nl=False)

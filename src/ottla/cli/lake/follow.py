@@ -78,6 +78,13 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
+@click.option(
+    "--log-dir",
+    "log_dirs",
+    multiple=True,
+    metavar="DIR",
+    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
+)
 @spark_options
 @options.bootstrap
 @options.output
@@ -94,6 +101,7 @@ def follow(
     skip_unreadable: bool,
     accept_loss: bool,
     on_bad_timestamp: str,
+    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -136,6 +144,7 @@ def follow(
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
         on_bad_timestamp=on_bad_timestamp,
+        log_dirs=log_dirs,
         format=table_format,
         store_options=store_options,
         spark_settings=lake.SparkSettings(master, name, conf),

@@ -69,6 +69,13 @@ _COMING = {"planned": "starting Spark", "spark started": "loading", "files writt
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
 @click.option(
+    "--log-dir",
+    "log_dirs",
+    multiple=True,
+    metavar="DIR",
+    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
+)
+@click.option(
     "--dead-letter-topic",
     default=None,
     metavar="TOPIC",
@@ -90,6 +97,7 @@ def load(
     accept_loss: bool,
     override: str | None,
     on_bad_timestamp: str,
+    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -123,6 +131,7 @@ def load(
         accept_loss=accept_loss,
         override=override,
         on_bad_timestamp=on_bad_timestamp,
+        log_dirs=log_dirs,
         decode=declared(decoding),
         dead_letter_topic=dead_letter_topic,
         format=table_format,

@@ -5,6 +5,7 @@ not notice.
 """
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,14 +14,19 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.manifest import DataFile
 from ottla.lake.stores.store import FileStore
 
+# A look at a file is mostly waiting, where the files are far away.
+_FILES_AT_ONCE = 8
+
 
 def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
     """Compare each file's size, and the rows that its footer counts, with what its task said.
 
     Raises OttlaError for the first that differs. The rows themselves are not read.
     """
-    for file in files:
-        wrong = _wrong(store, file)
+    described = list(files)
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        found = list(pool.map(lambda file: _wrong(store, file), described))
+    for file, wrong in zip(described, found, strict=True):
         if wrong:
             raise OttlaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,

@@ -148,6 +148,8 @@ class WebHdfsStore:
         made = list(folders)
         for folder in made:
             self._call("PUT", folder, {"op": "MKDIRS"})
+        if self.names(made[0]):
+            return  # Proven before the first file was put there.
         path = f"{made[0]}.probe-{uuid.uuid4().hex}"
         try:
             first = self.put_if_absent(path, b"first")

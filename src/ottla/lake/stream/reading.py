@@ -1,18 +1,18 @@
 """What a task of the data source reads: ranges of offsets, and how each is accounted for."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged
 from ottla.lake.loss import loss_lines, losses, require_no_loss
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
+from ottla.lake.replica.reading import open_cluster
 from ottla.lake.source import Cluster
 from ottla.lake.splitting import JOIN_BYTES, SizedRange, joined
 from ottla.lake.stream.options import SourceOptions
@@ -60,15 +60,11 @@ def partitions_of(
     return [RangePartition([planned[place] for place in group]) for group in groups]
 
 
-def read_partition(
-    partition: RangePartition,
-    options: SourceOptions,
-    open_cluster: Callable[[str], Cluster] = connect,
-) -> Iterator[pa.RecordBatch]:
+def read_partition(partition: RangePartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
     if not partition.planned:
         return
-    cluster = open_cluster(options.bootstrap)
+    cluster = open_cluster(options.bootstrap, options.log_dirs)
     try:
         for planned in partition.planned:
             yield from _read(planned, cluster, options)

@@ -6,6 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.opening import open_store
 from ottla.lake.stores.store import FileStore
+from ottla.lake.stores.webhdfs import WebHdfsStore
 from ottla.lake.tables import logs
 from ottla.lake.tables.formats import Format, TableFormat, decide_format, read_format
 from ottla.lake.tables.logged import LoggedTable
@@ -76,6 +77,12 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
             ErrorCode.INVALID_REQUEST,
             f"a {wanted} table can't be in {store.url}: its programs take %, # and ? in a path for "
             "parts of a URL; choose another folder",
+        )
+    if wanted != "parquet" and isinstance(store, WebHdfsStore):
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"a {wanted} table can't be in {store.url}: the library that commits to it does not "
+            "speak WebHDFS; use --format parquet there",
         )
     if catalog_options(options) and wanted != "iceberg":
         raise OttlaError(

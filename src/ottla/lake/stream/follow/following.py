@@ -8,7 +8,7 @@ positions. Of two that follow into one table the one that was started later goes
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ def follow(
     skip_unreadable: bool = False,
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
+    log_dirs: Sequence[str] = (),
     format: Format | None = None,  # noqa: A002  # As `load` has it.
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
@@ -90,7 +91,9 @@ def follow(
 
     place = place_of(target, store_options)
     start_at = parse_boundary(start)
-    settings = LoadSettings(bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null")
+    settings = LoadSettings(
+        bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null", tuple(log_dirs)
+    )
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
         _require_topic(bootstrap, topic)

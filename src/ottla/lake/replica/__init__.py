@@ -1,0 +1,1 @@
+"""Segment files of a replica, read directly where a task can see the log directory."""
