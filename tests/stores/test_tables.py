@@ -177,3 +177,20 @@ def test_other_engines_read_the_files_that_count(s3_server: S3Server) -> None:
         engine.register("rows", dataset(paths, filesystem=plain))
         query = 'select count(*), count(distinct "offset"), min(value), max("offset") from rows'
         assert engine.execute(query).fetchall() == [(60, 30, b"v0", 29)]
+
+
+def test_old_orphans_are_found_though_names_cost(s3_server: S3Server) -> None:
+    """A load looks at files of the last versions; each twentieth one looks at all."""
+    del s3_server
+    target = f"s3://{BUCKET}/orphans"
+    for _ in range(38):
+        commit(open_table(target), 1, partitions=1)
+    table = open_table(target)
+    files = [file.path for file in table.live_files()]
+    old, recent = (path.replace(path[17:49], "e" * 32) for path in (files[0], files[30]))
+    for path in (old, recent):
+        table.store.replace(path, b"x")
+    assert table.remove_orphans() == [recent.removeprefix("data/")]
+    for _ in range(2):
+        commit(table, 1, partitions=1)
+    assert table.remove_orphans() == [old.removeprefix("data/")]

@@ -14,6 +14,8 @@ from ottla.lake.tables.running import RunningLoads
 FOLDER = "data/"
 DEAD_LETTERS = "dead_letters/"  # Names as in the folder of data.
 _FOLDERS = (FOLDER, DEAD_LETTERS)
+# Where names cost, files of so many versions are looked at each time, older ones once in a while.
+_LOOKED_AT_OFTEN = 20
 _STEM = len("v0000000001-") + 32  # Version and load id.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 
@@ -60,7 +62,10 @@ def remove_orphans(
     """
     # Hot: by the part of the name with version and load id, since a table has many files.
     found: dict[str, list[str]] = {}
-    for name in store.names(FOLDER):
+    after = ""
+    if not store.lists_all_at_once and len(loads) % _LOOKED_AT_OFTEN:
+        after = f"v{max(0, len(loads) - _LOOKED_AT_OFTEN):010d}"
+    for name in store.names(FOLDER, after):
         found.setdefault(name[:_STEM], []).append(name)
     for version, load in enumerate(loads, start=1):
         load_id, _, count = load.partition(":")
