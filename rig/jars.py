@@ -1,7 +1,7 @@
 """Fetches jars by their Maven coordinates: with Maven if it is here, else with Spark's own Ivy.
 
-`python -m rig.jars` fetches every set: Apache Kafka, Spark's Kafka connector, ZooKeeper, S3Proxy,
-Hadoop's cluster in one process.
+`python -m rig.jars` fetches every set: Apache Kafka, Spark's Kafka connector, Delta for Spark,
+ZooKeeper, S3Proxy, Hadoop's cluster in one process.
 """
 
 import os
@@ -16,6 +16,7 @@ from rig.paths import RIG
 
 KAFKA_VERSION = "4.3.1"
 SPARK_VERSION = "4.2.0"
+DELTA_VERSION = "4.4.0"
 ZOOKEEPER_VERSION = "3.9.5"
 S3PROXY_VERSION = "4.1.0"
 HADOOP_VERSION = "3.4.2"
@@ -106,7 +107,18 @@ HADOOP = JarSet(
     transitive=True,
 )
 
-SETS = (KAFKA, SPARK_CONNECTOR, ZOOKEEPER, S3PROXY, HADOOP)
+# Delta for Spark: reads our Delta tables back, and is what others maintain theirs with.
+SPARK_DELTA = JarSet(
+    name="spark-delta",
+    override="OTTLA_SPARK_DELTA_JARS",
+    coordinates=(
+        f"io.delta:delta-spark_4.2_2.13:{DELTA_VERSION}",
+        f"io.delta:delta-storage:{DELTA_VERSION}",
+    ),
+    transitive=False,
+)
+
+SETS = (KAFKA, SPARK_CONNECTOR, SPARK_DELTA, ZOOKEEPER, S3PROXY, HADOOP)
 
 
 def class_path(jars: JarSet) -> str:

@@ -304,7 +304,7 @@ def test_a_load_that_fails_leaves_no_dead_letters_behind(
     load(node, topic, tmp_path, decode=decode)
     send(node, topic, [b"y"])
     load(node, topic, tmp_path)
-    assert len(list((tmp_path / "dead_letters").iterdir())) == 2
+    assert len(list((tmp_path / "_dead_letters").iterdir())) == 2
     assert verified(node, tmp_path).uncounted == []
 
 

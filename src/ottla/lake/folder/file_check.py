@@ -90,7 +90,8 @@ def foreign_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
             with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
                 for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     read.validate(full=True)
-                    rows = pa.Table.from_batches([read]).select(ROW_SCHEMA.names).cast(ROW_SCHEMA)
+                    kept = FileLayout(keep_raw=ROW_HASH.name not in read.schema.names).schema
+                    rows = pa.Table.from_batches([read]).select(kept.names).cast(kept)
                     for batch in rows.combine_chunks().to_batches():
                         _require_values(batch)
                         yield batch

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ottla.lake.folder.file_check import FileUnreadable, foreign_batches
 from ottla.lake.manifest import DataFile
-from ottla.lake.proof import batch_hash
+from ottla.lake.proof import stored_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.table import FilesOfOthers
@@ -52,8 +52,8 @@ def read_foreign(store: FileStore, others: FilesOfOthers) -> ForeignRows:
     else:
         found.problems.append(
             f"another program changed rows: {len(others.gone)} files of loads with {wanted[0]} "
-            f"rows (hash {wanted[1]}) count no more, and {len(others.instead)} others count with "
-            f"{found.rows} rows (hash {hash_text(found.hash)}): {by}"
+            f"rows (hash {wanted[1]}) count no more, and {len(others.instead)} of others count "
+            f"with {found.rows} rows (hash {hash_text(found.hash)}): {by}"
         )
     return found
 
@@ -62,7 +62,7 @@ def _read(store: FileStore, path: str, found: ForeignRows) -> None:
     spans: dict[int, tuple[int, int, int]] = {}
     for batch in foreign_batches(store, path):
         found.rows += batch.num_rows
-        found.hash = (found.hash + batch_hash(batch)) % MODULUS
+        found.hash = (found.hash + stored_hash(batch)) % MODULUS
         by_partition = (
             pa.Table.from_batches([batch])
             .group_by("partition")

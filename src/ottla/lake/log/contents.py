@@ -8,8 +8,8 @@ from ottla.lake.row_hash import MODULUS
 from ottla.ledger.partition import PartitionLedger
 
 DATA_FOLDER = "data"
-DEAD_LETTERS_FOLDER = "dead_letters"
 # Programs that clean up a table's folder leave alone what begins with an underscore.
+DEAD_LETTERS_FOLDER = "_dead_letters"
 HIDDEN_FOLDER = "_ottla/hidden"
 
 

@@ -12,7 +12,7 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
 
 FOLDER = "data/"
-DEAD_LETTERS = "dead_letters/"  # Names as in the folder of data.
+DEAD_LETTERS = "_dead_letters/"  # Names as in the folder of data.
 _FOLDERS = (FOLDER, DEAD_LETTERS)
 # Where names cost, files of so many versions are looked at each time, older ones once in a while.
 _LOOKED_AT_OFTEN = 20

@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import Manifest
-from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, read_entries
@@ -72,25 +72,31 @@ class DeltaLog:
         table = self._open()
         return list(_live(table)) if table else []
 
-    def read(self) -> LogReading:
+    def read(self, columns: pa.Schema) -> LogReading:
         table = self._open()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
         with self._as_error():
             live = _live(table)
-            problems = _schema_problems(table)
+            problems = _schema_problems(table, columns)
         entries, is_whole, more = read_entries(self._store)
         return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        adds = self._adds(manifest)
+        columns = layout_of(manifest.table_schema).schema
+        adds = self._adds(manifest, columns)
         for tried in range(_TRIES):
-            table = self._open() or self._create(manifest)
+            table = self._open() or self._create(manifest, columns)
             newest = _named(table)
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
             self._require_live(table, manifest)
+            missing = self._missing_columns(table, columns)
             try:
+                if missing:
+                    # Of its own, before the files that have them: to readers they are null so far.
+                    table.alter.add_columns(missing)
+                    continue
                 self._try(table, manifest, digest, adds)
             except DeltaError as error:
                 # Another commit came first, or its own answer was lost: the log says which.
@@ -129,8 +135,8 @@ class DeltaLog:
             ),
         )
 
-    def _adds(self, manifest: Manifest) -> list[AddAction]:
-        kinds = _kinds(ROW_SCHEMA)
+    def _adds(self, manifest: Manifest, columns: pa.Schema) -> list[AddAction]:
+        kinds = _kinds(self._as_delta(columns))
         return [
             AddAction(
                 path=file.path,
@@ -164,11 +170,37 @@ class DeltaLog:
             except TableNotFoundError:
                 return None
 
-    def _create(self, manifest: Manifest) -> DeltaTable:
+    def _as_delta(self, columns: pa.Schema) -> Schema:
+        """The columns in Delta's types. Raises OttlaError for a type that it does not have."""
+        try:
+            return Schema.from_arrow(columns)
+        except (DeltaError, ValueError, TypeError) as error:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Delta has no type for a column of this load ({error}): declare another type for "
+                "it, or load into a table of another format",
+            ) from error
+
+    def _missing_columns(self, table: DeltaTable, columns: pa.Schema) -> list[Field]:
+        """Columns that the table does not have yet; raises for those of another type."""
+        found = {field["name"]: field["type"] for field in _fields(table.schema())}
+        wanted = self._as_delta(columns)
+        for field in _fields(wanted):
+            kind = found.get(field["name"], field["type"])
+            if kind != field["type"]:
+                raise OttlaError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"column {field['name']} of the Delta table in {self._store.url} is {kind}, "
+                    f"and this load's is {field['type']}: Delta does not change a column's type; "
+                    "declare the type that the table has, or load into a new folder",
+                )
+        return [field for field in wanted.fields if field.name not in found]
+
+    def _create(self, manifest: Manifest, columns: pa.Schema) -> DeltaTable:
         with self._as_error():
             DeltaTable.create(
                 self._url,
-                Schema.from_arrow(ROW_SCHEMA),
+                self._as_delta(columns),
                 mode="ignore",
                 name=manifest.topic,
                 configuration=_SETTINGS,
@@ -238,9 +270,9 @@ def _paths_with_deletions(table: DeltaTable) -> set[str]:
     return set(found.column("filepath").to_pylist())
 
 
-def _kinds(columns: pa.Schema) -> dict[str, str]:
+def _kinds(columns: Schema) -> dict[str, str]:
     """Delta's type of each column of a simple one."""
-    fields: list[dict[str, Any]] = _fields(Schema.from_arrow(columns))
+    fields = _fields(columns)
     return {field["name"]: field["type"] for field in fields if isinstance(field["type"], str)}
 
 
@@ -249,9 +281,9 @@ def _fields(columns: Schema) -> list[dict[str, Any]]:
     return found
 
 
-def _schema_problems(table: DeltaTable) -> list[str]:
+def _schema_problems(table: DeltaTable, columns: pa.Schema) -> list[str]:
     """What others have changed in the table's columns."""
-    wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(ROW_SCHEMA))}
+    wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(columns))}
     found = {field["name"]: field["type"] for field in _fields(table.schema())}
     problems = [
         f"its column {name} is {found[name]}, and {kind} in the files"

@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import to_bytes
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -32,13 +34,14 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import DataFile, Manifest
-from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
@@ -91,7 +94,7 @@ class IcebergLog:
         with self._as_error():
             return list(live_files(table)) if table else []
 
-    def read(self) -> LogReading:
+    def read(self, columns: pa.Schema) -> LogReading:
         table = self._load()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
@@ -99,19 +102,20 @@ class IcebergLog:
             entries, is_whole, problems = read_entries(table)
             live = live_files(table)
         return LogReading(
-            named_by(table), entries, is_whole, live, [*schema_problems(table), *problems]
+            named_by(table), entries, is_whole, live, [*schema_problems(table, columns), *problems]
         )
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
+        columns = layout_of(manifest.table_schema).schema
         for tried in range(_TRIES):
-            table = self._load() or self._create()
+            table = self._load() or self._create(columns)
             newest = named_by(table)
             if newest.problem:
                 raise self._refused(newest.problem)
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
             try:
-                self._try(table, manifest, digest)
+                self._try(table, manifest, digest, columns)
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
                 # Another commit came first, or an answer was lost: the log says which.
                 if tried == _TRIES - 1:
@@ -121,20 +125,24 @@ class IcebergLog:
             return True
         return False
 
-    def _try(self, table: Table, manifest: Manifest, digest: str) -> None:
+    def _try(self, table: Table, manifest: Manifest, digest: str, columns: pa.Schema) -> None:
         said = {
             VERSION_KEY: str(manifest.version),
             DIGEST_KEY: digest,
             POSITIONS_KEY: positions_text(manifest.positions),
         }
         removed = self._to_remove(table, manifest)
-        added = [self._as_iceberg(table, file) for file in manifest.files]
         table.metadata.properties[_RETRIES] = "0"  # In this process only.
         with table.transaction() as transaction:
             transaction.set_properties(said)
+            if not set(columns.names) <= set(table.schema().column_names):
+                with transaction.update_schema() as changes:
+                    changes.union_by_name(columns)
             if table.name_mapping() is None:
                 mapping = table.schema().name_mapping.model_dump_json()
                 transaction.set_properties({_NAME_MAPPING: mapping})
+            now = transaction.table_metadata.schema()
+            added = [self._as_iceberg(table, now, file) for file in manifest.files]
             update = transaction.update_snapshot(snapshot_properties=said)
             with update.overwrite() if removed else update.merge_append() as snapshot:
                 for file in added:
@@ -159,12 +167,12 @@ class IcebergLog:
             )
         return [planned[file.path] for file in manifest.removed]
 
-    def _as_iceberg(self, table: Table, file: DataFile) -> IcebergFile:
+    def _as_iceberg(self, table: Table, columns: Schema, file: DataFile) -> IcebergFile:
         found = read_statistics(self._store, file)
         low: dict[int, bytes] = {}
         high: dict[int, bytes] = {}
         nulls: dict[int, int] = {}
-        for column in table.schema().fields:
+        for column in columns.fields:
             bounds = found.columns.get(column.name)
             if bounds is not None and isinstance(column.field_type, BOUNDED):
                 low[column.field_id] = to_bytes(column.field_type, bounds.low)
@@ -199,16 +207,26 @@ class IcebergLog:
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
 
-    def _create(self) -> Table:
+    def _create(self, columns: pa.Schema) -> Table:
         with self._as_error():
             catalog = self._settings.catalog(self._store)
-            name = self._settings.table
-            with suppress(NamespaceAlreadyExistsError):
-                catalog.create_namespace(name[:-1])
-            with suppress(TableAlreadyExistsError):
-                location = self._settings.location(self._store)
-                catalog.create_table(name, ROW_SCHEMA, location, properties=_SETTINGS)
-            return catalog.load_table(name)
+            for tried in range(_TRIES):
+                try:
+                    self._make(catalog, columns)
+                    break
+                except SQLAlchemyError:
+                    # Another first commit made the same between a look and a write of the catalog.
+                    if tried == _TRIES - 1:
+                        raise
+                    time.sleep(0.01 * tried)
+            return catalog.load_table(self._settings.table)
+
+    def _make(self, catalog: Catalog, columns: pa.Schema) -> None:
+        name, location = self._settings.table, self._settings.location(self._store)
+        with suppress(NamespaceAlreadyExistsError):
+            catalog.create_namespace(name[:-1])
+        with suppress(TableAlreadyExistsError):
+            catalog.create_table(name, columns, location, properties=_SETTINGS)
 
     @contextmanager
     def _as_error(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ local folder the default is a SQLite file in that folder. The first load stores 
 beside the table, without what is secret, so that later ones need not name them again.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from ottla.lake.tables.synced_io import SyncedFileIO
 _OWN_CATALOG = "_ottla/catalog.db"
 _SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)
 # The same settings in the words of object_store and in those of pyiceberg.
+_VARIABLES = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_REGION")
 _FILE_OPTIONS = {
     "aws_endpoint": "s3.endpoint",
     "aws_endpoint_url": "s3.endpoint",
@@ -94,6 +96,9 @@ class CatalogSettings:
 
         Raises OttlaError where a table elsewhere than in a local folder has no catalog.
         """
+        # The storage's library reads these as well; pyiceberg has other names for them.
+        reached = {name.lower(): os.environ[name] for name in _VARIABLES if name in os.environ}
+        reached |= {key.lower(): value for key, value in file_options.items()}
         given = dict(options)
         name, table = given.pop("name", None), given.pop("table", None)
         if stored is None:
@@ -105,7 +110,7 @@ class CatalogSettings:
             name or stored["catalog"],
             tuple(table.split(".")) if table else tuple(stored["table"]),
             properties,
-            {word: file_options[key] for key, word in _FILE_OPTIONS.items() if key in file_options},
+            {word: reached[key] for key, word in _FILE_OPTIONS.items() if key in reached},
         )
 
 

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 
+import pyarrow as pa
 from pyiceberg.conversions import from_bytes
+from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.types import IntegerType, LongType, TimestamptzType
+from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from ottla.lake.tables.log import (
     DIGEST_KEY,
@@ -22,16 +24,6 @@ from ottla.lake.tables.log import (
 # Types of which a file's footer has exact bounds.
 BOUNDED = (IntegerType, LongType, TimestamptzType)
 _FIELD_ID = re.compile(r"\d+: ")
-_COLUMNS = {
-    "key": "binary",
-    "value": "binary",
-    "headers": "list<struct<key: optional string, value: optional binary>>",
-    "topic": "string",
-    "partition": "int",
-    "offset": "long",
-    "timestamp": "timestamptz",
-    "timestamp_type": "int",
-}
 
 
 def named_by(table: Table) -> NamedLoad:
@@ -128,21 +120,33 @@ def live_files(table: Table) -> dict[str, LiveFile]:
     return live
 
 
-def schema_problems(table: Table) -> list[str]:
+def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
     """What others have changed in the table's columns."""
-    found = {one.name: _FIELD_ID.sub("", str(one.field_type)) for one in table.schema().fields}
-    problems = [
-        f"its column {name} is {found[name]}, and {kind} in the files"
-        if name in found
-        else f"it has no column {name}"
-        for name, kind in _COLUMNS.items()
-        if found.get(name) != kind
-    ]
+    mapping = table.name_mapping()
+    if mapping is None:
+        return ["the Iceberg table has no name mapping, so that files have no columns in it"]
+    found = {one.name: _words(one) for one in table.schema().fields}
+    problems = []
+    for name in columns.names:
+        try:
+            (wanted,) = pyarrow_to_schema(pa.schema([columns.field(name)]), mapping).fields
+        except ValueError:
+            problems.append(f"it has no column {name}")
+            continue
+        if name not in found:
+            problems.append(f"it has no column {name}")
+        elif found[name] != _words(wanted):
+            problems.append(
+                f"its column {name} is {found[name]}, and {_words(wanted)} in the files"
+            )
     if not table.spec().is_unpartitioned():
         problems.append(f"it is partitioned by {table.spec()}")
-    if table.name_mapping() is None:
-        problems.append("it has no name mapping, so that files have no columns in it")
     return [f"the Iceberg table: {problem}" for problem in problems]
+
+
+def _words(column: NestedField) -> str:
+    """The type of a column, without the ids of fields in it."""
+    return _FIELD_ID.sub("", str(column.field_type))
 
 
 def path_below(table: Table, address: str) -> str:
@@ -162,8 +166,11 @@ def _ancestry(table: Table) -> Iterator[Snapshot]:
 
 def _is_cut(table: Table) -> bool:
     """Whether snapshots that led to the current one have expired."""
-    parents = [snapshot.parent_snapshot_id for snapshot in _ancestry(table)]
-    return bool(parents) and parents[-1] is not None
+    # Some programs keep the id of an expired parent, and some take it away.
+    return any(
+        oldest.parent_snapshot_id is not None or (oldest.sequence_number or 0) > 1
+        for oldest in list(_ancestry(table))[-1:]
+    )
 
 
 def _load_of(snapshot: Snapshot) -> NamedLoad | None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ottla.lake.manifest import Manifest
 
@@ -79,8 +79,11 @@ class TableLog(Protocol):
     def live_paths(self) -> Sequence[str]:
         """Paths of the files that count, in no order."""
 
-    def read(self) -> LogReading:
-        """Read all that there is, to compare it with the manifests."""
+    def read(self, columns: Any) -> LogReading:
+        """Read all that there is, to compare it with the manifests.
+
+        `columns` is the Arrow schema of the files that the newest load wrote.
+        """
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
         """Add and remove the files of `manifest` and name it, in one step.

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
@@ -99,7 +100,11 @@ class LoggedTable:
         return sorted(self._log.live_paths())
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
-        reading = self._log.read()
+        try:
+            newest = chain[-1][0] if chain else None
+            reading = self._log.read(layout_of(newest.table_schema if newest else None).schema)
+        except OttlaError as error:
+            return Agreement([error.message])
         found = compare(self._log.kind, reading, chain)
         problems = list(found.problems)
         for manifest, _ in chain:
@@ -114,7 +119,11 @@ class LoggedTable:
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         # Before the log: a load that ends meanwhile is in the log before it has a head.
         heads = self._heads.all()
-        newest = self._log.newest()
+        try:
+            newest = self._log.newest()
+        except OttlaError as error:
+            yield ManifestLink("log", None, since, [error.message])
+            return
         if not heads and (newest.version or self._names()):
             problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
             heads = self._heads.all() or [TableHead(0, None, f"{problem}holds")]
@@ -264,14 +273,16 @@ class LoggedTable:
             for version, digest in names:
                 if version <= standing.version and digest not in chain:
                     self.store.remove(_MANIFESTS + _name(version, digest))
-        loads = standing.loads.split()
-        return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
+        digests = dict(self._names())
 
-    def _paths_named(self, version: int) -> set[str]:
-        for link in self.links():
-            if link.after.version == version and link.manifest is not None:
-                return {file.path for file in link.manifest.files}
-        raise self._damaged(f"the manifest of load {version} is missing")
+        def paths_named(version: int) -> set[str]:
+            found = self._manifest(version, digests.get(version, ""))
+            if not isinstance(found, tuple):
+                raise self._damaged(found or f"the manifest of load {version} is missing")
+            return {file.path for file in (*found[0].files, *found[0].dead_letters)}
+
+        loads = standing.loads.split()
+        return data_files.remove_orphans(self.store, self.running, loads, paths_named)
 
     def _names(self, since: int = 0) -> list[tuple[int, str]]:
         """Versions and digests of the manifests that are there, whether they count or not."""

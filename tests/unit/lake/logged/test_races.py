@@ -22,8 +22,8 @@ from tests.unit.lake.tables import written
 
 BOTH = pytest.mark.parametrize("kind", ["delta", "iceberg"])
 LIMIT_SECONDS = 240
-ROUNDS = 6
-KILLS = 3
+ROUNDS = 4
+KILLS = 2
 
 
 def compete(folder: str, kind: str, rounds: int, together: Barrier, results: Any) -> None:
