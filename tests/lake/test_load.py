@@ -346,5 +346,5 @@ def test_spark_submit_main_loads(
     done = subprocess.run(command, check=False, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr[-2000:]
-    assert "50 rows in 1 files" in done.stdout
+    assert "50 rows in 1 file" in done.stdout
     assert values(tmp_path) == numbered(0, 50)

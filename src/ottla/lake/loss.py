@@ -11,6 +11,10 @@ from ottla.lake.plan import PartitionBounds
 from ottla.ledger.partition import PartitionLedger
 
 
+class RecordsLost(OttlaError):
+    """Records were deleted before they were loaded, and the loss was not accepted."""
+
+
 def gone_before(
     bounds: Mapping[int, PartitionBounds], positions: Mapping[int, int]
 ) -> dict[int, int]:
@@ -49,8 +53,8 @@ def loss_lines(topic: str, found: Mapping[PartitionLedger, int]) -> list[str]:
 
 
 def require_no_loss(topic: str, found: Mapping[PartitionLedger, int], remedy: str) -> None:
-    """Raise OttlaError OFFSET_OUT_OF_RANGE where there is a loss."""
+    """Raise RecordsLost (OFFSET_OUT_OF_RANGE) where there is a loss."""
     if found:
-        raise OttlaError(
+        raise RecordsLost(
             ErrorCode.OFFSET_OUT_OF_RANGE, f"{'; '.join(loss_lines(topic, found))}. {remedy}"
         )

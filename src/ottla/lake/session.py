@@ -26,6 +26,9 @@ LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
 }
 
+_DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+_LOGGING = re.compile(r"spark\.log\.level|log4j")
 _DEFAULT_NAME = "ottla lake"
 _WORKERS_PYTHON = "spark.pyspark.python"
 _SUBMITTED_MASTER = re.compile(r"--master\b|--remote\b|\bspark\.(master|remote)\b")
@@ -64,6 +67,25 @@ def builder_settings(
     return settings | dict(wanted.conf)
 
 
+def quiet_settings(
+    settings: Mapping[str, str], environment: Mapping[str, str], defaults: str
+) -> dict[str, str]:
+    """Settings by which Spark logs errors only, for a driver that is started here.
+
+    None for a driver that runs already, or where `settings`, those of the new session, or
+    `defaults` say how it logs.
+    """
+    remote = "spark.remote" in settings or "SPARK_REMOTE" in environment
+    said = " ".join((*settings.keys(), *settings.values(), defaults))
+    if remote or "PYSPARK_GATEWAY_PORT" in environment or _LOGGING.search(said):
+        return {}
+    quiet = {"spark.log.level": "ERROR"}
+    # Else Spark says, before it knows its level, which file it did not find.
+    if _DRIVER_OPTIONS not in said:
+        quiet[_DRIVER_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
+    return quiet
+
+
 def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
     """Whether the master is chosen outside of this program."""
     return (
@@ -100,7 +122,8 @@ def session(wanted: SparkSettings | None = None) -> Any:
         pass  # None runs.
     defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
     builder = SparkSession.builder
-    for name, value in builder_settings(wanted, os.environ, defaults).items():
+    settings = builder_settings(wanted, os.environ, defaults)
+    for name, value in (quiet_settings(settings, os.environ, defaults) | settings).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()

@@ -55,7 +55,7 @@ def test_missing_manifests_are_named_and_nothing_is_built_on_the_rest(
     with pytest.raises(OttlaError, match=r"the manifest 0{19}\d\.json is missing"):
         ottla.lake.files(str(table.store.root))
     shown = CliRunner().invoke(cli, ["lake", "verify", str(table.store.root), "--offline"])
-    assert shown.exit_code == 1
+    assert shown.exit_code == 3
     assert "NOT proven" in shown.output
 
 

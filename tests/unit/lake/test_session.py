@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.lake.session import LOCAL_SETTINGS, SparkSettings, builder_settings
+from ottla.lake.session import LOCAL_SETTINGS, SparkSettings, builder_settings, quiet_settings
 
 HERE = {"spark.app.name": "ottla lake", "spark.master": "local[*,4]", **LOCAL_SETTINGS}
 NAMED = {"spark.app.name": "ottla lake"}
@@ -60,3 +60,33 @@ def test_settings_of_the_caller_win_over_ours() -> None:
 def test_master_among_the_settings_is_a_master() -> None:
     wanted = SparkSettings(conf={"spark.master": "yarn"})
     assert builder_settings(wanted, {}, "") == {**NAMED, "spark.master": "yarn"}
+
+
+def test_driver_that_we_start_logs_errors_only() -> None:
+    """What a load does, the command says."""
+    quiet = quiet_settings(HERE, {}, "")
+    assert quiet["spark.log.level"] == "ERROR"
+    assert quiet["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:///")
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "defaults"),
+    [
+        ({"spark.remote": "sc://a"}, {}, ""),
+        ({}, {"SPARK_REMOTE": "sc://a"}, ""),
+        ({}, {"PYSPARK_GATEWAY_PORT": "4040"}, ""),
+        ({"spark.log.level": "INFO"}, {}, ""),
+        ({"spark.driver.extraJavaOptions": "-Dlog4j.configuration=x"}, {}, ""),
+        ({}, {}, "spark.log.level WARN"),
+    ],
+)
+def test_driver_that_runs_or_is_configured_keeps_its_log(
+    settings: dict[str, str], environment: dict[str, str], defaults: str
+) -> None:
+    assert quiet_settings(settings, environment, defaults) == {}
+
+
+def test_other_options_of_the_driver_stay() -> None:
+    """Only the level is set then."""
+    given = {"spark.driver.extraJavaOptions": "-Xmx2g"}
+    assert quiet_settings(given, {}, "") == {"spark.log.level": "ERROR"}

@@ -6,10 +6,29 @@ from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
+from ottla.cli.lake.history import history
 from ottla.cli.lake.load import load
+from ottla.cli.lake.plan import plan
 from ottla.cli.lake.publish import publish
+from ottla.cli.lake.run import run
+from ottla.cli.lake.status import status
 from ottla.cli.lake.try_schema import try_schema
 from ottla.cli.lake.verify import verify
+
+_VERBS = (
+    certificate,
+    changelog,
+    files,
+    follow,
+    history,
+    load,
+    plan,
+    publish,
+    run,
+    status,
+    try_schema,
+    verify,
+)
 
 
 @click.group()
@@ -17,5 +36,5 @@ def lake() -> None:
     """Load topics into a lake, and prove it."""
 
 
-for verb in (certificate, changelog, files, follow, load, publish, try_schema, verify):
+for verb in _VERBS:
     lake.add_command(verb)

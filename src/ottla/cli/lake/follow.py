@@ -6,11 +6,13 @@ import threading
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
+from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms
@@ -24,8 +26,8 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
 
 
 @click.command()
-@click.argument("topic")
-@click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
+@click.argument("topic", metavar="TOPIC|PIPELINE.toml")
+@click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
 @click.option(
     "--every",
     "every_ms",
@@ -88,9 +90,11 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
 @spark_options
 @options.bootstrap
 @options.output
+@click.pass_context
 def follow(
+    ctx: click.Context,
     topic: str,
-    target: str,
+    target: str | None,
     every_ms: int,
     max_bytes: int,
     once: bool,
@@ -114,12 +118,34 @@ def follow(
     ottla lake follow flights --to /lake/flights
     ottla lake follow flights --to /lake/flights --every 2s --group lake:flights
     ottla lake follow flights --to /lake/flights --once
+    ottla lake follow flights.toml
 
     A line for each commit says what it added, and how far the table is behind the topic in records
     and in time. SIGTERM and Ctrl-C end it after the commit that runs. Killed at any step it neither
     loses nor doubles: start it again. Where two follow into one table, the older one stops.
     """  # noqa: D301
     lake = import_lake()
+    if is_pipeline(topic):
+        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), master, name, conf)
+        arguments, every_ms = _of_file(ctx, pipeline, every_ms, max_bytes)
+    elif target is None:
+        raise click.UsageError("say --to DIR, or give a pipeline's file")
+    else:
+        arguments = {
+            "topic": topic,
+            "target": target,
+            "bootstrap": bootstrap,
+            "start": start,
+            "max_bytes": max_bytes,
+            "every_ms": every_ms,
+            "group": group,
+            "skip_unreadable": skip_unreadable,
+            "accept_loss": accept_loss,
+            "on_bad_timestamp": on_bad_timestamp,
+            "format": table_format,
+            "store_options": store_options,
+            "spark_settings": lake.SparkSettings(master, name, conf),
+        }
     stop = threading.Event()
 
     def on_step(step: str) -> None:
@@ -130,29 +156,34 @@ def follow(
             if form != "json":
                 until = "until all is loaded that is there now" if once else span_words(every_ms)
                 how = until if once else f"a commit every {until}, or sooner for more"
-                click.echo(f"following {topic} into {target}: {how}")
+                click.echo(f"following {arguments['topic']} into {arguments['target']}: {how}")
 
     lake.follow(
-        topic,
-        target,
-        bootstrap=bootstrap,
-        start=start,
+        **arguments,
         once=once,
-        max_bytes=max_bytes,
-        every_ms=every_ms,
-        group=group,
-        skip_unreadable=skip_unreadable,
-        accept_loss=accept_loss,
-        on_bad_timestamp=on_bad_timestamp,
         log_dirs=log_dirs,
-        format=table_format,
-        store_options=store_options,
-        spark_settings=lake.SparkSettings(master, name, conf),
         stop=stop,
-        on_commit=lambda progress: _show(topic, progress, form, None if once else every_ms),
+        on_commit=lambda progress: _show(
+            arguments["topic"], progress, form, None if once else every_ms
+        ),
         on_trouble=_show_trouble,
         on_step=on_step,
     )
+
+
+def _of_file(
+    ctx: click.Context, pipeline: Any, every_ms: int, max_bytes: int
+) -> tuple[dict[str, Any], int]:
+    """What `follow` takes of a pipeline, and how often it commits; options overrule the file."""
+    from ottla.lake.pipeline.running import follow_arguments  # noqa: PLC0415  # Arrow is an extra.
+
+    said = [ctx.get_parameter_source(one) for one in ("every_ms", "max_bytes")]
+    if pipeline.every_s is not None and said[0] is not ParameterSource.COMMANDLINE:
+        every_ms = round(pipeline.every_s * 1000)
+    if pipeline.max_bytes is not None and said[1] is not ParameterSource.COMMANDLINE:
+        max_bytes = pipeline.max_bytes
+    found = follow_arguments(pipeline)
+    return {**found, "every_ms": every_ms, "max_bytes": max_bytes}, every_ms
 
 
 def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:

@@ -1,6 +1,5 @@
 """`ottla lake load`: what is new in a topic into a table, exactly once."""
 
-import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -10,11 +9,10 @@ from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
-
-_COMING = {"planned": "starting Spark", "spark started": "loading", "files written": "committing"}
 
 
 @click.command()
@@ -119,7 +117,10 @@ def load(
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
-    steps = _Steps()
+    shown = ProgressLine(shown=form != "json")
+    from ottla.lake.pipeline.runners import runner_of  # noqa: PLC0415  # Arrow is an extra.
+
+    settings = loads.SparkSettings(master, name, conf)
     done = loads.load(
         topic,
         target,
@@ -136,10 +137,10 @@ def load(
         dead_letter_topic=dead_letter_topic,
         format=table_format,
         store_options=store_options,
-        spark_settings=loads.SparkSettings(master, name, conf),
-        on_step=steps,
+        runner=runner_of(settings, None, shown.on_progress, shown.on_step),
+        on_step=shown.on_step,
     )
-    steps.end()
+    shown.end()
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})
         return
@@ -166,19 +167,3 @@ def load(
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
         f"hash {done.manifest.total_hash}"
     )
-
-
-class _Steps:
-    """Shows on a terminal which step a load is at."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-
-    def __call__(self, step: str) -> None:
-        if self._shown and step in _COMING:
-            click.echo(f"\r\x1b[K{_COMING[step]} …", nl=False, err=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            click.echo("\r\x1b[K", nl=False, err=True)

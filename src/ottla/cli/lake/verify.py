@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, table_argument
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
@@ -23,7 +24,7 @@ _BROKER_COLUMNS = [
 
 
 @click.command()
-@click.argument("target", metavar="DIR")
+@click.argument("target", metavar="DIR|PIPELINE.toml")
 @click.option("--offline", is_flag=True, help="Check files and manifests only, not the topic.")
 @with_store_options
 @options.bootstrap
@@ -43,11 +44,14 @@ def verify(
     ottla lake verify /lake/flights
     ottla lake verify /lake/flights --offline
 
-    Names every offset that is missing, doubled or altered; exits with 1 where there is one.
+    Names every offset that is missing, doubled or altered; exits with 3 where there is one.
     """  # noqa: D301
     loads = import_lake()
+    table = table_argument(ctx, target, bootstrap, store_options)
     found = loads.verify(
-        target, bootstrap=None if offline else bootstrap, store_options=store_options
+        table.target,
+        bootstrap=None if offline else table.bootstrap,
+        store_options=table.store_options,
     )
     if form == "json":
         answer = asdict(found)
@@ -76,4 +80,4 @@ def verify(
             f"with the topic, {found.only_in_lake:,} only in the lake by now"
         )
     if not found.proven:
-        ctx.exit(1)
+        ctx.exit(LOST_OR_UNPROVEN)

@@ -1,0 +1,74 @@
+"""Pipelines as arguments: a TOML file, and tables that are named by one.
+
+How commands of the lake end, for cron, Airflow and other schedulers:
+
+    0  loaded, or nothing was new; proven; planned without a loss
+    1  failed: nothing was committed, and the reason is on standard error
+    2  the words of the command, or the pipeline's file, are wrong
+    3  records were lost before they were loaded, or the table is not proven
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ottla.base.errors import OttlaError
+from ottla.cli.lake.ledgers import import_lake
+
+LOST_OR_UNPROVEN = 3
+_SUFFIX = ".toml"
+
+
+@dataclass(frozen=True, slots=True)
+class TableArgument:
+    """A table, and the cluster that has its topic."""
+
+    target: str
+    bootstrap: str
+    store_options: Mapping[str, str]
+
+
+def is_pipeline(word: str) -> bool:
+    """Whether an argument names a pipeline's file, and not a topic or a table."""
+    return word.endswith(_SUFFIX)
+
+
+def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
+    """The pipeline in a file. `--bootstrap`, where it is given, overrules the file.
+
+    Raises click.BadParameter where the file is wrong.
+    """
+    import_lake()
+    from ottla.lake.pipeline import settings  # noqa: PLC0415  # Arrow is an extra.
+
+    try:
+        pipeline = settings.read(path, bootstrap)
+    except OttlaError as error:
+        raise click.BadParameter(error.message, ctx=ctx) from error
+    if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
+        pipeline = replace(pipeline, bootstrap=bootstrap)
+    return pipeline
+
+
+def table_argument(
+    ctx: click.Context, word: str, bootstrap: str, store_options: Mapping[str, str]
+) -> TableArgument:
+    """The table that `word` means: a target, or the target of a pipeline."""
+    if not is_pipeline(word):
+        return TableArgument(word, bootstrap, store_options)
+    pipeline = read_pipeline(ctx, word, bootstrap)
+    return TableArgument(
+        pipeline.table, pipeline.bootstrap, {**pipeline.store_options, **store_options}
+    )
+
+
+def with_spark(pipeline: Any, master: str | None, name: str | None, conf: Mapping[str, str]) -> Any:
+    """The pipeline with what the command says of Spark, which overrules the file."""
+    said = pipeline.spark
+    spark = replace(
+        said, master=master or said.master, name=name or said.name, conf={**said.conf, **conf}
+    )
+    return replace(pipeline, spark=spark)

@@ -1,0 +1,49 @@
+"""How far a load is, on standard error: a line that renews itself, or one every ten seconds."""
+
+import shutil
+import sys
+from time import monotonic
+from typing import Any
+
+import click
+
+_STEPS = {"planned": "starting", "spark started": "loading", "files written": "committing"}
+# Between two lines where standard error is no terminal: a log, a pipe.
+_INTERVAL_S = 10.0
+
+
+class ProgressLine:
+    """Shows the steps and the progress of one load."""
+
+    def __init__(self, *, shown: bool = True) -> None:
+        self._shown = shown
+        self._is_terminal = sys.stderr.isatty()
+        self._next_s = monotonic() + _INTERVAL_S
+        self._ended = False
+
+    def on_step(self, step: str) -> None:
+        """A step is done; the next one begins."""
+        if self._shown and self._is_terminal and step in _STEPS:
+            self._renew(f"{_STEPS[step]} …")
+
+    def on_progress(self, progress: Any) -> None:
+        """`progress` is an `ottla.lake.pipeline.progress.Progress`."""
+        if not self._shown:
+            return
+        if self._is_terminal:
+            self._renew(progress.line())
+            return
+        ends = progress.tasks_done == progress.tasks
+        if not self._ended and (ends or monotonic() >= self._next_s):
+            self._ended = ends
+            self._next_s = monotonic() + _INTERVAL_S
+            click.echo(progress.line(), err=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._shown and self._is_terminal:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+    def _renew(self, line: str) -> None:
+        width = shutil.get_terminal_size().columns
+        click.echo(f"\r\x1b[K{line[: width - 1]}", nl=False, err=True)

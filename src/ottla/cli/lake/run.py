@@ -1,0 +1,68 @@
+"""`ottla lake run`: one load of a pipeline."""
+
+import sys
+from dataclasses import asdict
+
+import click
+
+from ottla.base.quantities import counted
+from ottla.cli import options
+from ottla.cli.failing import show_error
+from ottla.cli.lake.ledgers import LEDGER_COLUMNS, ledger_rows, skipped_lines
+from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, read_pipeline, with_spark
+from ottla.cli.lake.progress import ProgressLine
+from ottla.cli.lake.spark_options import spark_options
+from ottla.cli.text.output import show, show_one
+
+
+@click.command()
+@click.argument("path", metavar="PIPELINE.toml")
+@spark_options
+@options.bootstrap
+@options.output
+@click.pass_context
+def run(
+    ctx: click.Context,
+    path: str,
+    master: str | None,
+    conf: dict[str, str],
+    name: str | None,
+    bootstrap: str,
+    form: str,
+) -> None:
+    """Load once what a pipeline says, and account for every offset.
+
+    \b
+    ottla lake run flights.toml
+    ottla lake run flights.toml --master spark://head:7077
+    */5 * * * * ottla lake run /etc/ottla/flights.toml
+
+    Exits with 0 where it loaded or nothing was new, 1 where it failed (nothing is committed then),
+    2 where the file is wrong, 3 where records were deleted before they were loaded.
+    """  # noqa: D301
+    pipeline = with_spark(read_pipeline(ctx, path, bootstrap), master, name, conf)
+    from ottla.lake.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.pipeline import running  # noqa: PLC0415  # As above.
+
+    line = ProgressLine(shown=form != "json")
+    try:
+        done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
+    except RecordsLost as error:
+        line.end()
+        show_error(error, sys.argv[1:])
+        ctx.exit(LOST_OR_UNPROVEN)
+    line.end()
+    if form == "json":
+        show_one(form, {**asdict(done), "unexplained": 0})
+        return
+    total = done.manifest.total_rows if done.manifest else 0
+    if not done.ledgers:
+        click.echo(f"nothing new in {pipeline.topic}; the table holds {counted(total, 'row')}")
+        return
+    show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
+    for text in skipped_lines(pipeline.topic, done.skipped):
+        click.secho(text, fg="yellow")
+    click.echo(
+        f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "
+        f"the table holds {counted(total, 'row')}"
+    )

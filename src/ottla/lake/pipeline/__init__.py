@@ -1,0 +1,1 @@
+"""Pipelines: what is loaded from where into which table, in a file, and how it stands."""

@@ -1,0 +1,91 @@
+"""The commits of a table, one line each. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ottla.base.quantities import counted, iso
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.ledger.partition import PartitionLedger
+
+TERMS = (
+    "loaded",
+    "control",
+    "aborted",
+    "compacted",
+    "deleted",
+    "unreadable",
+    "absent",
+    "dead_letters",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one commit did, and what it has on record beside its rows."""
+
+    version: int
+    kind: str
+    created_ms: int
+    rows: int
+    files: int
+    size_bytes: int
+    removed_files: int
+    total_rows: int
+    topic_id: str | None
+    writer_epoch: int
+    on_record: tuple[str, ...]
+
+    def row(self) -> dict[str, Any]:
+        """For a table of commits."""
+        return {**asdict(self), "time": iso(self.created_ms)}
+
+
+def commits(manifests: Iterable[Manifest]) -> list[Commit]:
+    """One for each manifest, in their order."""
+    return [
+        Commit(
+            version=one.version,
+            kind=one.kind,
+            created_ms=one.created_ms,
+            rows=one.rows,
+            files=len(one.files),
+            size_bytes=bytes_of_files(one.files),
+            removed_files=len(one.removed),
+            total_rows=one.total_rows,
+            topic_id=one.topic_id,
+            writer_epoch=one.writer_epoch,
+            on_record=tuple(on_record(one)),
+        )
+        for one in manifests
+    ]
+
+
+def on_record(manifest: Manifest) -> list[str]:
+    """What an operator, or the topic, made of the commit that is not plain loading."""
+    lines = [
+        f"{counted(count, 'offset')} of partition {partition} lost, which was accepted"
+        for partition, count in manifest.accepted_loss.items()
+    ]
+    lines += [f"overridden: {problem}" for problem in manifest.overridden]
+    unreadable = sum(one.end - one.start for one in manifest.skipped)
+    if unreadable:
+        lines.append(f"{counted(unreadable, 'offset')} left out as unreadable")
+    dead = sum(file.rows for file in manifest.dead_letters)
+    if dead:
+        lines.append(counted(dead, "dead letter"))
+    lines += [f"columns: {change.what}" for change in manifest.schema_changes]
+    if manifest.kind == "epoch":
+        lines.append(f"a writer started with epoch {manifest.writer_epoch}")
+    return lines
+
+
+def bytes_of_files(files: Iterable[DataFile]) -> int:
+    """How many bytes they take."""
+    return sum(file.size_bytes for file in files)
+
+
+def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
+    """How many offsets each term of the accounts has, and `unexplained`."""
+    found = {term: sum(asdict(one)[term] for one in ledgers) for term in TERMS}
+    return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}

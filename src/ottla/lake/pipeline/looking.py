@@ -1,0 +1,129 @@
+"""Looks at topic and table for plans, status and history. Writes nothing."""
+
+import time
+from collections.abc import Mapping
+from contextlib import closing
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import KafkaCluster, connect
+from ottla.lake.folder.files_present import files_present
+from ottla.lake.loads.boundaries import limits_of_load
+from ottla.lake.loads.committing import built_on, plan_load
+from ottla.lake.loss import loss_lines
+from ottla.lake.manifest import Manifest
+from ottla.lake.pipeline.planned import PlannedLoad, first_time_ms, planned_partitions, task_count
+from ottla.lake.pipeline.settings import Pipeline
+from ottla.lake.pipeline.status import TableStatus, table_status
+from ottla.lake.plan import parse_boundary
+from ottla.lake.source import TopicDescription
+from ottla.lake.stores.opening import open_store
+from ottla.lake.stream.held_back import held_back
+from ottla.lake.stream.offsets import Key
+from ottla.lake.tables.opening import existing_table, place_of
+from ottla.lake.tables.options import file_options
+from ottla.lake.tables.ownership import holds_table, require_own
+from ottla.lake.tables.table import LakeTable
+
+
+def look(pipeline: Pipeline) -> PlannedLoad:
+    """Return what a run would load now. Raises OttlaError where it would fail."""
+    start, end = parse_boundary(pipeline.start), parse_boundary(pipeline.end)
+    with closing(connect(pipeline.bootstrap)) as cluster:
+        before: Manifest | None = None
+        digest = None
+        table = _table(pipeline)
+        if table is None:
+            described = cluster.describe(pipeline.topic)
+        else:
+            described, before, digest = built_on(table, cluster, pipeline.topic)
+        positions = before.positions if before else None
+        limits = limits_of_load(cluster, described, start, end, positions)
+        plan = plan_load(pipeline.bootstrap, described, before, digest, limits)
+        starts = {one.wanted.partition: limits.starts[one.wanted.partition] for one in plan.ranges}
+        first = _first_times(cluster, described.topic, starts)
+        held = _held_back(cluster, pipeline.bootstrap, described)
+    return PlannedLoad(
+        topic=described.topic,
+        topic_id=described.topic_id,
+        table=place_of(pipeline.table, pipeline.store_options),
+        version=plan.version,
+        partitions=planned_partitions(
+            limits.starts, limits.ends, positions or {}, plan.ranges, first, _now_ms()
+        ),
+        tasks=task_count(plan.ranges),
+        files=len(plan.ranges),
+        lost=tuple(loss_lines(described.topic, limits.lost)),
+        held_back=tuple(held),
+    )
+
+
+def status(
+    target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
+) -> TableStatus:
+    """Return how a table stands; compared with its topic where `bootstrap` is given."""
+    table = existing_table(target, store_options)
+    # Before the manifests: a load that ends meanwhile has a manifest for its files.
+    _, present = files_present(table.store)
+    manifests = list(table.history())
+    ends: dict[int, int] | None = None
+    first: dict[int, int] = {}
+    if bootstrap is not None and manifests:
+        newest = manifests[-1]
+        with closing(connect(bootstrap)) as cluster:
+            described = cluster.describe(newest.topic)
+            _require_same(newest, described)
+            ends = {p: bound.end for p, bound in described.bounds.items()}
+            behind = {
+                p: max(newest.positions.get(p, 0), bound.log_start)
+                for p, bound in described.bounds.items()
+                if newest.positions.get(p, 0) < bound.end
+            }
+            first = _first_times(cluster, newest.topic, behind)
+    return table_status(table.store.url, table.format, manifests, present, ends, first, _now_ms())
+
+
+def history(target: str, store_options: Mapping[str, str] | None = None) -> list[Manifest]:
+    """Return all manifests of a table, oldest first. Raises OttlaError where one is wrong."""
+    return list(existing_table(target, store_options).history())
+
+
+def _table(pipeline: Pipeline) -> LakeTable | None:
+    store = open_store(pipeline.table, file_options(pipeline.store_options))
+    if holds_table(store):
+        return existing_table(pipeline.table, pipeline.store_options)
+    require_own(store)
+    return None
+
+
+def _require_same(newest: Manifest, described: TopicDescription) -> None:
+    if newest.topic_id and described.topic_id and newest.topic_id != described.topic_id:
+        raise OttlaError(
+            ErrorCode.UNKNOWN_TOPIC_ID,
+            f"topic {newest.topic} was deleted and created anew since the last load (its id was "
+            f"{newest.topic_id} and is {described.topic_id}); --offline shows the table alone",
+        )
+
+
+def _first_times(cluster: KafkaCluster, topic: str, starts: Mapping[int, int]) -> dict[int, int]:
+    """The time of the first record at or behind each start, where it can be had."""
+    found = {}
+    for partition, start in starts.items():
+        try:
+            first_ms = first_time_ms(cluster.peek(topic, partition, start), start)
+        except OttlaError as error:
+            # Damaged there, or deleted meanwhile: the load itself says so.
+            if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
+                raise
+            continue
+        if first_ms is not None:
+            found[partition] = first_ms
+    return found
+
+
+def _held_back(cluster: KafkaCluster, bootstrap: str, described: TopicDescription) -> list[str]:
+    ends = {Key(described.topic, p): end for p, end in cluster.ends(described.topic).ends.items()}
+    return held_back(cluster, bootstrap, list(ends), ends)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

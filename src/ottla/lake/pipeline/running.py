@@ -1,0 +1,107 @@
+"""One run of a pipeline: look, load, write down the numbers and the report."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.loading import LoadResult, load, run_here
+from ottla.lake.pipeline.commits import bytes_of_files, terms_of
+from ottla.lake.pipeline.looking import look, status
+from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
+from ottla.lake.pipeline.planned import PlannedLoad
+from ottla.lake.pipeline.runners import HERE, OnProgress, runner_of
+from ottla.lake.pipeline.settings import Pipeline
+from ottla.lake.pipeline.status import TableStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRun:
+    """What was found before the load, and what the load did."""
+
+    planned: PlannedLoad
+    done: LoadResult
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    on_planned: Callable[[PlannedLoad], None] = lambda _planned: None,
+    on_progress: OnProgress = lambda _progress: None,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> PipelineRun:
+    """Load once what `pipeline` says. Raises OttlaError; the numbers say so, too.
+
+    RecordsLost where records are gone before they were loaded.
+    """
+    began = time.monotonic()
+    try:
+        planned = look(pipeline)
+        on_planned(planned)
+        done = load(
+            **load_arguments(pipeline),
+            runner=runner_of(pipeline.spark, planned.lag_s, on_progress, on_step),
+            on_step=on_step,
+        )
+    except OttlaError:
+        # What failed is said, whatever becomes of the file.
+        with suppress(OttlaError):
+            write_down(pipeline, None, time.monotonic() - began)
+        raise
+    write_down(pipeline, done, time.monotonic() - began)
+    return PipelineRun(planned, done)
+
+
+def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
+    """What `load` takes of a pipeline."""
+    if pipeline.decode is not None:
+        raise OttlaError(ErrorCode.UNSUPPORTED_VERSION, "[decode] is not supported yet")
+    return {
+        "topic": pipeline.topic,
+        "target": pipeline.table,
+        "bootstrap": pipeline.bootstrap,
+        "start": pipeline.start,
+        "end": pipeline.end,
+        "group": pipeline.group,
+        "skip_unreadable": pipeline.skip_unreadable,
+        "accept_loss": pipeline.accept_loss,
+        "on_bad_timestamp": pipeline.on_bad_timestamp,
+        "format": pipeline.format,
+        "store_options": pipeline.store_options,
+    }
+
+
+def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
+    """What `follow` takes of a pipeline, apart from how often it commits."""
+    found = load_arguments(pipeline)
+    del found["end"]  # A follow has none.
+    if pipeline.spark.master == HERE:
+        return {**found, "runner": run_here}
+    return {**found, "spark_settings": pipeline.spark}
+
+
+def write_down(pipeline: Pipeline, done: LoadResult | None, seconds: float) -> None:
+    """Write the files of [report]. `done` is None after a run that failed. Raises OttlaError."""
+    if pipeline.metrics is None:
+        return
+    found: TableStatus | None = None
+    try:
+        found = status(pipeline.table, pipeline.bootstrap, pipeline.store_options)
+    except OttlaError:
+        if done is not None:
+            raise
+    numbers = RunNumbers(done is not None, time.time_ns() // 1_000_000, seconds)
+    if done is not None:
+        files = done.manifest.files if done.manifest and done.files else ()
+        numbers = RunNumbers(
+            success=True,
+            ended_ms=numbers.ended_ms,
+            seconds=done.seconds,
+            rows=done.rows,
+            files=done.files,
+            size_bytes=bytes_of_files(files),
+            terms=terms_of(done.ledgers),
+        )
+    write_metrics(pipeline.metrics, samples(pipeline.topic, pipeline.table, numbers, found))

@@ -1,0 +1,186 @@
+"""A pipeline as a TOML file: source, decode, target, schedule, spark. Pure, apart from `read`.
+
+    [source]
+    topic = "flights"
+    bootstrap = "localhost:9092"          # Ottla or Apache Kafka
+    from = "earliest"                     # where the first load of a partition starts
+
+    [target]
+    table = "/lake/flights"               # or s3://…
+    format = "parquet"                    # or delta, iceberg
+
+All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` has them all. A key that is
+not known is an error that names the nearest one, so that a mistyped policy is not ignored.
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.session import SparkSettings
+
+_SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")
+_SPAN_S = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)")
+_SIZE_BYTES = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+}
+_BOOTSTRAP = "localhost:9092"
+_STRING, _FLAG, _TABLE, _TEXT_TABLE = "a string", "true or false", "a table", "a table of strings"
+_SPAN_WORDS, _SIZE_WORDS = 'a time such as "10s" or "5min"', 'a size such as "256MB"'
+
+# Section, key: what its value has to be. Keys of `decode` are those of its own module.
+PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
+    "source": {
+        "topic": _STRING,
+        "bootstrap": _STRING,
+        "from": _STRING,
+        "until": _STRING,
+        "group": _STRING,
+        "accept_loss": _FLAG,
+        "skip_unreadable": _FLAG,
+        "on_bad_timestamp": _STRING,
+    },
+    "target": {"table": _STRING, "format": _STRING, "options": _TEXT_TABLE},
+    "schedule": {"every": _SPAN_WORDS, "max_bytes": _SIZE_WORDS},
+    "report": {"html": _STRING, "metrics": _STRING},
+    "spark": {"master": _STRING, "name": _STRING, "conf": _TEXT_TABLE},
+}
+_REQUIRED = (("source", "topic"), ("target", "table"))
+_CHOICES = {
+    ("source", "on_bad_timestamp"): ("fail", "null", "dead-letter"),
+    ("target", "format"): ("parquet", "delta", "iceberg"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What a pipeline does. `decode` is the section as it stands; None: raw columns only."""
+
+    topic: str
+    table: str
+    bootstrap: str = _BOOTSTRAP
+    start: str = "last-load"
+    end: str = "latest"
+    group: str | None = None
+    accept_loss: bool = False
+    skip_unreadable: bool = False
+    on_bad_timestamp: str = "fail"
+    format: str = "parquet"
+    store_options: Mapping[str, str] = field(default_factory=dict)
+    every_s: float | None = None  # None: one load for each run.
+    max_bytes: int | None = None
+    html: str | None = None  # Where the report of each load is written.
+    metrics: str | None = None  # Where the numbers of the last load are written.
+    spark: SparkSettings = field(default_factory=SparkSettings)
+    decode: Mapping[str, Any] | None = None
+
+
+def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
+    """Read a pipeline from a file. Raises OttlaError with the key that is wrong.
+
+    `bootstrap` is the cluster of a file that names none.
+    """
+    try:
+        content = Path(path).read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(path, f"can't be read: {error}") from error
+    return parse(content, path, bootstrap)
+
+
+def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
+    """Parse the text of a pipeline; `name` is what errors call it. Raises OttlaError."""
+    try:
+        sections = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(name, f"is no TOML: {error}") from error
+    for section, content in sections.items():
+        if section not in (*PIPELINE_KEYS, "decode"):
+            raise _unknown(name, f"section [{section}]", section, (*PIPELINE_KEYS, "decode"))
+        if not isinstance(content, dict):
+            raise _wrong(name, f"has {section} outside of a section: write [{section}]")
+        if section != "decode":
+            _require_keys(name, section, content)
+    for section, key in _REQUIRED:
+        if key not in sections.get(section, {}):
+            raise _wrong(name, f"has no {key} in [{section}]")
+    source, target = sections["source"], sections["target"]
+    schedule, report = sections.get("schedule", {}), sections.get("report", {})
+    spark = sections.get("spark", {})
+    return Pipeline(
+        topic=source["topic"],
+        table=target["table"],
+        bootstrap=source.get("bootstrap", bootstrap),
+        start=source.get("from", "last-load"),
+        end=source.get("until", "latest"),
+        group=source.get("group"),
+        accept_loss=source.get("accept_loss", False),
+        skip_unreadable=source.get("skip_unreadable", False),
+        on_bad_timestamp=source.get("on_bad_timestamp", "fail"),
+        format=target.get("format", "parquet"),
+        store_options=target.get("options", {}),
+        every_s=seconds_of(schedule["every"]) if "every" in schedule else None,
+        max_bytes=bytes_of(schedule["max_bytes"]) if "max_bytes" in schedule else None,
+        html=report.get("html"),
+        metrics=report.get("metrics"),
+        spark=SparkSettings(spark.get("master"), spark.get("name"), spark.get("conf", {})),
+        decode=sections.get("decode"),
+    )
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the seconds that `10s`, `5min`, `250ms`, `1h` or `1d` means; None for other words."""
+    match = _SPAN.fullmatch(text)
+    return float(match[1]) * _SPAN_S[match[2]] if match and float(match[1]) else None
+
+
+def bytes_of(text: str) -> int | None:
+    """Return the bytes that `256MB`, `1GiB` or `512kB` means; None for other words."""
+    match = _SIZE.fullmatch(text)
+    return int(float(match[1]) * _SIZE_BYTES[match[2]]) or None if match else None
+
+
+def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
+    known = PIPELINE_KEYS[section]
+    for key, value in content.items():
+        if key not in known:
+            raise _unknown(name, f"key {key} in [{section}]", key, tuple(known))
+        if not _fits(value, known[key]):
+            raise _wrong(name, f"has {key} = {value!r} in [{section}], which is not {known[key]}")
+        choices = _CHOICES.get((section, key))
+        if choices is not None and value not in choices:
+            words = ", ".join(choices)
+            raise _wrong(name, f"has {key} = {value!r} in [{section}]; it is one of {words}")
+
+
+def _fits(value: object, wanted: str) -> bool:
+    if wanted == _FLAG:
+        return isinstance(value, bool)
+    if wanted == _TEXT_TABLE:
+        return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    if not isinstance(value, str):
+        return False
+    if wanted == _SPAN_WORDS:
+        return seconds_of(value) is not None
+    return wanted != _SIZE_WORDS or bytes_of(value) is not None
+
+
+def _unknown(name: str, what: str, word: str, known: tuple[str, ...]) -> OttlaError:
+    near = difflib.get_close_matches(word, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return _wrong(name, f"has a {what}, which is not known; {hint}")
+
+
+def _wrong(name: str, what: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_CONFIG, f"the pipeline {name} {what}")

@@ -1,0 +1,145 @@
+"""How a table stands, by its commits and by what the topic has beyond them. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ottla.base.quantities import iso
+from ottla.lake.log.live import live_after
+from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.pipeline.commits import bytes_of_files
+from ottla.lake.pipeline.planned import lag_s
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition: where the table stands, and how far the topic is ahead."""
+
+    partition: int
+    position: int
+    end: int | None = None  # None: the topic was not asked.
+    lag_s: float | None = None
+
+    @property
+    def lag_offsets(self) -> int | None:
+        return None if self.end is None else max(0, self.end - self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """All of a table."""
+
+    table: str
+    format: str
+    topic: str | None = None
+    topic_id: str | None = None
+    commits: int = 0
+    loads: int = 0
+    rows: int = 0
+    files: int = 0
+    size_bytes: int = 0
+    last_load_ms: int | None = None
+    writer_epoch: int = 0
+    # Problems that an operator chose to build on.
+    overridden: tuple[str, ...] = ()
+    # Files of loads that did not count, or do not count yet.
+    orphans: tuple[str, ...] = ()
+    partitions: tuple[PartitionStatus, ...] = ()
+    # The files that count, for numbers and plots.
+    live: tuple[DataFile, ...] = field(default=(), repr=False)
+
+    @property
+    def lag_offsets(self) -> int | None:
+        found = [one.lag_offsets for one in self.partitions]
+        known = [one for one in found if one is not None]
+        return sum(known) if known else None
+
+    @property
+    def lag_s(self) -> float | None:
+        """Age of the oldest record that is not loaded yet; 0 where all is loaded."""
+        if self.lag_offsets is None:
+            return None
+        return max((one.lag_s for one in self.partitions if one.lag_s is not None), default=0.0)
+
+    def answer(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "table": self.table,
+            "format": self.format,
+            "topic": self.topic,
+            "topic_id": self.topic_id,
+            "commits": self.commits,
+            "loads": self.loads,
+            "rows": self.rows,
+            "files": self.files,
+            "size_bytes": self.size_bytes,
+            "last_load": None if self.last_load_ms is None else iso(self.last_load_ms),
+            "lag_offsets": self.lag_offsets,
+            "lag_s": self.lag_s,
+            "writer_epoch": self.writer_epoch,
+            "overridden": list(self.overridden),
+            "orphans": list(self.orphans),
+            "partitions": self.rows_by_partition(),
+        }
+
+    def rows_by_partition(self) -> list[dict[str, Any]]:
+        """A row for each partition."""
+        return [
+            {
+                "partition": one.partition,
+                "position": one.position,
+                "end": one.end,
+                "lag_offsets": one.lag_offsets,
+                "lag_s": one.lag_s,
+            }
+            for one in self.partitions
+        ]
+
+
+def table_status(
+    table: str,
+    table_format: str,
+    manifests: Sequence[Manifest],
+    present: Sequence[str],
+    ends: Mapping[int, int] | None,
+    first_times_ms: Mapping[int, int],
+    now_ms: int,
+) -> TableStatus:
+    """Put together what is known. `present` are paths of files that tasks wrote.
+
+    `ends` are those of the topic's partitions, None where it was not asked.
+    """
+    if not manifests:
+        return TableStatus(table, table_format, orphans=tuple(sorted(present)))
+    newest, live = manifests[-1], dict[str, DataFile]()
+    named: set[str] = set()
+    for one in manifests:
+        live_after(live, one)
+        named |= {file.path for file in (*one.files, *one.dead_letters)}
+    loads = [one for one in manifests if one.kind == "load"]
+    partitions = newest.positions.keys() | (ends or {}).keys()
+    return TableStatus(
+        table=table,
+        format=table_format,
+        topic=newest.topic,
+        topic_id=newest.topic_id,
+        commits=len(manifests),
+        loads=len(loads),
+        rows=newest.total_rows,
+        files=len(live),
+        size_bytes=bytes_of_files(live.values()),
+        last_load_ms=loads[-1].created_ms if loads else None,
+        writer_epoch=newest.writer_epoch,
+        overridden=tuple(problem for one in manifests for problem in one.overridden),
+        orphans=tuple(sorted(set(present) - named)),
+        partitions=tuple(
+            PartitionStatus(
+                partition=p,
+                position=newest.positions.get(p, 0),
+                end=None if ends is None else ends.get(p),
+                lag_s=lag_s(first_times_ms.get(p), now_ms),
+            )
+            for p in sorted(partitions)
+        ),
+        live=tuple(live.values()),
+    )

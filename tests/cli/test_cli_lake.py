@@ -1,0 +1,170 @@
+"""Pipelines as people run them: plan, run, follow, status, history, and how they end."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_here import CommandHere
+from ottla_command import Command
+
+import ottla.testing
+from ottla.base.ids import TopicPartition
+from ottla.client import sync
+
+MakeTopic = Callable[..., str]
+
+
+@pytest.fixture
+def run(broker: ottla.testing.Broker) -> Command:
+    return CommandHere(broker.bootstrap)
+
+
+def write(broker: ottla.testing.Broker, topic: str, count: int, partition: int = 0) -> None:
+    with sync.Producer(broker.bootstrap) as producer:
+        for number in range(count):
+            producer.send(topic, b"value%d" % number, partition=partition)
+        producer.flush()
+
+
+def pipeline(folder: Path, topic: str, source: str = "", more: str = "") -> str:
+    """A pipeline's file; it runs in this process."""
+    path = folder / "pipeline.toml"
+    path.write_text(
+        f'[source]\ntopic = "{topic}"\n{source}\n[target]\ntable = "{folder}/table"\n'
+        f'[spark]\nmaster = "here"\n{more}'
+    )
+    return str(path)
+
+
+def test_plan_run_status_and_history_of_one_file(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A plan writes nothing; then a run does it; then the plan is empty."""
+    topic = make_topic(partitions=2)
+    write(broker, topic, 30)
+    write(broker, topic, 12, partition=1)
+    path = pipeline(tmp_path, topic)
+
+    planned = run("lake", "plan", path, "-o", "json").json
+    assert (planned["offsets"], planned["version"], planned["lost"]) == (42, 1, [])
+    assert [one["end"] for one in planned["partitions"]] == [30, 12]
+    assert planned["lag_s"] >= 0
+    assert not (tmp_path / "table").exists()
+
+    assert "42 rows in 2 files" in run("lake", "run", path).out
+    assert run("lake", "plan", path).out.endswith(f"nothing new in {topic}\n")
+    again = run("lake", "run", path)
+    assert (again.code, again.out) == (0, f"nothing new in {topic}; the table holds 42 rows\n")
+
+    write(broker, topic, 5)
+    status = run("lake", "status", path, "-o", "json").json
+    assert (status["rows"], status["files"], status["loads"], status["lag_offsets"]) == (
+        42,
+        2,
+        1,
+        5,
+    )
+    assert (status["format"], status["orphans"], status["writer_epoch"]) == ("parquet", [], 0)
+    assert status["lag_s"] >= 0
+    # The same table by its folder.
+    assert run("lake", "status", f"{tmp_path}/table", "-o", "json").json["rows"] == 42
+    assert run("lake", "status", path, "--offline", "-o", "json").json["lag_offsets"] is None
+
+    run("lake", "run", path)
+    commits = run("lake", "history", path, "-o", "json").json
+    assert [(one["version"], one["kind"], one["rows"]) for one in commits] == [
+        (1, "load", 42),
+        (2, "load", 5),
+    ]
+    assert "2 commits; the table holds 47 rows" in run("lake", "history", f"{tmp_path}/table").out
+    assert run("lake", "verify", path).out.splitlines()[-1].startswith("proven: 47 rows")
+
+
+def test_progress_ends_at_everything(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """On standard error, in a line at the end where that is no terminal."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    error = run("lake", "run", pipeline(tmp_path, topic)).error
+    (line,) = error.splitlines()
+    assert line.startswith("100% · 30 of 30 offsets · ")
+    assert " · 1 of 1 tasks" in line
+
+
+def test_follow_takes_a_file(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """With the same table as `run`."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    path = pipeline(tmp_path, topic, more='[schedule]\nevery = "200ms"\n')
+    run("lake", "run", path)
+    write(broker, topic, 7)
+    assert "7 rows" in run("lake", "follow", path, "--once").out
+    kinds = [one["kind"] for one in run("lake", "history", path, "-o", "json").json]
+    assert kinds == ["load", "epoch", "load"]
+
+
+def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
+    """Also those in the file, with the key."""
+    path = tmp_path / "p.toml"
+    path.write_text('[source]\ntopik = "flights"\n[target]\ntable = "/lake"\n')
+    answer = run.try_to("lake", "run", str(path))
+    assert answer.code == 2
+    assert "did you mean topic?" in answer.error
+    assert run.try_to("lake", "plan", str(tmp_path / "none.toml")).code == 2
+    assert run.try_to("lake", "follow", "flights").code == 2
+
+
+def test_failure_ends_with_1_and_stands_in_the_numbers(
+    run: Command, tmp_path: Path, make_topic: MakeTopic
+) -> None:
+    """A topic that is not there; nothing is made at the target."""
+    metrics = tmp_path / "numbers.prom"
+    path = pipeline(tmp_path, "no-such-topic", more=f'[report]\nmetrics = "{metrics}"\n')
+    answer = run.try_to("lake", "run", path)
+    assert answer.code == 1
+    assert "no-such-topic" in answer.error
+    assert not (tmp_path / "table").exists()
+    assert 'last_run_success{topic="no-such-topic"' in metrics.read_text()
+    assert metrics.read_text().splitlines()[2].endswith(" 0")
+
+
+def test_loss_ends_with_3_until_it_is_accepted(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A plan shows it before; the history has it on record after."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    path = pipeline(tmp_path, topic)
+    run("lake", "run", path)
+    write(broker, topic, 20)
+    with sync.Admin(broker.bootstrap) as admin:
+        admin.logs.delete_records({TopicPartition(topic, 0): 40})
+
+    planned = run.try_to("lake", "plan", path)
+    assert planned.code == 3
+    assert "10 of the offsets 30 to 50 were deleted before they were loaded" in planned.out
+    failed = run.try_to("lake", "run", path, "-o", "json")
+    assert failed.code == 3
+    assert json.loads(failed.error)["error"]["code"] == "OFFSET_OUT_OF_RANGE"
+
+    assert run("lake", "run", pipeline(tmp_path, topic, "accept_loss = true")).code == 0
+    newest = run("lake", "history", path, "-o", "json").json[-1]
+    assert newest["on_record"] == ["10 offsets of partition 0 lost, which was accepted"]
+
+
+def test_metrics_follow_the_table(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """As JSON where the file's name says so."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    metrics = tmp_path / "numbers.json"
+    path = pipeline(tmp_path, topic, more=f'[report]\nmetrics = "{metrics}"\n')
+    run("lake", "run", path)
+    numbers = {one["name"]: one["value"] for one in json.loads(metrics.read_text())}
+    assert (numbers["ottla_lake_rows"], numbers["ottla_lake_lag_offsets"]) == (30, 0)
+    assert numbers["ottla_lake_last_run_success"] == 1

@@ -1,0 +1,75 @@
+"""Numbers of a run in the forms that programs read."""
+
+import json
+from pathlib import Path
+
+from ottla.lake.pipeline.metrics import (
+    METRICS,
+    RunNumbers,
+    json_text,
+    prometheus_text,
+    samples,
+    write_metrics,
+)
+from ottla.lake.pipeline.status import PartitionStatus, TableStatus
+
+RUN = RunNumbers(True, 1_700_000_000_500, 2.5, 60, 2, 4_096, {"loaded": 60, "unexplained": 0})
+STATUS = TableStatus(
+    "/lake/flights",
+    "parquet",
+    topic="flights",
+    commits=3,
+    loads=3,
+    rows=160,
+    files=6,
+    size_bytes=9_000,
+    last_load_ms=1_700_000_000_000,
+    partitions=(PartitionStatus(0, 80, 80), PartitionStatus(1, 80, 90, 4.5)),
+)
+
+
+def test_every_number_has_a_name_of_the_table() -> None:
+    """So that none is missing in the documentation, and all are there."""
+    found = samples("flights", "/lake", RUN, STATUS)
+    assert {sample.name for sample in found} == set(METRICS)
+
+
+def test_prometheus_text_has_help_type_and_labels() -> None:
+    lines = prometheus_text(samples("flights", "/lake", RUN, STATUS)).splitlines()
+    assert lines[:3] == [
+        "# HELP ottla_lake_last_run_success "
+        "1 where the last run loaded or found nothing new, else 0",
+        "# TYPE ottla_lake_last_run_success gauge",
+        'ottla_lake_last_run_success{topic="flights",table="/lake"} 1',
+    ]
+    assert 'ottla_lake_lag_offsets{topic="flights",table="/lake",partition="1"} 10' in lines
+    assert 'ottla_lake_lag_seconds{topic="flights",table="/lake",partition="0"} 0.0' in lines
+    assert 'ottla_lake_lag_seconds{topic="flights",table="/lake",partition="1"} 4.5' in lines
+
+
+def test_quotes_in_a_path_are_escaped() -> None:
+    (line,) = [
+        line
+        for line in prometheus_text(samples("f", 'a"b\\c', RUN, None)).splitlines()
+        if line.startswith("ottla_lake_last_run_rows")
+    ]
+    assert line == 'ottla_lake_last_run_rows{topic="f",table="a\\"b\\\\c"} 60'
+
+
+def test_json_has_the_same_numbers() -> None:
+    rows = json.loads(json_text(samples("flights", "/lake", RUN, STATUS)))
+    assert {
+        "name": "ottla_lake_rows",
+        "value": 160,
+        "topic": "flights",
+        "table": "/lake",
+    } in rows
+
+
+def test_file_is_replaced_whole(tmp_path: Path) -> None:
+    """And nothing else stays in its folder."""
+    path = tmp_path / "new" / "flights.prom"
+    write_metrics(str(path), samples("flights", "/lake", RUN, None))
+    write_metrics(str(path), samples("flights", "/lake", RUN, STATUS))
+    assert "ottla_lake_rows" in path.read_text()
+    assert [one.name for one in path.parent.iterdir()] == ["flights.prom"]

@@ -1,0 +1,112 @@
+"""A pipeline's file means what it says, and each wrong word is named."""
+
+import pytest
+
+from ottla.base.errors import OttlaError
+from ottla.lake.pipeline.settings import Pipeline, bytes_of, parse, seconds_of
+from ottla.lake.session import SparkSettings
+
+LEAST = '[source]\ntopic = "flights"\n[target]\ntable = "/lake/flights"\n'
+
+
+def test_what_is_not_said_has_the_defaults_of_a_load() -> None:
+    """Source and target are all that is needed."""
+    assert parse(LEAST, "p") == Pipeline("flights", "/lake/flights")
+
+
+def test_every_key_has_its_place() -> None:
+    """All sections, once."""
+    text = """
+        [source]
+        topic = "flights"
+        bootstrap = "one:9092,two:9092"
+        from = "earliest"
+        until = "@1704067200000"
+        group = "lake:flights"
+        accept_loss = true
+        skip_unreadable = true
+        on_bad_timestamp = "null"
+
+        [target]
+        table = "s3://lake/flights"
+        format = "delta"
+        options = { aws_region = "eu-central-1" }
+
+        [schedule]
+        every = "10s"
+        max_bytes = "256MB"
+
+        [report]
+        html = "/var/www/flights.html"
+        metrics = "/var/lib/metrics/flights.prom"
+
+        [spark]
+        master = "local[2]"
+        name = "flights"
+        conf = { "spark.driver.memory" = "2g" }
+
+        [decode]
+        value = "json"
+        """
+    assert parse(text, "p") == Pipeline(
+        topic="flights",
+        table="s3://lake/flights",
+        bootstrap="one:9092,two:9092",
+        start="earliest",
+        end="@1704067200000",
+        group="lake:flights",
+        accept_loss=True,
+        skip_unreadable=True,
+        on_bad_timestamp="null",
+        format="delta",
+        store_options={"aws_region": "eu-central-1"},
+        every_s=10.0,
+        max_bytes=256_000_000,
+        html="/var/www/flights.html",
+        metrics="/var/lib/metrics/flights.prom",
+        spark=SparkSettings("local[2]", "flights", {"spark.driver.memory": "2g"}),
+        decode={"value": "json"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no topic in [source]"),
+        ('[source]\ntopic = "t"\n', "has no table in [target]"),
+        ("[source\n", "is no TOML"),
+        (LEAST + "[sorce]\n", "a section [sorce], which is not known; did you mean source?"),
+        ('topic = "t"\n' + LEAST, "a section [topic], which is not known"),
+        ("source = 1\n", "has source outside of a section: write [source]"),
+        (LEAST + "acept_loss = true\n", "a key acept_loss in [target], which is not known"),
+        (
+            LEAST.replace("[target]", "acept_loss = true\n[target]"),
+            "a key acept_loss in [source], which is not known; did you mean accept_loss?",
+        ),
+        (
+            LEAST.replace("[target]", 'accept_loss = "yes"\n[target]'),
+            "has accept_loss = 'yes' in [source], which is not true or false",
+        ),
+        (LEAST + 'format = "orc"\n', "has format = 'orc' in [target]; it is one of parquet, delta"),
+        (LEAST + "options = { a = 1 }\n", "which is not a table of strings"),
+        (LEAST + '[schedule]\nevery = "often"\n', "which is not a time such as"),
+        (LEAST + '[schedule]\nevery = "0s"\n', "which is not a time such as"),
+        (LEAST + '[schedule]\nmax_bytes = "many"\n', "which is not a size such as"),
+    ],
+)
+def test_a_wrong_word_is_named(text: str, said: str) -> None:
+    """With the file, the section and what would be right."""
+    with pytest.raises(OttlaError) as error:
+        parse(text, "flights.toml")
+    assert error.value.message.startswith("the pipeline flights.toml ")
+    assert said in error.value.message
+
+
+def test_times_and_sizes() -> None:
+    """In the units that people write."""
+    assert [seconds_of(text) for text in ("250ms", "10s", "1.5 min", "2h", "1d", "10", "s")] == [
+        0.25, 10.0, 90.0, 7200.0, 86400.0, None, None,
+    ]  # fmt: skip
+    assert [bytes_of(text) for text in ("1B", "1.5kB", "2 MB", "1GiB", "0B", "1TB")] == [
+        1, 1500, 2_000_000, 1 << 30, None, None,
+    ]  # fmt: skip
