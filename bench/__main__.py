@@ -27,6 +27,7 @@ MODULES = (
     "restart",
     "client",
     "lake",
+    "lake_changelog",
     "cluster_start",
     "cluster_produce",
     "failover",
