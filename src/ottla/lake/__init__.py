@@ -17,6 +17,7 @@ from typing import Any
 from ottla.lake.certifying.document import certificate, certificate_text
 from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.keeping import changelog
+from ottla.lake.changelogs.reading import changelog_as_of
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorting
 from ottla.lake.decode.spec import (
@@ -88,6 +89,7 @@ __all__ = [
     "certificate",
     "certificate_text",
     "changelog",
+    "changelog_as_of",
     "columns",
     "decode_from",
     "files",

@@ -27,7 +27,7 @@ from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
 # Those that move the positions on.
 MOVES_POSITIONS = frozenset({"load", "changelog"})
-Keeps = Literal["latest"]
+Keeps = Literal["latest", "history"]
 
 _WORDS = {"kind": get_args(Kind), "keeps": get_args(Keeps)}
 _HASH = re.compile(r"[0-9a-f]{32}")
@@ -49,6 +49,8 @@ class DataFile:
     size_bytes: int
     hash: str
     sha256: str  # Of its bytes.
+    # Of a history: its values hold no more, and its rows change no more.
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

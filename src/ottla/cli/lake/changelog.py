@@ -16,7 +16,7 @@ from ottla.cli.text.output import show, show_one
 @click.option(
     "--kind",
     "kind",
-    type=click.Choice(["latest"]),
+    type=click.Choice(["latest", "history"]),
     default=None,
     help="What a new table keeps of each key; latest by default.",
 )
@@ -104,8 +104,10 @@ def changelog(
     \b
     ottla lake changelog planes --to /lake/planes
     ottla lake changelog planes --to /lake/planes --format delta
+    ottla lake changelog planes --to /lake/positions --kind history
 
-    The row of a key is its latest record; a record with a null value deletes it. Run it again and
+    The row of a key is its latest record; a record with a null value deletes it. A history has a
+    row of each record, with the time for which it held (valid_from, valid_to). Run it again and
     it applies only what came since. Killed at any step it neither loses nor repeats a change.
     """  # noqa: D301
     loads = import_lake()

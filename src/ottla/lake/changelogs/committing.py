@@ -121,6 +121,7 @@ def _merged(
             hidden=state.hidden.get(bucket),
             visible_path=table.file_stem(load.version, load.load_id, bucket, 0),
             hidden_path=hidden_stem(load.version, load.load_id, bucket),
+            keeps=plan.changelog.keeps,
         )
         for bucket, by_path in sorted(changes.items())
     ]
@@ -147,7 +148,7 @@ def _manifest(
         topic_id=load.described.topic_id,
         cluster_id=load.described.cluster_id,
         created_ms=time.time_ns() // 1_000_000,
-        files=[one.visible for one in merged if one.visible],
+        files=[file for one in merged for file in (one.visible, one.closed) if file],
         ledgers=ledgers,
         skipped=sorted(
             (skipped for one in reduced for skipped in one.read.skipped),

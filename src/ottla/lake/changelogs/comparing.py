@@ -81,8 +81,19 @@ def compare(
     Both have one row of each key in each partition. `floors` are the offsets at which the records
     of `topic` begin.
     """
+    compare_at(key_codes(pa.concat_tables([topic, state])), state, topic, floors, found)
+
+
+def compare_at(
+    keys: Numbers,
+    state: pa.Table,
+    topic: pa.Table,
+    floors: Mapping[int, int],
+    found: Differences,
+) -> None:
+    """The same by any `keys`, those of the rows of `topic` first; one row of each key on a side."""
     rows = pa.concat_tables([topic, state])
-    keys, partitions = key_codes(rows), integers(rows, "partition")
+    partitions = integers(rows, "partition")
     of_state = np.arange(rows.num_rows) >= topic.num_rows
     order = np.lexsort((of_state, partitions, keys))
     keys, partitions, of_state = keys[order], partitions[order], of_state[order]

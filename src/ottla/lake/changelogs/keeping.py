@@ -39,6 +39,7 @@ from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
 # A bucket of a new table holds the keys of about so many bytes of the first run's log.
@@ -70,12 +71,13 @@ def changelog(
 ) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
 
-    The table has the latest record of each key (`kind`: `latest`); a record with a null value
-    deletes its key. Keys are spread over `buckets`, whose number the first run decides; each run
-    writes the files of those buckets anew that it touches. A record without a key fails the run,
-    unless `on_null_key` is `skip`: then the ledger counts it as keyless. `rows` of the result are
-    the changes that were read. All else is as in `load`. Raises OttlaError (LoadLost, where another
-    run committed meanwhile; nothing is changed).
+    The table has the latest record of each key (`kind`: `latest`), or each record of it with the
+    time for which it held (`history`); a record with a null value deletes its key. Keys are spread
+    over `buckets`, whose number the first run decides; each run writes the files of those buckets
+    anew that it touches. A record without a key fails the run, unless `on_null_key` is `skip`: then
+    the ledger counts it as keyless. `rows` of the result are the changes that were read. All else
+    is as in `load`. Raises OttlaError (LoadLost, where another run committed meanwhile; nothing is
+    changed).
     """
     began = time.monotonic()
     start_at, end_at = parse_boundary(start), parse_boundary(end)
@@ -98,6 +100,8 @@ def changelog(
             plan = plan_load(bootstrap, described, before, digest, limits)
         require_no_planned_loss(plan, settings)
         kept = _kept(before, kind, buckets, plan)
+        if kept.keeps == "history":
+            _require_history(table, on_bad_timestamp)
         state, named = read_states(table)
         on_step("planned")
 
@@ -154,3 +158,18 @@ def _kept(
 def _buckets_for(plan: LoadPlan) -> int:
     log_bytes = sum(sized.size_bytes for sized in plan.ranges)
     return min(_BUCKETS_MOST, max(_BUCKETS_LEAST, -(-log_bytes // _BUCKET_BYTES)))
+
+
+def _require_history(table: LakeTable, on_bad_timestamp: str) -> None:
+    """Raise OttlaError for what a history can't be."""
+    if table.format != "parquet":
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"a history in a table of format {table.format} is not supported yet: use parquet",
+        )
+    if on_bad_timestamp == "null":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "a history needs the time of each record: it can't take records whose timestamp does "
+            "not fit (on_bad_timestamp='null')",
+        )

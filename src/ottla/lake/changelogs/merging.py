@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.history import Intervals, extended
+from ottla.lake.changelogs.interval_files import schema_of, write_intervals
 from ottla.lake.changelogs.latest import merged
 from ottla.lake.changelogs.spilled import read_pieces
-from ottla.lake.manifest import DataFile
+from ottla.lake.manifest import DataFile, Keeps
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import hash_text
 from ottla.lake.schema import ROW_SCHEMA
@@ -37,6 +40,7 @@ class MergeJob:
     # Where its new files go; an attempt adds a name of its own.
     visible_path: str
     hidden_path: str
+    keeps: Keeps = "latest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Merged:
     bucket: int
     visible: DataFile | None
     hidden: DataFile | None
+    closed: DataFile | None = None  # Of a history: values that hold no more.
 
 
 def merge_bucket(job: MergeJob) -> str:
@@ -53,26 +58,41 @@ def merge_bucket(job: MergeJob) -> str:
     batches = [
         batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
     ]
+    changes = pa.Table.from_batches(batches, ROW_SCHEMA)
+    schema = schema_of(job.keeps)
     state = pa.concat_tables(
-        [read_state(job.store, file) for file in (job.visible, job.hidden) if file]
-        or [ROW_SCHEMA.empty_table()]
+        [read_state(job.store, file, schema) for file in (job.visible, job.hidden) if file]
+        or [schema.empty_table()]
     )
-    found = merged(state, pa.Table.from_batches(batches, ROW_SCHEMA))
+    if job.keeps == "history":
+        return json.dumps(asdict(_with_history(job, extended(state, changes))))
+    found = merged(state, changes)
     visible = _written(job, job.visible_path, found.visible)
     hidden = _written(job, job.hidden_path, found.hidden)
     return json.dumps(asdict(Merged(job.bucket, visible, hidden)))
 
 
+def _with_history(job: MergeJob, found: Intervals) -> Merged:
+    holds = found.open.column("value").is_valid()
+    visible, hidden = found.open.filter(holds), found.open.filter(pc.invert(holds))
+    return Merged(
+        job.bucket,
+        write_intervals(job.store, job.visible_path, job.bucket, visible),
+        write_intervals(job.store, job.hidden_path, job.bucket, hidden),
+        write_intervals(job.store, job.visible_path, job.bucket, found.closed, closed=True),
+    )
+
+
 def merged_from_text(text: str) -> Merged:
     """What `merge_bucket` returned."""
     found = json.loads(text)
-    visible, hidden = (
-        DataFile(**found[name]) if found[name] else None for name in ("visible", "hidden")
+    visible, hidden, closed = (
+        DataFile(**found[name]) if found[name] else None for name in ("visible", "hidden", "closed")
     )
-    return Merged(found["bucket"], visible, hidden)
+    return Merged(found["bucket"], visible, hidden, closed)
 
 
-def read_state(store: FileStore, file: DataFile) -> pa.Table:
+def read_state(store: FileStore, file: DataFile, schema: pa.Schema) -> pa.Table:
     """Return the rows of a file of the state. Raises OttlaError where it is not as written."""
     try:
         content = store.read(file.path)
@@ -80,7 +100,7 @@ def read_state(store: FileStore, file: DataFile) -> pa.Table:
         raise _damaged(store, file, "is missing") from error
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise _damaged(store, file, "is not as it was written")
-    rows: pa.Table = pq.read_table(io.BytesIO(content)).cast(ROW_SCHEMA)
+    rows: pa.Table = pq.read_table(io.BytesIO(content)).cast(schema)
     return rows
 
 

@@ -1,11 +1,10 @@
 """The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.comparing import PartitionDifferences
-from ottla.lake.changelogs.state import by_bucket
 from ottla.lake.changelogs.verifying import (
     ChangelogFiles,
     ReplayedTopic,
@@ -49,10 +48,10 @@ def prove_changelog(
     if cluster is None or described is None or bootstrap is None:
         found = verify_changelog(files, None, on_file)
         return ChangelogProof(found.rows, found.hash, problems=problems + found.problems)
-    starts, ends = _reach(manifests, described)
+    begins, starts, ends = _reach(manifests, described)
     has_gaps = described.compacted or described.has_ledger
     with Replaying(files, bootstrap, has_gaps) as replaying:
-        replay = _replay(replaying, starts, ends, problems)
+        replay = _replay(replaying, begins, starts, ends, problems)
         found = verify_changelog(files, replay, on_file)
     if replay is not None:
         problems += _unlike_loads(replay, manifests, described, bootstrap)
@@ -80,33 +79,45 @@ def _files(
             f"the manifest of commit {manifest.version}: {problem}"
             for problem in hidden_after(hidden, manifest)
         ]
-    visible = {file.path: file for file in live}
-    visible_by, hidden_by = by_bucket(visible), by_bucket(hidden)
-    if (len(visible_by), len(hidden_by)) != (len(visible), len(hidden)):
-        problems.append("a bucket has two files")
+    visible_by, hidden_by = _by_bucket(live), _by_bucket(hidden.values())
+    for files in (*visible_by.values(), *hidden_by.values()):
+        if sum(not file.closed for file in files) > 1:
+            problems.append(f"bucket {files[0].partition} has two files")
     return ChangelogFiles(store, newest.topic, newest.changelog, visible_by, hidden_by)
+
+
+def _by_bucket(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.partition, []).append(file)
+    return found
 
 
 def _reach(
     manifests: Sequence[Manifest], described: TopicDescription
-) -> tuple[dict[int, int], dict[int, int]]:
-    """From where to where the topic can be replayed: what the table has read and the log holds."""
+) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """Where the table began to read, and from where to where the topic can be replayed."""
     ends = dict(manifests[-1].positions)
+    begins: dict[int, int] = {}
     starts: dict[int, int] = {}
     for manifest in manifests:
         for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
-            starts.setdefault(ledger.partition, ledger.start)
+            begins.setdefault(ledger.partition, ledger.start)
     for partition, end in ends.items():
         log_start = described.bounds[partition].log_start
-        starts[partition] = min(end, max(starts.get(partition, 0), log_start))
-    return starts, ends
+        starts[partition] = min(end, max(begins.get(partition, 0), log_start))
+    return begins, starts, ends
 
 
 def _replay(
-    replaying: Replaying, starts: dict[int, int], ends: dict[int, int], problems: list[str]
+    replaying: Replaying,
+    begins: dict[int, int],
+    starts: dict[int, int],
+    ends: dict[int, int],
+    problems: list[str],
 ) -> ReplayedTopic | None:
     try:
-        return replaying.replay(starts, ends)
+        return replaying.replay(begins, starts, ends)
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise

@@ -16,7 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.latest import latest_changes
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
 from ottla.lake.cluster import connect
-from ottla.lake.manifest import Changelog
+from ottla.lake.manifest import Changelog, Keeps
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.schema import ROW_SCHEMA
@@ -73,7 +73,7 @@ def reduce_range(job: ReduceJob) -> str:
             skip_unreadable=job.skip_unreadable,
             null_bad_timestamps=job.null_bad_timestamps,
         )
-        waiting = _Waiting()
+        waiting = _Waiting(job.changelog.keeps)
         for batch in batches:
             with_key = _with_key(batch, job.on_null_key)
             keyless += batch.num_rows - with_key.num_rows
@@ -106,9 +106,10 @@ def reduced_from_text(text: str) -> Reduced:
 
 
 class _Waiting:
-    """Changes that wait to be written, reduced now and then."""
+    """Changes that wait to be written, reduced now and then; a history needs them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps: Keeps) -> None:
+        self._keeps = keeps
         self._parts: list[pa.Table] = [ROW_SCHEMA.empty_table()]
         self._bytes = 0
 
@@ -127,7 +128,8 @@ class _Waiting:
             self._parts, self._bytes = [ROW_SCHEMA.empty_table()], 0
 
     def reduced(self) -> pa.Table:
-        return latest_changes(pa.concat_tables(self._parts))
+        changes = pa.concat_tables(self._parts)
+        return latest_changes(changes) if self._keeps == "latest" else changes
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:

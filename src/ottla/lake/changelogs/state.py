@@ -17,7 +17,10 @@ _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The file of each bucket: the rows that readers see, and the hidden ones."""
+    """The file of each bucket: the rows that readers see, and the hidden ones.
+
+    Of a history those that may still change; closed files are many, and are no state.
+    """
 
     visible: Mapping[int, DataFile]
     hidden: Mapping[int, DataFile]
@@ -36,6 +39,7 @@ def read_states(table: LakeTable) -> tuple[TableState, frozenset[str]]:
         if problems:
             raise _damaged(table, f"the manifest of commit {manifest.version}: {problems[0]}")
         named.update(file.path for file in manifest.hidden)
+    live = {path: file for path, file in live.items() if not file.closed}
     visible_by, hidden_by = by_bucket(live), by_bucket(hidden)
     if (len(visible_by), len(hidden_by)) != (len(live), len(hidden)):
         raise _damaged(table, "a bucket has two files")

@@ -1,0 +1,116 @@
+"""Each value of a key with the time for which it held. Pure, by columns.
+
+A change holds from its timestamp until that of the next change of its key in its partition; the
+last one holds still (`valid_to` is null), unless it is a deletion, which only ends the value
+before it. Changes count in order of offset. A timestamp that is earlier than that of the change
+before it counts as that one's, so that times never overlap: at any time a key has one value at
+most in a partition (`as_of`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.lake.changelogs.latest import Flags, Numbers, ends_group, integers, key_codes, times_of
+
+_TIME = pa.timestamp("us", tz="UTC")
+VALIDITY = (pa.field("valid_from", _TIME), pa.field("valid_to", _TIME))
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Values with their times, in columns `VALIDITY` behind those of the changes.
+
+    `closed` ones change no more. `open` ones hold still; deletions that are the last change of
+    their key are among them, with a null value: they end what held, and begin nothing.
+    """
+
+    closed: pa.Table
+    open: pa.Table
+
+
+def extended(open_rows: pa.Table, changes: pa.Table) -> Intervals:
+    """Apply `changes`, in any order, to what held before.
+
+    Changes at or below the open offset of their key and partition were applied already and change
+    nothing. No key may be null.
+    """
+    rows = pa.concat_tables([open_rows, _starting(changes)])
+    keys, partitions, offsets = (
+        key_codes(rows),
+        integers(rows, "partition"),
+        integers(rows, "offset"),
+    )
+    is_change = np.arange(rows.num_rows) >= open_rows.num_rows
+    order = np.lexsort((is_change, offsets, partitions, keys))
+    columns = keys[order], partitions[order]
+    order = order[
+        ~_comes_before_open(is_change[order], ends_group(*columns))
+        & ~_repeats(*columns, offsets[order])
+    ]
+    rows, is_last = rows.take(pa.array(order)), ends_group(keys[order], partitions[order])
+    starts = _running_highest(integers(rows, "valid_from"), is_last)
+    ends = pa.array(np.append(starts[1:], 0)[: len(starts)], mask=is_last)
+    rows = _replaced(rows, pa.array(starts), ends)
+    held = rows.filter(pa.array(~is_last))
+    return Intervals(held.filter(held.column("value").is_valid()), rows.filter(pa.array(is_last)))
+
+
+def nothing_yet(schema: pa.Schema) -> pa.Table:
+    """Return the open rows of a table of changes with `schema` before its first change."""
+    return pa.schema([*schema, *VALIDITY]).empty_table()
+
+
+def as_of(intervals: pa.Table, micros: int) -> pa.Table:
+    """Return the values that held at a time (microseconds since 1970), in the changes' columns."""
+    moment = pa.scalar(micros, _TIME)
+    begins, ends = intervals.column("valid_from"), intervals.column("valid_to")
+    holds = pc.and_(
+        pc.less_equal(begins, moment),
+        pc.fill_null(pc.greater(ends, moment), True),  # Arrow's signature.
+    )
+    rows = intervals.filter(pc.and_(holds, intervals.column("value").is_valid()))
+    return rows.drop_columns([field.name for field in VALIDITY])
+
+
+def _starting(changes: pa.Table) -> pa.Table:
+    starts = pa.array(times_of(changes)).cast(_TIME)
+    ends = pa.nulls(changes.num_rows, _TIME)
+    table = changes.append_column(VALIDITY[0], starts)
+    return table.append_column(VALIDITY[1], ends)
+
+
+def _replaced(rows: pa.Table, starts: pa.Array, ends: pa.Array) -> pa.Table:
+    for field, values in zip(VALIDITY, (starts, ends), strict=True):
+        rows = rows.set_column(rows.schema.get_field_index(field.name), field, values.cast(_TIME))
+    return rows
+
+
+def _comes_before_open(is_change: Flags, is_last: Flags) -> Flags:
+    """Whether each row of sorted groups stands before the open row of its group."""
+    group: Numbers = np.cumsum(is_last) - is_last
+    place = np.arange(len(is_change))
+    open_place = np.zeros(len(is_change), np.int64)
+    open_place[group[~is_change]] = place[~is_change]
+    before: Flags = place < open_place[group]
+    return before
+
+
+def _repeats(*columns: Numbers) -> Flags:
+    """Whether each row of sorted columns has the values of the row before it."""
+    repeats = np.zeros(len(columns[0]), np.bool_)
+    repeats[1:] = np.all([column[1:] == column[:-1] for column in columns], axis=0)
+    return repeats
+
+
+def _running_highest(values: Numbers, is_last: Flags) -> Numbers:
+    """The highest value so far in each group of neighbours."""
+    if len(values) == 0:
+        return values
+    distinct, ranks = np.unique(values, return_inverse=True)
+    group: Numbers = np.cumsum(is_last) - is_last
+    floor = group * len(distinct)
+    highest: Numbers = distinct[np.maximum.accumulate(ranks + floor) - floor]
+    return highest
