@@ -46,12 +46,14 @@ from ottla.lake.stream.follow.progress import FollowProgress
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
+from ottla.lake.upkeep.compacting import CompactionResult, compact
 from ottla.lake.verification import Verification, verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [
     "Changelog",
     "Column",
+    "CompactionResult",
     "Csv",
     "DataFile",
     "Decode",
@@ -91,6 +93,7 @@ __all__ = [
     "changelog",
     "changelog_as_of",
     "columns",
+    "compact",
     "decode_from",
     "files",
     "follow",

@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 
 from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.proof import batch_hash, hash_column
+from ottla.lake.proof import batch_hash, hash_column, stored_hash
 from ottla.lake.row_hash import MODULUS
-from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore, StoreWriter
 
 # How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
@@ -31,7 +30,6 @@ _WRITER_OPTIONS: dict[str, Any] = {
 # time and skip by row groups; the bytes, of Arrow's columns, bound the memory of a task.
 _ROW_GROUP_ROWS = 1 << 20
 _ROW_GROUP_BYTES = 64 << 20
-_TOPIC_COLUMN = ROW_SCHEMA.get_field_index("topic")
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
@@ -116,11 +114,26 @@ class ParquetOutput:
         `added` are the columns that the layout has behind those; the hash is of the raw rows.
         Raises OttlaError where the file cannot be written, as `finish` does.
         """
-        self._waiting.append(self._as_in_file(batch, added))
-        self._waiting_rows += batch.num_rows
-        self._waiting_bytes += self._waiting[-1].nbytes if added else batch.nbytes
-        self.rows += batch.num_rows
-        self.hash = (self.hash + batch_hash(batch)) % MODULUS
+        rows = self._as_in_file(batch, added)
+        self._add(rows, rows.nbytes if added else batch.nbytes, batch_hash(batch))
+
+    def copy(self, batch: pa.RecordBatch) -> None:
+        """Append rows that another file of the same layout has; at least one row, one topic.
+
+        Raises OttlaError as `write` does.
+        """
+        columns = list(batch.columns)
+        at = batch.schema.get_field_index("topic")
+        columns[at] = _named_once(columns[at])
+        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._add(rows, batch.nbytes, stored_hash(batch))
+
+    def _add(self, rows: pa.RecordBatch, size_bytes: int, hashed: int) -> None:
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        self._waiting_bytes += size_bytes
+        self.rows += rows.num_rows
+        self.hash = (self.hash + hashed) % MODULUS
         if (
             self._waiting_rows >= self._row_group_rows
             or self._waiting_bytes >= self._row_group_bytes
@@ -160,12 +173,15 @@ class ParquetOutput:
 
     def _as_in_file(self, batch: pa.RecordBatch, added: Sequence[Any]) -> pa.RecordBatch:
         """The same rows, with the topic's name once instead of in each of them."""
-        name = batch.column(_TOPIC_COLUMN)[:1]
-        which = pa.array(np.zeros(batch.num_rows, np.int32))
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-        columns["topic"] = pa.DictionaryArray.from_arrays(which, name)
+        columns["topic"] = _named_once(columns["topic"])
         if not self._layout.keep_raw:
             columns[ROW_HASH.name] = hash_column(batch)
         raw = len(self._schema) - len(added)
         found = [columns[each] for each in self._schema.names[:raw]]
         return pa.RecordBatch.from_arrays([*found, *added], schema=self._schema)
+
+
+def _named_once(topics: Any) -> Any:
+    """A column of one topic's name, as a dictionary of one."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(topics), np.int32)), topics[:1])

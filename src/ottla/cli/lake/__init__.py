@@ -4,6 +4,7 @@ import click
 
 from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.changelog import changelog
+from ottla.cli.lake.compact import compact
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.history import history
@@ -18,6 +19,7 @@ from ottla.cli.lake.verify import verify
 _VERBS = (
     certificate,
     changelog,
+    compact,
     files,
     follow,
     history,

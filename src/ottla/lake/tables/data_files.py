@@ -6,7 +6,7 @@ A name says which load wrote the file: its version and its id.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
@@ -16,7 +16,8 @@ DEAD_LETTERS = "_dead_letters/"  # Names as in the folder of data.
 _FOLDERS = (FOLDER, DEAD_LETTERS)
 # Where names cost, files of so many versions are looked at each time, older ones once in a while.
 _LOOKED_AT_OFTEN = 20
-_STEM = len("v0000000001-") + 32  # Version and load id.
+_ID = len("v0000000001-")
+_STEM = _ID + 32  # Version and load id.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 
 
@@ -60,31 +61,33 @@ def remove_orphans(
     paths the manifest of a version names. Files of a load that still runs stay: it is still to find
     out that it has lost. Files for the next version stay, too.
     """
-    # Hot: by the part of the name with version and load id, since a table has many files.
+    # Hot: by the part of the name with the load id, since a table has many files. A compaction that
+    # others overtook has the id of a later version than its files say.
     found: dict[str, list[str]] = {}
     after = ""
     if not store.lists_all_at_once and len(loads) % _LOOKED_AT_OFTEN:
         after = f"v{max(0, len(loads) - _LOOKED_AT_OFTEN):010d}"
     for name in store.names(FOLDER, after):
-        found.setdefault(name[:_STEM], []).append(name)
+        found.setdefault(name[_ID:_STEM], []).append(name)
+    versions: dict[str, int] = {}
     for version, load in enumerate(loads, start=1):
         load_id, _, count = load.partition(":")
-        stem = load_stem(version, load_id)
-        if len(found.get(stem, ())) == int(count):
-            found.pop(stem, None)  # Exactly its files: the manifest need not be read.
+        versions[load_id] = version
+        if len(found.get(load_id, ())) == int(count):
+            found.pop(load_id, None)  # Exactly its files: the manifest need not be read.
     removed = []
-    for names in found.values():
+    for load_id, names in found.items():
         matches = [match for match in map(_NAME.fullmatch, names) if match]
-        if not matches:
+        if not matches or running.may_run(load_id):
             continue
-        version, load_id = int(matches[0][1]), matches[0][2]
-        if version > len(loads) or running.may_run(load_id):
-            continue
-        named = paths_named(version)
-        removed += [match[0] for match in matches if FOLDER + match[0] not in named]
+        if load_id in versions:
+            named = paths_named(versions[load_id])
+            removed += [match[0] for match in matches if FOLDER + match[0] not in named]
+        else:
+            removed += [match[0] for match in matches if int(match[1]) <= len(loads)]
     for name in removed:
         store.remove(FOLDER + name)
-    removed += _remove_dead_letters(store, running, len(loads), paths_named)
+    removed += _remove_dead_letters(store, running, versions, paths_named)
     running.sweep()
     return sorted(removed)
 
@@ -92,14 +95,19 @@ def remove_orphans(
 def _remove_dead_letters(
     store: FileStore,
     running: RunningLoads,
-    versions: int,
+    versions: Mapping[str, int],
     paths_named: Callable[[int], set[str]],
 ) -> list[str]:
     """Remove files of dead letters that can never count. A table has few, so each is looked up."""
     removed = []
     for match in filter(None, map(_NAME.fullmatch, store.names(DEAD_LETTERS))):
-        path, version = DEAD_LETTERS + match[0], int(match[1])
-        if version > versions or running.may_run(match[2]) or path in paths_named(version):
+        path, load_id = DEAD_LETTERS + match[0], match[2]
+        if running.may_run(load_id):
+            continue
+        if load_id in versions:
+            if path in paths_named(versions[load_id]):
+                continue
+        elif int(match[1]) > len(versions):
             continue
         store.remove(path)
         removed.append(match[0])

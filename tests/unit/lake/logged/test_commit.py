@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 
 import ottla.lake
@@ -401,3 +402,22 @@ def test_password_of_a_catalog_is_not_stored(tmp_path: Path) -> None:
         "uri": "postgresql://me@db:5432/lake?sslmode=require",
         "type": "sql",
     }
+
+
+def test_an_iceberg_namespace_that_another_process_makes_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both look for it before either makes it: the database refuses the second, which goes on."""
+    table = open_table(str(tmp_path), "iceberg")
+    with readers.iceberg_catalog(tmp_path) as catalog:
+        catalog.create_namespace("ottla")
+    looked_for = []
+
+    def exists(catalog: SqlCatalog, name: Any) -> bool:
+        looked_for.append(name)
+        return len(looked_for) > 1 and found(catalog, name)
+
+    found = SqlCatalog.namespace_exists
+    monkeypatch.setattr(SqlCatalog, "namespace_exists", exists)
+    commit(table, 10)
+    assert proven(tmp_path).rows == 20

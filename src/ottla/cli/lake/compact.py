@@ -1,0 +1,63 @@
+"""`ottla lake compact`: small files of a table become large ones, proven by the same hash."""
+
+from dataclasses import asdict
+
+import click
+
+from ottla.base.quantities import counted, size_words
+from ottla.cli import options
+from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.sizes import size_option
+from ottla.cli.lake.spark_options import spark_options
+from ottla.cli.lake.stores import store_options as with_store_options
+from ottla.cli.text.output import show_one
+
+
+@click.command()
+@click.argument("target", metavar="DIR")
+@size_option("--target-size", "128MB", "How large files become at most.")
+@size_option("--row-group-size", "64MB", "How large row groups become, in memory.")
+@click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
+@with_store_options
+@spark_options
+@options.output
+def compact(
+    target: str,
+    target_size: int,
+    row_group_size: int,
+    here: bool,
+    store_options: dict[str, str],
+    master: str | None,
+    conf: dict[str, str],
+    name: str | None,
+    form: str,
+) -> None:
+    """Make one of small neighbouring files of the table in DIR.
+
+    \b
+    ottla lake compact /lake/flights
+    ottla lake compact /lake/flights --target-size 512MB --here
+
+    Rows, offsets and the proof stay the same. Loads may go on meanwhile; killed at any step it
+    changes nothing or all. The old files stay for readers until `ottla lake expire`.
+    """  # noqa: D301
+    lake = import_lake()
+    done = lake.compact(
+        target,
+        target_bytes=target_size,
+        row_group_bytes=row_group_size,
+        store_options=store_options,
+        here=here,
+        spark_settings=lake.SparkSettings(master, name, conf),
+    )
+    if form == "json":
+        show_one("json", asdict(done))
+        return
+    if done.manifest is None:
+        click.echo("nothing to compact: no two neighbouring small files fit into one")
+        return
+    click.echo(
+        f"{counted(done.removed, 'file')} ({size_words(done.removed_bytes)}) became "
+        f"{counted(done.added, 'file')} ({size_words(done.added_bytes)}) in {done.seconds:.1f} s: "
+        f"the same {counted(done.rows, 'row')}, hash {done.manifest.hash}"
+    )

@@ -1,0 +1,1 @@
+"""Upkeep of a table: compaction of small files, expiry of old ones, replacement of ranges."""

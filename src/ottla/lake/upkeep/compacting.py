@@ -1,0 +1,191 @@
+"""Compaction: small files of neighbouring offsets become one, proven by the same hash.
+
+    files that count → groups → a task for each, which reads and writes → manifest
+
+Offsets and positions stay, and so do rows and their hash: the manifest of a compaction is only
+believed where what it adds to a partition has the rows and the hash of what it removes. Killed at
+any step it leaves either nothing that counts or the whole compaction.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.layout import FileLayout, layout_of
+from ottla.lake.folder.files_written import require_files
+from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.manifest import DataFile, Manifest, next_manifest
+from ottla.lake.session import SparkSettings
+from ottla.lake.tables.opening import existing_table, open_table, place_of
+from ottla.lake.tables.table import LakeTable, LoadLost
+from ottla.lake.upkeep.commits import commit_on_newest, require_live, require_rows
+from ottla.lake.upkeep.grouping import columns_of, groups
+from ottla.lake.upkeep.rewriting import Rewrite, RewriteRunner, runner
+
+TARGET_BYTES = 128 << 20
+ROW_GROUP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a compaction did. `manifest` is None where no files were to become one."""
+
+    manifest: Manifest | None
+    removed: int = 0
+    added: int = 0
+    removed_bytes: int = 0
+    added_bytes: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+
+
+def compact(
+    target: str,
+    *,
+    target_bytes: int = TARGET_BYTES,
+    row_group_bytes: int = ROW_GROUP_BYTES,
+    store_options: Mapping[str, str] | None = None,
+    here: bool = False,
+    spark_session: Any = None,
+    spark_settings: SparkSettings | None = None,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> CompactionResult:
+    """Make one of neighbouring small files of the table in `target`, as large as `target_bytes`.
+
+    Tasks run on Spark (see `load`), or `here`: in this process. `row_group_bytes` are of Arrow's
+    columns. Loads may go on meanwhile. Raises OttlaError (LoadLost, where another compaction or
+    replacement took the same files first; nothing is changed).
+    """
+    began = time.monotonic()
+    if target_bytes <= 0 or row_group_bytes <= 0:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
+    steps = Steps()
+
+    def on_each_step(step: str) -> None:
+        steps.done.add(step)
+        on_step(step)
+
+    with as_storage_error(place_of(target, store_options)):
+        existing_table(target, store_options)  # A mistyped target becomes no new table.
+        table = open_table(target, None, store_options, on_each_step)
+        before, _ = table.latest()
+        require_rows(before, target)
+        chosen = _chosen(table, target_bytes)
+        on_each_step("planned")
+        if before is None or not chosen:
+            table.remove_orphans()
+            return CompactionResult(None, seconds=time.monotonic() - began)
+        run = runner(here, spark_session, spark_settings)
+        layout = layout_of(before.table_schema)
+        load_id = uuid.uuid4().hex
+        rewrites = _rewrites(table, before.version + 1, load_id, chosen, layout, row_group_bytes)
+        with (
+            table.running.mark(load_id),
+            removed_on_failure(table, before.version + 1, load_id, steps),
+        ):
+            manifest = rewrite(table, rewrites, run, load_id, on_each_step)
+        table.remove_orphans()
+    return CompactionResult(
+        manifest,
+        len(manifest.removed),
+        len(manifest.files),
+        sum(file.size_bytes for file in manifest.removed),
+        sum(file.size_bytes for file in manifest.files),
+        manifest.rows,
+        time.monotonic() - began,
+    )
+
+
+def _chosen(table: LakeTable, target_bytes: int) -> list[tuple[DataFile, ...]]:
+    manifests = list(table.history())
+    if not manifests:
+        return []
+    readers_see = set(table.live_paths())
+    # Files that another program replaced in the table format's log are its own to compact.
+    live = [file for file in table.live_files() if file.path in readers_see]
+    return groups(live, columns_of(manifests), manifests[-1].table_schema, target_bytes)
+
+
+def _rewrites(
+    table: LakeTable,
+    version: int,
+    load_id: str,
+    chosen: Sequence[tuple[DataFile, ...]],
+    layout: FileLayout,
+    row_group_bytes: int,
+) -> list[Rewrite]:
+    return [
+        Rewrite(
+            store=table.store,
+            path=table.file_stem(version, load_id, group[0].partition, group[0].start),
+            files=group,
+            start=group[0].start,
+            end=group[-1].end,
+            layout=layout,
+            row_group_bytes=row_group_bytes,
+        )
+        for group in chosen
+    ]
+
+
+def rewrite(
+    table: LakeTable,
+    rewrites: Sequence[Rewrite],
+    run: RewriteRunner,
+    load_id: str,
+    on_step: Callable[[str], None],
+) -> Manifest:
+    """Run the tasks and commit the compaction, on top of what is committed meanwhile."""
+    files = sorted(run(rewrites), key=lambda file: (file.partition, file.start))
+    on_step("files written")
+    removed = list({file.path: file for one in rewrites for file in one.files}.values())
+    based_on = table.latest()[0]
+
+    def make(before: Manifest, digest: str | None) -> Manifest:
+        require_live(table, removed, "compaction")
+        _require_none_between(table, rewrites)
+        assert based_on is not None
+        if before.table_schema != based_on.table_schema:
+            raise LoadLost(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"a load changed the columns of {table.store.url} meanwhile; this compaction "
+                "changed nothing: run it again",
+            )
+        # The files of a commit that is tried for long may be taken for orphans by others.
+        require_files(table.store, files)
+        return next_manifest(
+            before,
+            digest,
+            load_id=load_id,
+            topic=before.topic,
+            topic_id=before.topic_id,
+            cluster_id=before.cluster_id,
+            created_ms=time.time_ns() // 1_000_000,
+            files=files,
+            ledgers=(),
+            kind="compaction",
+            removed=removed,
+        )
+
+    return commit_on_newest(table, make)
+
+
+def _require_none_between(table: LakeTable, rewrites: Sequence[Rewrite]) -> None:
+    """Raise LoadLost where a file has come between those that become one."""
+    known = {file.path for one in rewrites for file in one.files}
+    for file in table.live_files():
+        if file.path in known:
+            continue
+        for one in rewrites:
+            if file.partition != one.files[0].partition:
+                continue
+            if file.start < one.end and one.start < file.end:
+                raise LoadLost(
+                    ErrorCode.CONCURRENT_TRANSACTIONS,
+                    f"another commit to {table.store.url} added {file.path}, of offsets between "
+                    "those that were to become one file; nothing was changed: run it again",
+                )

@@ -1,0 +1,133 @@
+"""One task of upkeep: the rows of some files, read and written again as one file.
+
+Runs on any executor. As tasks of a load do, each attempt writes a file of its own name.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake import spark
+from ottla.lake.decode.layout import FileLayout
+from ottla.lake.folder.file_check import FileUnreadable, check_bytes, file_batches
+from ottla.lake.manifest import DataFile
+from ottla.lake.output import ParquetOutput
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.session import SparkSettings, session
+from ottla.lake.stores.store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Rows of offsets [start, end) of neighbouring files of one partition become one file."""
+
+    store: FileStore
+    path: str  # Where the file goes; an attempt adds a name of its own.
+    files: tuple[DataFile, ...]
+    start: int
+    end: int
+    layout: FileLayout
+    row_group_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+# Returns the files that were written, in any order; none for a rewrite without rows.
+RewriteRunner = Callable[[Sequence[Rewrite]], list[DataFile]]
+
+
+def run(wanted: Rewrite, attempt: str) -> DataFile | None:
+    """Write the file, named after `attempt`; None where it would have no rows.
+
+    Raises OttlaError, also where a file does not hold the rows that its manifest says; no file
+    stays then.
+    """
+    path = f"{wanted.path}-{attempt}.parquet"
+    output = ParquetOutput(
+        wanted.store, path, layout=wanted.layout, row_group_bytes=wanted.row_group_bytes
+    )
+    try:
+        for file in wanted.files:
+            _copy(wanted, file, output)
+        output.finish()
+    except BaseException:
+        output.discard()
+        raise
+    if output.rows == 0:
+        return None
+    return DataFile(
+        path=path,
+        partition=wanted.files[0].partition,
+        start=wanted.start,
+        end=wanted.end,
+        rows=output.rows,
+        size_bytes=output.size_bytes,
+        hash=hash_text(output.hash),
+        sha256=output.sha256,
+    )
+
+
+def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:
+    rows, hashed = output.rows, output.hash
+    is_whole = wanted.start <= file.start and file.end <= wanted.end
+    try:
+        # The hash of its rows says nothing of typed columns.
+        if check_bytes(wanted.store, file):
+            raise _damaged(file, "is not as it was written")
+        for batch in file_batches(wanted.store, file.path, wanted.layout):
+            kept = batch
+            if not is_whole:
+                offsets = batch.column("offset")
+                inside = pc.and_(
+                    pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
+                )
+                kept = batch.filter(inside)
+            if kept.num_rows:
+                output.copy(kept)
+    except FileNotFoundError as error:
+        raise _damaged(file, "is missing") from error
+    except FileUnreadable as error:
+        raise _damaged(file, str(error)) from error
+    copied = (output.rows - rows, hash_text((output.hash - hashed) % MODULUS))
+    if is_whole and copied != (file.rows, file.hash):
+        raise _damaged(file, "does not hold the rows that its manifest says")
+
+
+def _damaged(file: DataFile, what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"{file.path} {what}; nothing was committed. `ottla lake verify` tells what is wrong with "
+        "the table, and `ottla lake replace` reads its offsets from the topic again",
+    )
+
+
+def run_here(wanted: Sequence[Rewrite]) -> list[DataFile]:
+    """Run in this process, one after another, without Spark."""
+    return [file for one in wanted if (file := run(one, uuid.uuid4().hex[:12])) is not None]
+
+
+def runner(here: bool, spark_session: Any, settings: SparkSettings | None) -> RewriteRunner:
+    """What runs the tasks: this process, or Spark, which is started where it has to be."""
+    if here:
+        return run_here
+    return partial(_run_on_spark, spark_session or session(settings))
+
+
+def _run_on_spark(running: Any, wanted: Sequence[Rewrite]) -> list[DataFile]:
+    sizes = [one.size_bytes for one in wanted]
+    texts = spark.run_jobs(running, wanted, _run_text, sizes, "nothing was committed, since")
+    found = map(json.loads, texts)
+    return [DataFile(**fields) for fields in found if fields is not None]
+
+
+def _run_text(wanted: Rewrite) -> str:
+    file = run(wanted, uuid.uuid4().hex[:12])
+    return json.dumps(None if file is None else asdict(file))
