@@ -23,6 +23,7 @@ from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
 from ottla.lake import LoadLost, run_here, run_jobs_here
+from ottla.lake.spark import run_jobs
 from ottla.lake.tables.opening import existing_table
 
 MakeTopic = Callable[..., str]
@@ -374,3 +375,40 @@ def test_a_flipped_bit_is_found_and_built_on_by_nothing(kept: tuple[Path, Writer
     keep(writer.node, writer.topic, target)
     assert rows(target) == writer.rows()
     assert problems(target, writer.node) == []
+
+
+@dataclass(frozen=True, slots=True)
+class Murder:
+    """Runs jobs; the first of each stage writes its files and then kills its worker."""
+
+    run: Callable[[Any], str]
+    marker: Path
+
+    def __call__(self, job: Any) -> str:
+        found = self.run(job)
+        if not self.marker.exists():
+            self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+
+def test_a_killed_worker_is_tried_again_and_leaves_nothing_that_counts(
+    node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """In both stages; the files of the killed attempt are orphans that are removed (P14)."""
+    topic = make_topic(node, partitions=2)
+    writer = Writer(node, topic, 2)
+    writer.write(200)
+    markers: list[Path] = []
+
+    def run(jobs: Any, run_job: Callable[[Any], str], sizes: Any) -> list[str]:
+        markers.append(tmp_path / run_job.__name__)
+        return run_jobs(spark, jobs, Murder(run_job, markers[-1]), sizes, "failed, since")
+
+    keep(node, topic, tmp_path / "table", runner=run)
+    assert [marker.exists() for marker in markers] == [True, True]
+    assert rows(tmp_path / "table") == writer.rows()
+    assert problems(tmp_path / "table", node) == []
+    manifests = list(existing_table(str(tmp_path / "table")).history())
+    assert _leftovers(tmp_path / "table") == (sum(len(one.hidden) for one in manifests), 0)
+    assert len(os.listdir(tmp_path / "table/data")) == sum(len(one.files) for one in manifests)

@@ -38,24 +38,34 @@ class LatestRows:
 
 def latest_changes(changes: pa.Table) -> pa.Table:
     """Return the latest change of each key in each partition. No key may be null."""
+    return changes.take(pa.array(latest_places(changes)))
+
+
+def latest_places(changes: pa.Table) -> Numbers:
+    """Return which rows are the latest change of their key in their partition."""
     keys = key_codes(changes)
     partitions, offsets = integers(changes, "partition"), integers(changes, "offset")
+    if len(keys) and (partitions == partitions[0]).all() and (offsets[1:] >= offsets[:-1]).all():
+        # As a partition is read: of each key the last row counts.
+        last = np.empty(int(keys.max()) + 1, np.int64)
+        last[keys] = np.arange(len(keys))
+        return last
     order = np.lexsort((offsets, partitions, keys))
-    return changes.take(pa.array(order[ends_group(keys[order], partitions[order])]))
+    found: Numbers = order[ends_group(keys[order], partitions[order])]
+    return found
 
 
 def merged(state: pa.Table, changes: pa.Table) -> LatestRows:
     """Apply `changes` to `state`; both have the same columns, and no null key."""
-    rows = latest_changes(pa.concat_tables([state, changes]))
-    keys = key_codes(rows)
-    partitions, times = integers(rows, "partition"), times_of(rows)
-    order = np.lexsort((partitions, times, keys))
-    winners = order[ends_group(keys[order])]
-    is_visible = np.zeros(rows.num_rows, np.bool_)
-    is_visible[winners] = True
-    is_visible &= rows.column("value").is_valid().to_numpy()
-    visible = rows.filter(pa.array(is_visible))
-    return LatestRows(visible, rows.filter(pa.array(~is_visible)))
+    rows = pa.concat_tables([state, changes])
+    latest = latest_places(rows)
+    keys, times = key_codes(rows)[latest], times_of(rows)[latest]
+    order = np.lexsort((integers(rows, "partition")[latest], times, keys))
+    is_visible = np.zeros(len(latest), np.bool_)
+    is_visible[order[ends_group(keys[order])]] = True
+    is_visible &= rows.column("value").is_valid().to_numpy()[latest]
+    visible, hidden = (rows.take(pa.array(latest[shown])) for shown in (is_visible, ~is_visible))
+    return LatestRows(visible, hidden)
 
 
 def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:

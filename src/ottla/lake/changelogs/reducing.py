@@ -5,15 +5,15 @@ Reads a range, keeps what the table may need of it, and spreads that over the bu
 
 import json
 import uuid
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.latest import latest_changes
+from ottla.lake.changelogs.latest import Numbers, latest_places
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Changelog, Keeps
@@ -77,9 +77,9 @@ def reduce_range(job: ReduceJob) -> str:
         for batch in batches:
             with_key = _with_key(batch, job.on_null_key)
             keyless += batch.num_rows - with_key.num_rows
-            for changes in waiting.add(with_key):
-                output.write(changes)
-        output.write(waiting.reduced())
+            if waiting.add(with_key):
+                output.write(*waiting.rows())
+        output.write(*waiting.rows())
         output.finish()
     except BaseException:
         output.discard()
@@ -113,23 +113,24 @@ class _Waiting:
         self._parts: list[pa.Table] = [ROW_SCHEMA.empty_table()]
         self._bytes = 0
 
-    def add(self, changes: pa.RecordBatch) -> Iterator[pa.Table]:
-        """Add changes; yield what is to be written since it takes much memory."""
+    def add(self, changes: pa.RecordBatch) -> bool:
+        """Add changes; return whether they are to be written, since they take much memory."""
         self._parts.append(pa.Table.from_batches([changes]))
         self._bytes += changes.nbytes
         if self._bytes < _BYTES_AT_ONCE:
-            return
-        left = self.reduced()
+            return False
+        rows, places = self.rows()
+        left = rows.take(pa.array(places)) if len(places) < rows.num_rows else rows
         # Where there are few keys, what is left goes on waiting.
-        self._bytes = left.nbytes
-        self._parts = [left]
-        if self._bytes > _BYTES_AT_ONCE // 2:
-            yield left
-            self._parts, self._bytes = [ROW_SCHEMA.empty_table()], 0
+        self._parts, self._bytes = [left], left.nbytes
+        return self._bytes > _BYTES_AT_ONCE // 2
 
-    def reduced(self) -> pa.Table:
-        changes = pa.concat_tables(self._parts)
-        return latest_changes(changes) if self._keeps == "latest" else changes
+    def rows(self) -> tuple[pa.Table, Numbers]:
+        """Give up what waits, and the places of the changes that count."""
+        rows = pa.concat_tables(self._parts)
+        self._parts, self._bytes = [ROW_SCHEMA.empty_table()], 0
+        places = latest_places(rows) if self._keeps == "latest" else np.arange(rows.num_rows)
+        return rows, places
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:

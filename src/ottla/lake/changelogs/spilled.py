@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.changelogs.latest import buckets_of
+from ottla.lake.changelogs.latest import Numbers, buckets_of
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore, StoreWriter
@@ -42,20 +42,21 @@ class SpilledOutput:
         self._writer: Any = None
         self.pieces: list[Piece] = []
 
-    def write(self, changes: pa.Table) -> None:
-        """Append changes, each to a piece of its bucket. No key may be null."""
-        if changes.num_rows == 0:
+    def write(self, changes: pa.Table, places: Numbers) -> None:
+        """Append the changes at some places, each to a piece of its bucket. No key may be null."""
+        if len(places) == 0:
             return
         with as_storage_error(self._store.address(FOLDER)):
             if self._file is None:
                 self._file = self._store.create(self._path)
                 self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), ROW_SCHEMA)
-            buckets = buckets_of(changes.column("key"), self._buckets)
-            order = np.argsort(buckets, kind="stable")
+            buckets = buckets_of(changes.column("key").take(pa.array(places)), self._buckets)
+            order = np.argsort(buckets.astype(np.int16), kind="stable")
             bounds = np.searchsorted(buckets[order], np.arange(self._buckets + 1))
+            spread = changes.take(pa.array(places[order])).combine_chunks()
             for bucket in np.flatnonzero(bounds[1:] > bounds[:-1]).tolist():
-                rows = changes.take(pa.array(order[bounds[bucket] : bounds[bucket + 1]]))
-                for batch in rows.combine_chunks().to_batches():
+                first, after = int(bounds[bucket]), int(bounds[bucket + 1])
+                for batch in spread.slice(first, after - first).to_batches():
                     self.pieces.append(Piece(bucket, len(self.pieces), batch.nbytes))
                     self._writer.write_batch(batch)
 
