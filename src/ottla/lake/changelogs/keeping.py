@@ -39,7 +39,6 @@ from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
 # A bucket of a new table holds the keys of about so many bytes of the first run's log.
@@ -101,7 +100,7 @@ def changelog(
         require_no_planned_loss(plan, settings)
         kept = _kept(before, kind, buckets, plan)
         if kept.keeps == "history":
-            _require_history(table, on_bad_timestamp)
+            _require_history(on_bad_timestamp)
         state, named = read_states(table)
         on_step("planned")
 
@@ -160,13 +159,8 @@ def _buckets_for(plan: LoadPlan) -> int:
     return min(_BUCKETS_MOST, max(_BUCKETS_LEAST, -(-log_bytes // _BUCKET_BYTES)))
 
 
-def _require_history(table: LakeTable, on_bad_timestamp: str) -> None:
-    """Raise OttlaError for what a history can't be."""
-    if table.format != "parquet":
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"a history in a table of format {table.format} is not supported yet: use parquet",
-        )
+def _require_history(on_bad_timestamp: str) -> None:
+    """Raise OttlaError for records that a history can't have."""
     if on_bad_timestamp == "null":
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

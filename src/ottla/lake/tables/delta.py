@@ -26,10 +26,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import sync_written
@@ -83,7 +83,7 @@ class DeltaLog:
         return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        columns = layout_of(manifest.table_schema).schema
+        columns = columns_of(manifest)
         adds = self._adds(manifest, columns)
         for tried in range(_TRIES):
             table = self._open() or self._create(manifest, columns)

@@ -40,9 +40,9 @@ from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
@@ -106,7 +106,7 @@ class IcebergLog:
         )
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        columns = layout_of(manifest.table_schema).schema
+        columns = columns_of(manifest)
         for tried in range(_TRIES):
             table = self._load() or self._create(columns)
             newest = named_by(table)

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.decode.layout import layout_of
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
@@ -29,6 +28,7 @@ from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import bounds_problems, compare
+from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
@@ -102,7 +102,7 @@ class LoggedTable:
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:
             newest = chain[-1][0] if chain else None
-            reading = self._log.read(layout_of(newest.table_schema if newest else None).schema)
+            reading = self._log.read(columns_of(newest))
         except OttlaError as error:
             return Agreement([error.message])
         found = compare(self._log.kind, reading, chain)

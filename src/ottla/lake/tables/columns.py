@@ -1,0 +1,18 @@
+"""Which columns readers of a table find, by its newest manifest."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from ottla.lake.changelogs.history import VALIDITY
+from ottla.lake.decode.layout import RAW, layout_of
+from ottla.lake.manifest import Manifest
+
+
+def columns_of(newest: Manifest | None) -> Any:
+    """An Arrow schema: the raw columns, typed ones behind them, and the times of a history."""
+    if newest is None:
+        return RAW.schema
+    columns = layout_of(newest.table_schema).schema
+    is_history = newest.changelog is not None and newest.changelog.keeps == "history"
+    return pa.schema([*columns, *VALIDITY]) if is_history else columns
