@@ -11,7 +11,7 @@ from rich.table import Table
 
 from demo.failover import Failover
 from demo.page import FAILOVER, PAGE
-from demo.plot import Plot, figure
+from ottla.lake.pipeline.plots import Plot, figure
 from ottla.lake.verification import Verification
 
 # What the drawing of the leader's death shows around it, in seconds.

@@ -11,6 +11,7 @@ from ottla.cli.command import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "docs" / "operating.md", ROOT / "src" / "ottla" / "diagnosis" / "health.py")
+LAKE = ROOT / "docs" / "lake.md"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"`(ottla [^`]+)`")
 
@@ -18,8 +19,9 @@ _INLINE = re.compile(r"`(ottla [^`]+)`")
 def commands() -> list[str]:
     """The lines, without what is left out by `…`."""
     found: list[str] = []
-    for page in PAGES:
-        text = page.read_text()
+    texts = [page.read_text() for page in PAGES]
+    texts.append(LAKE.read_text().partition("\n## Pipelines\n")[2])
+    for text in texts:
         for block in _BLOCK.findall(text):
             found += [line for line in block.splitlines() if line.startswith("ottla ")]
         found += [line for line in _INLINE.findall(text) if "…" not in line]

@@ -5,6 +5,7 @@
     ottla.lake.follow("flights", "/lake/flights")   # the same, until it is stopped
     ottla.lake.verify("/lake/flights", bootstrap="localhost:9092")
     ottla.lake.files("/lake/flights")      # what any Parquet reader may read
+    ottla.lake.topic("flights").to_pandas()      # or to_arrow, to_polars, to_spark, batches
     ottla.lake.register(spark)             # then spark.read.format("ottla")
     ottla.lake.publish("/lake/flights", "flights-again", bootstrap="localhost:9092")
 
@@ -12,7 +13,6 @@ Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or new
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from ottla.lake.certifying.document import certificate, certificate_text
 from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
@@ -31,11 +31,13 @@ from ottla.lake.decode.spec import (
 )
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
+from ottla.lake.frames import LakeRows, TableRows, TopicRows, table, topic
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.plan import Range
+from ottla.lake.registering import register
 from ottla.lake.session import SparkSettings
 from ottla.lake.sink.publish.fields import Fields
 from ottla.lake.sink.publish.pace import PublishPace
@@ -63,6 +65,7 @@ __all__ = [
     "FollowProgress",
     "Format",
     "JobRunner",
+    "LakeRows",
     "LoadLost",
     "LoadResult",
     "Manifest",
@@ -80,10 +83,12 @@ __all__ = [
     "SparkSettings",
     "StoreWriter",
     "StoredFile",
+    "TableRows",
     "TableSchema",
     "Task",
     "TaskResult",
     "Told",
+    "TopicRows",
     "Type",
     "TypedSchema",
     "Unreadable",
@@ -103,6 +108,8 @@ __all__ = [
     "register",
     "run_here",
     "run_jobs_here",
+    "table",
+    "topic",
     "try_schema",
     "verify",
 ]
@@ -113,12 +120,3 @@ def files(target: str, *, store_options: Mapping[str, str] | None = None) -> lis
     table = existing_table(target, store_options)
     # Other programs may add files elsewhere to an Iceberg table: those come as URLs.
     return [p if "://" in p else table.store.address(p) for p in table.live_paths()]
-
-
-def register(spark: Any) -> None:
-    """Make the data source `ottla` known to the session `spark`, with filters pushed into it."""
-    from ottla.lake.datasource import OttlaSource  # noqa: PLC0415  # Imports Spark.
-
-    spark.dataSource.register(OttlaSource)
-    # Spark 4.0 does not know the setting, and keeps it without a use.
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")

@@ -5,6 +5,7 @@ import click
 from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.compact import compact
+from ottla.cli.lake.environment import environment
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.history import history
@@ -20,6 +21,7 @@ _VERBS = (
     certificate,
     changelog,
     compact,
+    environment,
     files,
     follow,
     history,

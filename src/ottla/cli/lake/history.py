@@ -15,6 +15,7 @@ _COLUMNS = ["version", "kind", "time", "rows", "files", "size", "topic_id", "on_
 @click.command()
 @click.argument("target", metavar="DIR|PIPELINE.toml")
 @click.option("--last", type=click.IntRange(1), default=None, help="So many commits at most.")
+@click.option("--html", "page", metavar="FILE", help="Write a report with plots to a file.")
 @with_store_options
 @options.bootstrap
 @options.output
@@ -23,6 +24,7 @@ def history(
     ctx: click.Context,
     target: str,
     last: int | None,
+    page: str | None,
     store_options: dict[str, str],
     bootstrap: str,
     form: str,
@@ -32,6 +34,7 @@ def history(
     \b
     ottla lake history /lake/flights
     ottla lake history flights.toml --last 10 -o json
+    ottla lake history flights.toml --html flights.html
 
     On record is what is not plain loading: losses that were accepted, problems that were
     overridden, offsets that could not be read, dead letters, changes of columns.
@@ -40,6 +43,12 @@ def history(
     from ottla.lake.pipeline import commits, looking  # noqa: PLC0415  # Arrow is an extra.
 
     table = table_argument(ctx, target, bootstrap, store_options)
+    if page is not None:
+        from ottla.lake.pipeline.reporting import write_report  # noqa: PLC0415  # As above.
+
+        write_report(page, table.target, table.bootstrap, table.store_options)
+        click.echo(f"{page}: the report of {table.target}")
+        return
     manifests = looking.history(table.target, table.store_options)
     found = [one.row() for one in commits.commits(manifests)]
     shown = found[-last:] if last else found

@@ -1,7 +1,7 @@
 """The commits of a table, one line each. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ottla.base.quantities import counted, iso
@@ -17,6 +17,7 @@ TERMS = (
     "unreadable",
     "absent",
     "dead_letters",
+    "keyless",
 )
 
 
@@ -89,3 +90,16 @@ def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
     """How many offsets each term of the accounts has, and `unexplained`."""
     found = {term: sum(asdict(one)[term] for one in ledgers) for term in TERMS}
     return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}
+
+
+def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]:
+    """The account of all loads together, by partition."""
+    found: dict[int, PartitionLedger] = {}
+    for manifest in manifests:
+        for ledger in manifest.ledgers if manifest.kind == "load" else ():
+            at = ledger.partition
+            if at in found:
+                # A load that was built on a broken chain may leave a gap: unexplained offsets.
+                ledger = replace(found[at], end=ledger.start).followed_by(ledger)
+            found[at] = ledger
+    return dict(sorted(found.items()))

@@ -4,17 +4,22 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.schema_files import schema_text
+from ottla.lake.decode.spec import Decode, decode_from
 from ottla.lake.loading import LoadResult, load, run_here
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
 from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
+from ottla.lake.pipeline.reporting import write_report
 from ottla.lake.pipeline.runners import HERE, OnProgress, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
+from ottla.lake.tables.opening import existing_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,6 @@ def run(
 
 def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
     """What `load` takes of a pipeline."""
-    if pipeline.decode is not None:
-        raise OttlaError(ErrorCode.UNSUPPORTED_VERSION, "[decode] is not supported yet")
     return {
         "topic": pipeline.topic,
         "target": pipeline.table,
@@ -70,20 +73,53 @@ def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
         "on_bad_timestamp": pipeline.on_bad_timestamp,
         "format": pipeline.format,
         "store_options": pipeline.store_options,
+        "decode": decode_of(pipeline),
     }
+
+
+def decode_of(pipeline: Pipeline) -> Decode | None:
+    """What [decode] declares; schemas are read from their files. Raises OttlaError."""
+    if pipeline.decode is None:
+        return None
+    options = dict(pipeline.decode)
+    for side, prefix in (("value", ""), ("key", "key_")):
+        path = options.pop(f"{prefix}schema_file", None)
+        if path is not None:
+            kind = str(options.get(side, ""))
+            options[f"{prefix}schema"] = schema_text(Path(pipeline.folder, str(path)), kind)
+    return decode_from(options)
 
 
 def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
     """What `follow` takes of a pipeline, apart from how often it commits."""
     found = load_arguments(pipeline)
     del found["end"]  # A follow has none.
+    # It goes on with the columns that the table has.
+    if found.pop("decode") is not None and not _is_decoded(pipeline):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the table in {pipeline.table} has no typed columns yet, and the first load decides "
+            "on them; run the pipeline once with `ottla lake run`, then follow",
+        )
     if pipeline.spark.master == HERE:
         return {**found, "runner": run_here}
     return {**found, "spark_settings": pipeline.spark}
 
 
+def _is_decoded(pipeline: Pipeline) -> bool:
+    try:
+        newest, _ = existing_table(pipeline.table, pipeline.store_options).latest()
+    except OttlaError as error:
+        if error.code is ErrorCode.RESOURCE_NOT_FOUND:
+            return False
+        raise
+    return newest is not None and newest.table_schema is not None
+
+
 def write_down(pipeline: Pipeline, done: LoadResult | None, seconds: float) -> None:
     """Write the files of [report]. `done` is None after a run that failed. Raises OttlaError."""
+    if done is not None and pipeline.html is not None and done.manifest is not None:
+        write_report(pipeline.html, pipeline.table, pipeline.bootstrap, pipeline.store_options)
     if pipeline.metrics is None:
         return
     found: TableStatus | None = None

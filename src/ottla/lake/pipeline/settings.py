@@ -17,7 +17,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,7 @@ class Pipeline:
     metrics: str | None = None  # Where the numbers of the last load are written.
     spark: SparkSettings = field(default_factory=SparkSettings)
     decode: Mapping[str, Any] | None = None
+    folder: str = "."  # Of the file: the files that [decode] names are relative to it.
 
 
 def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
@@ -96,7 +97,7 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         content = Path(path).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _wrong(path, f"can't be read: {error}") from error
-    return parse(content, path, bootstrap)
+    return replace(parse(content, path, bootstrap), folder=str(Path(path).parent))
 
 
 def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from lake.tables import commit, written
 
-from ottla.lake.pipeline.commits import commits, on_record
+from ottla.lake.pipeline.commits import commits, ledger_of_table, on_record, terms_of
 from ottla.lake.pipeline.status import table_status
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.tables.own import OwnTable
-from ottla.ledger.partition import Unreadable
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
 def table(folder: Path) -> OwnTable:
@@ -73,3 +73,13 @@ def test_commits_tell_what_is_on_record(tmp_path: Path) -> None:
     (line,) = commits([one])
     assert (line.version, line.kind, line.rows, line.files) == (1, "load", 60, 2)
     assert line.row()["time"] == "1970-01-01T00:00:00.001Z"
+
+
+def test_ledger_of_a_table_joins_its_loads(tmp_path: Path) -> None:
+    own = table(tmp_path)
+    found = ledger_of_table([commit(own, 30), commit(own, 20)])
+    assert found == {
+        0: PartitionLedger(0, 0, 50, loaded=50),
+        1: PartitionLedger(1, 0, 50, loaded=50),
+    }
+    assert terms_of(list(found.values()))["loaded"] == 100

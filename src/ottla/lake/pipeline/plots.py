@@ -11,6 +11,8 @@ BROAD, NARROW = 860, 380
 _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 300, 70, 20, 40, 44
 # One tick for each so many units of width.
 _TICK_EVERY = 95
+# A bar is no wider, so that few of them are no walls, and no lower than this.
+_BAR_MAX, _BAR_MIN = 48.0, 3.0
 
 
 class Plot:
@@ -80,12 +82,27 @@ class Plot:
             f"y={_HEIGHT - _BOTTOM - 10}>{html.escape(text)}</text>"
         )
 
-    def bar(self, number: int, value: float, title: str) -> None:
+    def bar(self, number: int, value: float, title: str, kind: str = "bar") -> None:
         """A bar at `number`; `title` is shown where a pointer rests on it."""
-        width = max(2.0, (self._x(1) - self._x(0)) * 0.7)
+        self.between(number, 0.0, value, title, kind)
+
+    def stack(self, number: int, parts: Sequence[tuple[float, str, str]]) -> None:
+        """Bars on top of each other at `number`: of each its value, its class, its title."""
+        base = 0.0
+        for value, kind, title in parts:
+            if value:
+                self.between(number, base, base + value, title, kind)
+            base += value
+
+    def between(self, number: int, low: float, high: float, title: str, kind: str) -> None:
+        """A bar at `number` from `low` to `high`; one that is not 0 high can be seen."""
+        width = max(2.0, min(_BAR_MAX, (self._x(1) - self._x(0)) * 0.7))
+        height = self._y(low) - self._y(high)
+        if high:
+            height = max(height, _BAR_MIN)
         self._parts.append(
-            f"<rect class=bar x={self._x(number) - width / 2:.1f} y={self._y(value):.1f} "
-            f"width={width:.1f} height={self._y(0) - self._y(value):.1f}>"
+            f'<rect class="{kind}" x={self._x(number) - width / 2:.1f} '
+            f"y={self._y(low) - height:.1f} width={width:.1f} height={height:.1f}>"
             f"<title>{html.escape(title)}</title></rect>"
         )
 
@@ -116,7 +133,7 @@ def figure(
 def _ticks(least: float, most: float, count: int) -> list[float]:
     """Round numbers from `least` to `most`, about so many."""
     step = _round_step((most - least) / max(count, 1))
-    first = -(-least // step) * step
+    first = -(-least // step) * step + 0.0  # No -0.
     return [first + number * step for number in range(int((most - first) / step) + 1)]
 
 

@@ -1,0 +1,210 @@
+"""Topics and tables in a notebook, as Arrow, pandas, polars or Spark.
+
+    ottla.lake.topic("flights", start="@1704067200000").to_pandas()
+    for batch in ottla.lake.topic("flights", columns=["key", "value"]).batches(): …
+    ottla.lake.table("/lake/flights").to_polars()
+
+A topic is read in this process by the reader of the data source `ottla`, and by its rules:
+committed records only, every offset accounted for, lost records are an error. `batches` needs
+memory for some megabytes, whatever is read; the other forms for all of it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.registering import register
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.session import session
+from ottla.lake.tables.opening import existing_table
+
+_BATCH_ROWS = 1 << 16
+
+
+class LakeRows(ABC):
+    """Rows that can be had in several forms."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any:
+        """The columns, as an Arrow schema."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[Any]:
+        """Yield Arrow record batches, in bounded memory."""
+
+    @abstractmethod
+    def to_spark(self, spark: Any = None) -> Any:
+        """Return a DataFrame of `spark`, the running session or a new one; executors read it."""
+
+    def to_arrow(self) -> Any:
+        """Return all rows as one `pyarrow.Table`."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return all rows as a polars DataFrame. Raises OttlaError where polars is missing."""
+        try:
+            import polars as pl  # noqa: PLC0415  # Nothing else needs it.
+        except ImportError:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_VERSION, "polars is not installed; pip install polars"
+            ) from None
+        return pl.from_arrow(self.to_arrow())
+
+
+class TopicRows(LakeRows):
+    """Records of one topic between two boundaries, partition by partition."""
+
+    def __init__(self, options: Mapping[str, str], limit: int | None) -> None:
+        from ottla.lake.stream.options import parse_options  # noqa: PLC0415  # Only for topics.
+
+        self._words = dict(options)
+        self._options = parse_options(options)
+        self._limit = limit
+
+    @property
+    def schema(self) -> Any:
+        return pa.schema([ROW_SCHEMA.field(name) for name in self._options.columns])
+
+    def batches(self) -> Iterator[Any]:
+        """Yield Arrow record batches. Raises OttlaError at a record that can't be accounted for.
+
+        With a limit only what was read is accounted for.
+        """
+        from ottla.lake.stream.batch import OttlaReader  # noqa: PLC0415  # Imports Spark.
+
+        reader = OttlaReader(self._options)
+        found = (batch for part in reader.partitions() for batch in reader.read(part))
+        return _limited(found, self._limit)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        started = spark or session()
+        register(started)
+        frame = started.read.format("ottla").options(**self._words).load()
+        return frame if self._limit is None else frame.limit(self._limit)
+
+
+class TableRows(LakeRows):
+    """Rows of the files that count in a table now."""
+
+    def __init__(
+        self,
+        target: str,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        store_options: Mapping[str, str] | None,
+    ) -> None:
+        self._table = existing_table(target, store_options)
+        self._paths = list(self._table.live_paths())
+        self._limit = limit
+        found = self._columns()
+        unknown = sorted(set(columns or ()) - set(found.names))
+        if unknown:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{target} has no column {unknown[0]}; it has {', '.join(found.names)}",
+            )
+        self._schema = pa.schema([found.field(name) for name in columns or found.names])
+
+    @property
+    def schema(self) -> Any:
+        return self._schema
+
+    def batches(self) -> Iterator[Any]:
+        return _limited(self._batches(), self._limit)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        started = spark or session()
+        addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
+        if not addresses:
+            return started.createDataFrame(self.schema.empty_table().to_pandas())
+        reading = started.read.option("mergeSchema", "true")
+        frame = reading.parquet(*addresses).select(*self.schema.names)
+        return frame if self._limit is None else frame.limit(self._limit)
+
+    def _batches(self) -> Iterator[Any]:
+        for path in self._paths:
+            with self._table.store.open(path) as file, pq.ParquetFile(file) as parquet:
+                present = [n for n in self._schema.names if n in parquet.schema_arrow.names]
+                for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
+                    yield _fitted(batch, self._schema)
+
+    def _columns(self) -> Any:
+        """Those of all files: decoding may have added some from one load on."""
+        newest, _ = self._table.latest()
+        if newest is None or newest.table_schema is None:
+            return ROW_SCHEMA
+        schemas = []
+        for path in self._paths:
+            with self._table.store.open(path) as file:
+                schemas.append(pq.read_schema(file).remove_metadata())
+        return pa.unify_schemas(schemas, promote_options="permissive") if schemas else ROW_SCHEMA
+
+
+def topic(
+    name: str,
+    *,
+    bootstrap: str = "localhost:9092",
+    start: str = "earliest",
+    end: str = "latest",
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> TopicRows:
+    """Return the records of a topic, to be read when a form of them is asked for.
+
+    `start` and `end` are boundaries as a load takes them, `options` others of the data source
+    (`failOnDataLoss`, `skipUnreadable` …). Raises OttlaError for words that mean nothing.
+    """
+    words = {"topic": name, "bootstrap": bootstrap, "start": start, "end": end, **(options or {})}
+    if columns is not None:
+        words["columns"] = ",".join(columns)
+    return TopicRows(words, limit)
+
+
+def table(
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    store_options: Mapping[str, str] | None = None,
+) -> TableRows:
+    """Return the rows of a table, as they count now. Raises OttlaError where there is no table."""
+    return TableRows(target, columns, limit, store_options)
+
+
+def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:
+    if limit is None:
+        yield from found
+        return
+    left = limit
+    for batch in found if left else ():
+        yield batch[:left]
+        left -= min(left, batch.num_rows)
+        if not left:
+            return
+
+
+def _fitted(batch: Any, schema: Any) -> Any:
+    """The batch with the columns of `schema`; null where its file has none."""
+    columns = [
+        batch.column(field.name).cast(field.type)
+        if field.name in batch.schema.names
+        else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _for_hadoop(address: str) -> str:
+    """What Spark's file systems call it."""
+    scheme, separator, rest = address.partition("://")
+    return f"s3a://{rest}" if separator and scheme == "s3" else address

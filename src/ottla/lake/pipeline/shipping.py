@@ -1,0 +1,132 @@
+"""The Python packages of a load as one archive that Spark ships to its executors.
+
+    environment/bin/python   a script: the worker's own Python with the packages on its path
+    environment/lib/…        ottla and what it needs, as they are installed here
+
+Spark unpacks it in each executor's folder (`--archives env.tar.gz#environment`). PySpark itself is
+left out, since the executor's Spark brings its own. Compiled packages need the same Python version
+and platform: the script looks for that version by name and says so where there is none.
+"""
+
+import gzip
+import io
+import re
+import stat
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+import ottla
+from ottla.base.errors import ErrorCode, OttlaError
+
+# With the executor's Spark, or of no use to a task.
+_LEFT_OUT = frozenset({"ottla", "pyspark", "py4j", "pip", "setuptools"})
+# All that a task may need; what is not installed here no load here can use.
+_ROOTS = (
+    *("click", "cramjam", "crc32c", "google-re2", "librt", "mypy-extensions", "rich", "uvloop"),
+    *("numpy", "obstore", "pandas", "pyarrow", "deltalake", "pyiceberg", "fastavro", "orjson"),
+    *("grpcio-tools",),
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+PYTHON = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+
+_SCRIPT = f"""#!/bin/sh
+# The worker's own {PYTHON}, with the packages of this archive behind those of its Spark.
+here=$(cd "$(dirname "$0")/.." && pwd)
+python=${{OTTLA_WORKER_PYTHON:-{PYTHON}}}
+if ! command -v "$python" >/dev/null 2>&1; then
+  echo "this archive needs {PYTHON} on the worker; set spark.executorEnv.OTTLA_WORKER_PYTHON" >&2
+  exit 127
+fi
+export PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}$here/lib"
+exec "$python" "$@"
+"""
+
+
+def ship(path: str) -> list[str]:
+    """Write the archive to `path`; return names and versions of the packages in it.
+
+    Raises OttlaError where it can't be written.
+    """
+    found = sorted(_required(_ROOTS).values(), key=lambda one: one.metadata["Name"].lower())
+    try:
+        with (
+            open(path, "wb") as file,
+            # Without a time in it, the same packages are the same bytes.
+            gzip.GzipFile("", "wb", 3, file, mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            _add_script(archive)
+            for source, name in _own_files():
+                _add(archive, source, f"lib/{name}")
+            for one in found:
+                for source, name in _files(one):
+                    _add(archive, source, f"lib/{name}")
+    except OSError as error:
+        raise OttlaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"{path} can't be written: {error.strerror or error}"
+        ) from error
+    return [
+        f"ottla {ottla.__version__}",
+        *(f"{one.metadata['Name']} {one.version}" for one in found),
+    ]
+
+
+def _required(roots: Iterable[str]) -> dict[str, Distribution]:
+    """The installed packages among `roots`, and all that they need, by their names."""
+    found: dict[str, Distribution] = {}
+    waiting = list(roots)
+    while waiting:
+        name = _normal(waiting.pop())
+        if name in found or name in _LEFT_OUT:
+            continue
+        try:
+            found[name] = distribution(name)
+        except PackageNotFoundError:
+            continue  # An extra that is not installed, or needed on another platform.
+        for requirement in found[name].requires or ():
+            match = _NAME.match(requirement)
+            if match and "extra ==" not in requirement:
+                waiting.append(match[0])
+    return found
+
+
+def _own_files() -> Iterator[tuple[Path, str]]:
+    """Ottla as it is imported here, also where that is a folder of sources."""
+    package = Path(ottla.__file__).parent
+    for source in sorted(package.rglob("*")):
+        if source.is_file() and "__pycache__" not in source.parts:
+            yield source, f"ottla/{source.relative_to(package).as_posix()}"
+    for source in sorted(package.parent.glob("*__mypyc*")):
+        if source.name.startswith("ottla"):
+            yield source, source.name
+
+
+def _files(one: Distribution) -> Iterator[tuple[Path, str]]:
+    """What a package has installed beside its programs."""
+    for file in one.files or ():
+        source = Path(str(one.locate_file(file)))
+        if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
+            yield source, file.as_posix()
+
+
+def _add(archive: tarfile.TarFile, source: Path, name: str) -> None:
+    content = source.read_bytes()
+    _add_bytes(archive, name, content, 0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
+
+
+def _add_script(archive: tarfile.TarFile) -> None:
+    for name in ("python", PYTHON):
+        _add_bytes(archive, f"bin/{name}", _SCRIPT.encode(), 0o755)
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

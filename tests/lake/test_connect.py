@@ -1,0 +1,79 @@
+"""Loads and reads by Spark Connect: the session is a client, and there are no RDDs."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig.nodes import Node
+from spark_daemon import free_port, started
+
+Produce = Callable[..., None]
+MakeTopic = Callable[..., str]
+
+READ = """
+import sys
+import ottla.lake
+from ottla.lake.session import SparkSettings, session
+spark = session(SparkSettings(sys.argv[1]))
+topic = ottla.lake.topic(sys.argv[2], bootstrap=sys.argv[3], columns=["partition", "value"])
+frame = topic.to_spark(spark)
+print(type(spark).__module__, frame.count(), frame.where("partition = 1").count())
+print(ottla.lake.table(sys.argv[4]).to_spark(spark).count())
+"""
+
+
+@pytest.fixture
+def remote(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """The URL of a Connect server on this machine."""
+    del spark  # Only for its JAVA_HOME.
+    if importlib.util.find_spec("grpc_status") is None:
+        pytest.skip("Spark Connect needs grpcio-status")
+    port = free_port()
+    server = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    words = ["org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", "--class", server]
+    words += [
+        "--conf",
+        f"spark.connect.grpc.binding.port={port}",
+        "--conf",
+        "spark.ui.enabled=false",
+    ]
+    words += ["--conf", "spark.driver.host=127.0.0.1", "spark-internal"]
+    with started(tmp_path, "connect", words, port, PYSPARK_PYTHON=sys.executable):
+        yield f"sc://127.0.0.1:{port}"
+
+
+def test_connect_loads_and_reads(
+    node: Node, remote: str, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """`run` with progress, the data source, and the table, all by the same server."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 300)
+    path, target = tmp_path / "pipeline.toml", str(tmp_path / "table")
+    path.write_text(
+        f'[source]\ntopic = "{topic}"\nbootstrap = "{node.bootstrap}"\n'
+        f'[target]\ntable = "{target}"\n[spark]\nmaster = "{remote}"\n'
+    )
+    command = [sys.executable, "-m", "ottla.cli", "lake"]
+    done = subprocess.run([*command, "run", str(path)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "300 rows in 2 files" in done.stdout
+    assert "100% · 300 of 300 offsets" in done.stderr
+
+    words = [sys.executable, "-c", READ, remote, topic, node.bootstrap, target]
+    read = subprocess.run(words, check=False, capture_output=True, text=True, env=dict(os.environ))
+    assert read.returncode == 0, read.stderr[:3000]
+    kind, count, of_one, in_table = read.stdout.split()
+    assert kind == "pyspark.sql.connect.session"
+    assert (count, in_table) == ("300", "300")
+    assert 0 < int(of_one) < 300
+
+    verified = subprocess.run(
+        [*command, "verify", str(path), "-o", "json"], check=False, capture_output=True, text=True
+    )
+    assert json.loads(verified.stdout)["proven"]
