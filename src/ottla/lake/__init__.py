@@ -31,13 +31,13 @@ from ottla.lake.decode.spec import (
 )
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
-from ottla.lake.frames import LakeRows, TableRows, TopicRows, table, topic
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
+from ottla.lake.notebook.registering import register
+from ottla.lake.notebook.rows import LakeRows, TableRows, TopicRows, table, topic
 from ottla.lake.plan import Range
-from ottla.lake.registering import register
 from ottla.lake.session import SparkSettings
 from ottla.lake.sink.publish.fields import Fields
 from ottla.lake.sink.publish.pace import PublishPace

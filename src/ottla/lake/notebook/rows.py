@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.registering import register
+from ottla.lake.notebook.registering import register
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.session import session
 from ottla.lake.tables.opening import existing_table
