@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -257,6 +257,7 @@ def test_killed_at_any_step_it_neither_loses_nor_repeats(
         writer.write(60)
         command = [sys.executable, "-c", KILLED, topic, str(tmp_path), node.bootstrap, step]
         assert subprocess.run(command, check=False).returncode == -signal.SIGKILL, step
+    writer.write(5)
     keep(node, topic, tmp_path)
 
     assert rows(tmp_path) == writer.rows()
@@ -412,3 +413,31 @@ def test_a_killed_worker_is_tried_again_and_leaves_nothing_that_counts(
     manifests = list(existing_table(str(tmp_path / "table")).history())
     assert _leftovers(tmp_path / "table") == (sum(len(one.hidden) for one in manifests), 0)
     assert len(os.listdir(tmp_path / "table/data")) == sum(len(one.files) for one in manifests)
+
+
+def test_the_command_runs_again_and_again_until_it_is_stopped(
+    node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Two commits in one process; SIGTERM ends it in order."""
+    del spark  # Only for its JAVA_HOME.
+    writer = Writer(node, make_topic(node, partitions=2), 2)
+    writer.write(100)
+    target = tmp_path / "table"
+    command = [str(Path(sys.executable).with_name("ottla")), "lake", "changelog", writer.topic]
+    command += ["--to", str(target), "--bootstrap", node.bootstrap, "--every", "200ms"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            _wait_for(process.stdout, "100 changes applied")
+            writer.write(50)
+            _wait_for(process.stdout, "50 changes applied")
+            process.terminate()
+            assert process.wait(100) == 0
+        finally:
+            process.kill()
+    assert rows(target) == writer.rows()
+    assert problems(target, node) == []
+
+
+def _wait_for(lines: IO[str], words: str) -> None:
+    assert any(words in line for line in lines), words

@@ -1,5 +1,11 @@
 """`ottla lake changelog`: one row of each key of a topic, brought up to date."""
 
+import signal
+import threading
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
 import click
 
 from ottla.base.quantities import counted
@@ -7,6 +13,7 @@ from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
+from ottla.cli.text.moment import span_ms
 from ottla.cli.text.output import show, show_one
 
 
@@ -76,6 +83,13 @@ from ottla.cli.text.output import show, show_one
     show_default=True,
     help="What becomes of a record whose timestamp no Spark timestamp can hold.",
 )
+@click.option(
+    "--every",
+    "every_ms",
+    default=None,
+    callback=lambda _context, _option, text: None if text is None else span_ms(text),
+    help="Run again and again, so long apart (10s, 5m), until SIGTERM or Ctrl-C.",
+)
 @spark_options
 @options.bootstrap
 @options.output
@@ -93,6 +107,7 @@ def changelog(
     skip_unreadable: bool,
     accept_loss: bool,
     on_bad_timestamp: str,
+    every_ms: int | None,
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -105,13 +120,15 @@ def changelog(
     ottla lake changelog planes --to /lake/planes
     ottla lake changelog planes --to /lake/planes --format delta
     ottla lake changelog planes --to /lake/positions --kind history
+    ottla lake changelog planes --to /lake/planes --every 10s
 
     The row of a key is its latest record; a record with a null value deletes it. A history has a
     row of each record, with the time for which it held (valid_from, valid_to). Run it again and
     it applies only what came since. Killed at any step it neither loses nor repeats a change.
     """  # noqa: D301
     loads = import_lake()
-    done = loads.changelog(
+    run = partial(
+        loads.changelog,
         topic,
         target,
         bootstrap=bootstrap,
@@ -128,6 +145,20 @@ def changelog(
         store_options=store_options,
         spark_settings=loads.SparkSettings(master, name, conf),
     )
+    if every_ms is None:
+        _show(topic, run(), form)
+        return
+    stop = threading.Event()
+    while not stop.is_set():
+        with suppress(loads.LoadLost):  # Another run has committed: on top of that.
+            _show(topic, run(), form)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            # Each time: Spark sets handlers of its own when it starts.
+            signal.signal(number, lambda *_: stop.set())
+        stop.wait(every_ms / 1000)
+
+
+def _show(topic: str, done: Any, form: str) -> None:
     total = done.manifest.total_rows if done.manifest else 0
     if form == "json":
         answer = {"topic": topic, "changes": done.rows, "rows": total, "seconds": done.seconds}

@@ -101,7 +101,6 @@ def changelog(
         kept = _kept(before, kind, buckets, plan)
         if kept.keeps == "history":
             _require_history(on_bad_timestamp)
-        state, named = read_states(table)
         on_step("planned")
 
         def start_runner() -> JobRunner:
@@ -113,12 +112,13 @@ def changelog(
 
         manifest = before
         if not plan.is_empty:
+            state, named = read_states(table)
             whole = ChangesPlan(plan, kept, state, on_null_key)
             manifest = commit_changes(table, whole, settings, start_runner, steps, on_step)
+            remove_hidden_orphans(table, manifest, named)
         if group is not None and manifest is not None:
             commit_positions(group, manifest, bootstrap)
         removed = table.remove_orphans()
-        remove_hidden_orphans(table, manifest, named)
         remove_work(table.store, table.running)
     if manifest is None or plan.is_empty:
         return LoadResult(manifest, 0, 0, time.monotonic() - began, (), tuple(removed))

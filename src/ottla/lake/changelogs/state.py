@@ -56,13 +56,11 @@ def hidden_stem(version: int, load_id: str, bucket: int) -> str:
     return f"{_FOLDER}{load_stem(version, load_id)}-p{bucket}"
 
 
-def remove_hidden_orphans(table: LakeTable, newest: Manifest | None, named: frozenset[str]) -> None:
+def remove_hidden_orphans(table: LakeTable, newest: Manifest, named: frozenset[str]) -> None:
     """Remove hidden files that no commit can ever name.
 
     `named` has those that a commit up to the one before `newest` names.
     """
-    if newest is None:
-        return
     kept = named | {file.path for file in newest.hidden}
     for match in filter(None, map(_NAME.fullmatch, table.store.names(_FOLDER))):
         path = _FOLDER + match[0]

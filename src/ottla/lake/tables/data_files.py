@@ -13,7 +13,8 @@ from ottla.lake.tables.running import RunningLoads
 
 FOLDER = "data/"
 DEAD_LETTERS = "_dead_letters/"  # Names as in the folder of data.
-_FOLDERS = (FOLDER, DEAD_LETTERS)
+_HIDDEN = "_ottla/hidden/"  # Likewise, of changelog tables.
+_FOLDERS = (FOLDER, DEAD_LETTERS, _HIDDEN)
 # Where names cost, files of so many versions are looked at each time, older ones once in a while.
 _LOOKED_AT_OFTEN = 20
 _ID = len("v0000000001-")
