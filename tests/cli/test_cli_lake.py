@@ -8,6 +8,7 @@ import pytest
 from command_here import CommandHere
 from ottla_command import Command
 
+import ottla.lake
 import ottla.testing
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
@@ -168,3 +169,59 @@ def test_metrics_follow_the_table(
     numbers = {one["name"]: one["value"] for one in json.loads(metrics.read_text())}
     assert (numbers["ottla_lake_rows"], numbers["ottla_lake_lag_offsets"]) == (30, 0)
     assert numbers["ottla_lake_last_run_success"] == 1
+
+
+def test_report_is_written_by_a_run_and_by_history(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """With bars for what was loaded, and how far the table is behind."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    page, later = tmp_path / "report.html", tmp_path / "later.html"
+    path = pipeline(tmp_path, topic, more=f'[report]\nhtml = "{page}"\n')
+    run("lake", "run", path)
+    assert "<title>version 1: 30 rows</title>" in page.read_text()
+    write(broker, topic, 4)
+    run("lake", "history", path, "--html", str(later))
+    assert "4 offsets, " in later.read_text()
+
+
+def test_small_files_are_compacted_by_the_same_file(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """And the history has it as what it is."""
+    topic = make_topic()
+    path = pipeline(tmp_path, topic)
+    for _ in range(2):
+        write(broker, topic, 10)
+        run("lake", "run", path)
+    run("lake", "compact", path, "--here")
+    newest = run("lake", "history", path, "-o", "json").json[-1]
+    assert (newest["kind"], newest["files"], newest["removed_files"]) == ("compaction", 1, 2)
+    assert run("lake", "status", path, "-o", "json").json["files"] == 1
+    assert "20 loaded" in _page(run, path, tmp_path)
+
+
+def _page(run: Command, path: str, folder: Path) -> str:
+    run("lake", "history", path, "--html", str(folder / "page.html"))
+    return (folder / "page.html").read_text()
+
+
+def test_typed_columns_of_a_pipeline(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """By [decode]; `follow` goes on with the columns of the first load, and asks for one."""
+    topic = make_topic()
+    with sync.Producer(broker.bootstrap) as producer:
+        for number in range(5):
+            producer.send(topic, b'{"id": %d}' % number, partition=0)
+        producer.flush()
+    decode = '[decode]\nvalue = "json"\n[decode.columns]\nid = "int64"\n'
+    path = pipeline(tmp_path, topic, more=decode)
+    answer = run.try_to("lake", "follow", path, "--once")
+    assert answer.code == 1
+    assert "ottla lake run" in answer.error
+    run("lake", "run", path)
+    rows = ottla.lake.table(f"{tmp_path}/table", columns=["id", "offset"]).to_arrow()
+    assert rows.to_pydict() == {"id": [0, 1, 2, 3, 4], "offset": [0, 1, 2, 3, 4]}
+    run("lake", "follow", path, "--once")

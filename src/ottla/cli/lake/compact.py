@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import counted, size_words
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.pipelines import table_argument
 from ottla.cli.lake.sizes import size_option
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -14,14 +15,17 @@ from ottla.cli.text.output import show_one
 
 
 @click.command()
-@click.argument("target", metavar="DIR")
+@click.argument("target", metavar="DIR|PIPELINE.toml")
 @size_option("--target-size", "128MB", "How large files become at most.")
 @size_option("--row-group-size", "64MB", "How large row groups become, in memory.")
 @click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
 @with_store_options
 @spark_options
+@options.bootstrap
 @options.output
+@click.pass_context
 def compact(
+    ctx: click.Context,
     target: str,
     target_size: int,
     row_group_size: int,
@@ -30,23 +34,26 @@ def compact(
     master: str | None,
     conf: dict[str, str],
     name: str | None,
+    bootstrap: str,
     form: str,
 ) -> None:
     """Make one of small neighbouring files of the table in DIR.
 
     \b
     ottla lake compact /lake/flights
+    ottla lake compact flights.toml
     ottla lake compact /lake/flights --target-size 512MB --here
 
     Rows, offsets and the proof stay the same. Loads may go on meanwhile; killed at any step it
     changes nothing or all. The old files stay for readers until `ottla lake expire`.
     """  # noqa: D301
     lake = import_lake()
+    table = table_argument(ctx, target, bootstrap, store_options)
     done = lake.compact(
-        target,
+        table.target,
         target_bytes=target_size,
         row_group_bytes=row_group_size,
-        store_options=store_options,
+        store_options=table.store_options,
         here=here,
         spark_settings=lake.SparkSettings(master, name, conf),
     )

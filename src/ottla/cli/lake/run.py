@@ -51,7 +51,8 @@ def run(
         line.end()
         show_error(error, sys.argv[1:])
         ctx.exit(LOST_OR_UNPROVEN)
-    line.end()
+    finally:
+        line.end()
     if form == "json":
         show_one(form, {**asdict(done), "unexplained": 0})
         return
