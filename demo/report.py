@@ -12,7 +12,7 @@ from rich.table import Table
 from demo.failover import Failover
 from demo.page import FAILOVER, PAGE
 from ottla.lake.pipeline.plots import Plot, figure
-from ottla.lake.verification import Verification
+from ottla.lake.verifying.report import Verification
 
 # What the drawing of the leader's death shows around it, in seconds.
 _BEFORE_S, _AFTER_S = 3.0, 5.0

@@ -49,7 +49,8 @@ from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.upkeep.compacting import CompactionResult, compact
-from ottla.lake.verification import Verification, verify
+from ottla.lake.verifying.report import Verification
+from ottla.lake.verifying.verify import verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 __all__ = [

@@ -8,6 +8,7 @@ from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, table_argument
+from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
@@ -26,7 +27,14 @@ _BROKER_COLUMNS = [
 @click.command()
 @click.argument("target", metavar="DIR|PIPELINE.toml")
 @click.option("--offline", is_flag=True, help="Check files and manifests only, not the topic.")
+@click.option(
+    "--spark",
+    "on_spark",
+    is_flag=True,
+    help="Check files and topic with tasks of Spark; --master, --conf and --name say so, too.",
+)
 @with_store_options
+@spark_options
 @options.bootstrap
 @options.output
 @click.pass_context
@@ -34,6 +42,10 @@ def verify(
     ctx: click.Context,
     target: str,
     offline: bool,
+    on_spark: bool,
+    master: str | None,
+    conf: dict[str, str],
+    name: str | None,
     store_options: dict[str, str],
     bootstrap: str,
     form: str,
@@ -43,6 +55,7 @@ def verify(
     \b
     ottla lake verify /lake/flights
     ottla lake verify /lake/flights --offline
+    ottla lake verify s3://lake/flights --spark --master spark://head:7077
 
     Names every offset that is missing, doubled or altered; exits with 3 where there is one.
     """  # noqa: D301
@@ -52,6 +65,9 @@ def verify(
         table.target,
         bootstrap=None if offline else table.bootstrap,
         store_options=table.store_options,
+        spark_settings=(
+            loads.SparkSettings(master, name, conf) if on_spark or master or conf or name else None
+        ),
     )
     if form == "json":
         answer = asdict(found)

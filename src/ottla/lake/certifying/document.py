@@ -33,7 +33,8 @@ from ottla import __version__
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.manifest import Manifest
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.verification import Verification, verify
+from ottla.lake.verifying.report import Verification
+from ottla.lake.verifying.verify import verify
 from ottla.ledger.partition import PartitionLedger
 
 FORMAT = "ottla lake certificate 1"

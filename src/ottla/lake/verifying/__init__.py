@@ -1,0 +1,1 @@
+"""Derives the proof of a table again from its files and its topic."""

@@ -1,0 +1,61 @@
+"""The commits of a table: their manifests, the files that count after them, and strays."""
+
+from collections.abc import Sequence
+
+from ottla.lake.log.live import live_after
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
+from ottla.lake.tables.overriding import overridden_by, without_overridden
+from ottla.lake.tables.table import FilesOfOthers, LakeTable
+from ottla.lake.verifying.report import Verification
+
+
+def read_chain(
+    table: LakeTable, report: Verification
+) -> tuple[list[tuple[Manifest, str | None]], list[DataFile]]:
+    """Return manifests that can be read, with digests, and the files that count after the last.
+
+    Reports what is wrong with the chain of them.
+    """
+    chain: list[tuple[Manifest, str | None]] = []
+    live: dict[str, DataFile] = {}
+    for link in without_overridden(table.links()):
+        report.problems += link.problems
+        if link.manifest is None:
+            continue
+        chain.append((link.manifest, link.after.digest))
+        report.problems += [
+            f"the manifest {link.name}: {problem}" for problem in live_after(live, link.manifest)
+        ]
+        report.loads += 1
+        report.skipped += link.manifest.skipped
+        for ledger in link.manifest.ledgers if link.manifest.kind in MOVES_POSITIONS else ():
+            before = report.ledgers.get(ledger.partition)
+            if before is None:
+                report.ledgers[ledger.partition] = ledger
+            elif before.end == ledger.start:
+                report.ledgers[ledger.partition] = before.followed_by(ledger)
+    report.overridden += overridden_by(manifest for manifest, _ in chain)
+    return chain, list(live.values())
+
+
+def find_strays(
+    table: LakeTable,
+    present: tuple[list[str], list[str]],
+    manifests: Sequence[Manifest],
+    others: FilesOfOthers,
+    report: Verification,
+) -> None:
+    """Report files in the table's folders that no commit names."""
+    named = {
+        file.path for manifest in manifests for file in (*manifest.files, *manifest.dead_letters)
+    }
+    named |= others.known
+    foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
+    if table.format != "parquet":
+        # Its readers go by the log: other programs may leave there what does not count, too.
+        foreign, uncounted = [], sorted((*foreign, *uncounted))
+    report.problems += [
+        f"{path} does not belong to the table: no load names it; move it elsewhere"
+        for path in foreign
+    ]
+    report.uncounted += uncounted

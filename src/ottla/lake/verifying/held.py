@@ -1,0 +1,66 @@
+"""The files of a table, each with what the commit that added it says of its columns."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.lake.decode.layout import DEAD, FileLayout, layout_of
+from ottla.lake.folder.file_check import FileUnreadable, file_batches, foreign_batches
+from ottla.lake.manifest import DataFile, TableSchema
+from ottla.lake.plan import Range
+from ottla.lake.stores.store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFile:
+    """A file that counts: of rows, or of dead letters."""
+
+    file: DataFile
+    schema: TableSchema | None = None
+    is_dead: bool = False
+
+    @property
+    def layout(self) -> FileLayout:
+        return DEAD if self.is_dead else layout_of(self.schema)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program wrote it: no load has its digest. It is checked as a whole."""
+        return not self.file.sha256
+
+
+def rows_of(store: FileStore, files: Iterable[HeldFile], wanted: Range) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `files` whose offsets lie in `wanted`."""
+    for held in files:
+        file = held.file
+        if file.start >= wanted.end or file.end <= wanted.start:
+            continue
+        try:
+            # Another program's file may hold other partitions, too.
+            batches = (
+                foreign_batches(store, file.path)
+                if held.is_foreign
+                else file_batches(store, file.path, held.layout)
+            )
+            for batch in batches:
+                offsets = batch.column("offset")
+                inside = pc.and_(
+                    pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
+                )
+                if held.is_foreign:
+                    of_it = pc.equal(batch.column("partition"), wanted.partition)
+                    inside = pc.and_(inside, of_it)
+                yield batch.filter(inside)
+        except (OSError, FileUnreadable):
+            continue  # Reported already by the check of the file.
+
+
+def exists(store: FileStore, held: HeldFile) -> bool:
+    """Whether the file is there."""
+    try:
+        store.size(held.file.path)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,108 @@
+"""How a verification is divided: ranges of partitions with their files, one job for each."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ottla.lake.log.live import ranges_with_files
+from ottla.lake.manifest import DataFile, Manifest, TableSchema
+from ottla.lake.plan import Range
+from ottla.lake.source import TopicDescription
+from ottla.lake.splitting import SPLIT_BYTES
+from ottla.lake.stores.store import FileStore
+from ottla.lake.verifying.held import HeldFile
+from ottla.ledger.partition import Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class RangeJob:
+    """A range of a partition and the files that hold it. Can be pickled."""
+
+    number: int
+    store: FileStore
+    topic: str
+    # None for files that lie in no range of a load, which are checked for themselves.
+    wanted: Range | None
+    files: tuple[HeldFile, ...]
+    # What loads left out of the partition as unreadable.
+    skipped: tuple[Unreadable, ...] = ()
+    # Without them the files are compared with their manifests only.
+    bootstrap: str | None = None
+    described: TopicDescription | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(held.file.size_bytes for held in self.files)
+
+
+def plan_jobs(
+    store: FileStore,
+    manifests: Sequence[Manifest],
+    live: Sequence[DataFile],
+    foreign: Sequence[DataFile],
+    *,
+    bootstrap: str | None = None,
+    described: TopicDescription | None = None,
+    split_bytes: int = SPLIT_BYTES,
+) -> list[RangeJob]:
+    """Return the jobs that check each of `live` once, and compare all ranges that were loaded.
+
+    `foreign` are files of other programs, by partition: a job compares them, and does not check
+    them. A job has files of `split_bytes` or more only where it has one file, or where its files
+    overlap.
+    """
+    topic = manifests[-1].topic
+    schemas: dict[str, TableSchema | None] = {
+        file.path: manifest.table_schema for manifest in manifests for file in manifest.files
+    }
+    rest = {file.path: HeldFile(file, schemas[file.path]) for file in live}
+    dead = {
+        file.path: HeldFile(file, is_dead=True)
+        for manifest in manifests
+        for file in manifest.dead_letters
+    }
+    dead_of, skipped_of = _by_partition(manifests)
+    jobs: list[RangeJob] = []
+    for of_loads, of_range in ranges_with_files(manifests, [*live, *foreign]):
+        for wanted, files in _pieces(of_loads, of_range, split_bytes):
+            held = [rest.pop(file.path) if file.path in rest else HeldFile(file) for file in files]
+            held += [
+                dead.pop(file.path)
+                for file in dead_of.get(wanted.partition, ())
+                if wanted.start <= file.start < wanted.end and file.path in dead
+            ]
+            skipped = tuple(skipped_of.get(wanted.partition, ()))
+            number = len(jobs)
+            jobs.append(
+                RangeJob(number, store, topic, wanted, tuple(held), skipped, bootstrap, described)
+            )
+    for alone in (*rest.values(), *dead.values()):
+        jobs.append(RangeJob(len(jobs), store, topic, None, (alone,), (), bootstrap, described))
+    return jobs
+
+
+def _by_partition(
+    manifests: Sequence[Manifest],
+) -> tuple[dict[int, list[DataFile]], dict[int, list[Unreadable]]]:
+    dead: dict[int, list[DataFile]] = {}
+    skipped: dict[int, list[Unreadable]] = {}
+    for manifest in manifests:
+        for file in manifest.dead_letters:
+            dead.setdefault(file.partition, []).append(file)
+        for one in manifest.skipped:
+            skipped.setdefault(one.partition, []).append(one)
+    return dead, skipped
+
+
+def _pieces(
+    wanted: Range, files: Sequence[DataFile], split_bytes: int
+) -> Iterator[tuple[Range, Sequence[DataFile]]]:
+    """Cut a range into pieces of about `split_bytes`, between files that do not overlap."""
+    start, first, size, behind = wanted.start, 0, 0, wanted.start
+    for place, file in enumerate(files):
+        is_full = size > 0 and size + file.size_bytes > split_bytes
+        if is_full and start < behind <= file.start < wanted.end:
+            yield replace(wanted, start=start, end=file.start), files[first:place]
+            start, first, size = file.start, place, 0
+        size += file.size_bytes
+        behind = max(behind, file.end)
+    yield replace(wanted, start=start), files[first:]

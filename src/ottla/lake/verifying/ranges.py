@@ -1,0 +1,197 @@
+"""One job of a verification: a range's files against their manifests, and against the topic.
+
+Runs in the driver's process, or in a task of Spark: the findings are the same.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
+from ottla.lake.decode.proving import TypedCheck
+from ottla.lake.evidence import judged, may_be_compacted
+from ottla.lake.folder.file_check import check_file
+from ottla.lake.manifest import TableSchema
+from ottla.lake.plan import Range
+from ottla.lake.reader import read_range
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.telling import account_of, explained, skipped_lines, told
+from ottla.lake.verifying.differences import Differences, hashes_of, named, sum_of
+from ottla.lake.verifying.held import HeldFile, exists, rows_of
+from ottla.lake.verifying.jobs import RangeJob
+from ottla.ledger.partition import RangeAccount, Unreadable
+
+# How many offsets are compared row by row at a time; bounds the memory this takes.
+_WINDOW_OFFSETS = 500_000
+_read = partial(
+    # What loads may have left out or changed, each by its own option.
+    read_range,
+    skip_unreadable=True,
+    null_bad_timestamps=True,
+)
+
+
+@dataclass(slots=True)
+class RangeFindings:
+    """What a job found. Problems stand in four lists, for the order in which a report has them."""
+
+    number: int
+    rows: int = 0
+    hash: int = 0
+    dead_letters: int = 0
+    compared: int = 0
+    only_in_lake: int = 0
+    of_dead_letters: list[str] = field(default_factory=list)
+    of_files: list[str] = field(default_factory=list)
+    of_topic: list[str] = field(default_factory=list)
+    of_typed: list[str] = field(default_factory=list)
+
+
+def run_job(job: RangeJob) -> str:
+    """Run a job with a connection of its own; return its findings as they travel to the driver."""
+    if job.bootstrap is None:
+        return json.dumps(asdict(RangeChecker(None).check(job)))
+    with closing(connect(job.bootstrap)) as cluster:
+        return json.dumps(asdict(RangeChecker(cluster).check(job)))
+
+
+def findings_from_text(text: str) -> RangeFindings:
+    """The findings that `run_job` returned."""
+    return RangeFindings(**json.loads(text))
+
+
+class RangeChecker:
+    """Runs jobs, one after another, over one connection; None: checks files only."""
+
+    def __init__(self, cluster: Cluster | None) -> None:
+        self._cluster = cluster
+        self._typed: dict[str, TypedCheck] = {}
+
+    def check(self, job: RangeJob) -> RangeFindings:
+        """Check each file of the job, and compare the range with the topic. Raises OttlaError."""
+        found = RangeFindings(job.number)
+        for held in job.files:
+            if not held.is_foreign:
+                _check_file(job, held, found)
+        if self._cluster is not None and job.described is not None:
+            if job.wanted is not None:
+                _compare(job, job.wanted, self._cluster, job.described, found)
+            found.of_typed += self._typed_problems(job, self._cluster, job.described)
+        return found
+
+    def _typed_problems(
+        self, job: RangeJob, cluster: Cluster, described: TopicDescription
+    ) -> Iterator[str]:
+        """Decode again what typed columns came from, and yield where they differ."""
+        for held in job.files:
+            if held.schema is None:
+                continue
+            check, file = self._check_of(held.schema), held.file
+            log_start = described.bounds[file.partition].log_start
+            start = min(file.end, max(file.start, log_start))
+            wanted = Range(described.topic, file.partition, start, file.end)
+            everything = Range(described.topic, file.partition, file.start, file.end)
+            if check.keeps_raw:
+                problems = check.of_own_rows(rows_of(job.store, [held], everything))
+            else:
+                account = RangeAccount(file.partition, start, file.end, True)
+                rows = _read(wanted, cluster, account)
+                problems = check.of_topic(rows, rows_of(job.store, [held], wanted))
+            yield from (f"{file.path}: {problem}" for problem in problems)
+
+    def _check_of(self, schema: TableSchema) -> TypedCheck:
+        words = json.dumps(asdict(schema), sort_keys=True)
+        return self._typed.get(words) or self._typed.setdefault(words, TypedCheck(schema))
+
+
+def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings) -> None:
+    in_file = check_file(job.store, held.file, job.topic, held.layout)
+    if held.is_dead:
+        found.dead_letters += in_file.rows
+        found.of_dead_letters += in_file.problems
+    else:
+        found.rows += in_file.rows
+        found.hash += in_file.hash
+        found.of_files += in_file.problems
+
+
+def _compare(
+    job: RangeJob,
+    wanted: Range,
+    cluster: Cluster,
+    described: TopicDescription,
+    found: RangeFindings,
+) -> None:
+    """Compare the range with the topic: by sums, and row by row where those differ."""
+    floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
+    kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
+    present = [held for held in job.files if exists(job.store, held)]
+    has_holes = described.compacted or described.has_ledger
+    account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
+    try:
+        topic_sum = sum_of(_read(kept, cluster, account))
+    except OttlaError as error:
+        if error.code is not ErrorCode.CORRUPT_MESSAGE:
+            raise
+        found.of_topic.append(error.message)
+        return
+    spoilt = [one for one in account.skipped if not _is_among(one, job.skipped)]
+    found.of_topic += [
+        f"{line}: they could be read when they were loaded, and nothing can be compared there"
+        for line in skipped_lines(wanted.topic, spoilt)
+    ]
+    lake_sum = sum_of(rows_of(job.store, present, kept))
+    found.only_in_lake += max(0, sum(held.file.rows for held in present) - lake_sum[0])
+    by_broker = account_of(cluster, kept) if described.has_ledger else None
+    ledger = account.ledger().settled(told(by_broker)) if by_broker else account.ledger_with_gaps()
+    (ledger,) = judged([ledger], cluster, kept.topic)
+    if not ledger.balances:
+        found.of_topic.append(f"{kept} of the topic does not add up: {ledger}")
+    if topic_sum == lake_sum:
+        found.compared += topic_sum[0]
+        return
+    differences = _by_offset(job, kept, present, cluster, has_holes)
+    # Rows of the lake that the topic no longer holds: reported above.
+    differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
+    again = [o for o in differences.missing if _covers(job.skipped, o)]
+    if again:
+        differences.missing = sorted(set(differences.missing) - set(again))
+        found.of_topic.append(
+            f"{wanted.topic}-{wanted.partition}: readable again since they were left out as "
+            f"unreadable: {named(again)}; load into a new folder to have them"
+        )
+    if may_be_compacted(cluster, described, kept.partition, by_broker, len(differences.extra)):
+        found.only_in_lake += len(differences.extra)
+        differences.extra.clear()
+    found.compared += differences.compared
+    found.of_topic += differences.told(f"{wanted.topic}-{wanted.partition}")
+    why = by_broker and explained(by_broker, differences.extra + differences.altered)
+    if why:
+        found.of_topic.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
+
+
+def _by_offset(
+    job: RangeJob, kept: Range, present: Sequence[HeldFile], cluster: Cluster, has_holes: bool
+) -> Differences:
+    differences = Differences()
+    for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
+        window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
+        account = RangeAccount(window.partition, window.start, window.end, has_holes)
+        differences.add(
+            hashes_of(_read(window, cluster, account)),
+            hashes_of(rows_of(job.store, present, window)),
+        )
+    return differences
+
+
+def _is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
+    """Whether all offsets of `one` were unreadable before. No offset is in `known` twice."""
+    before = sum(max(0, min(one.end, other.end) - max(one.start, other.start)) for other in known)
+    return before == one.end - one.start
+
+
+def _covers(skipped: Sequence[Unreadable], offset: int) -> bool:
+    return any(one.start <= offset < one.end for one in skipped)

@@ -1,0 +1,171 @@
+"""Derives the proof of a table again from its files and the topic, and reports each difference.
+
+files      exist, have the bytes, columns and rows that their manifest hashes, each offset once
+manifests  form a chain, their ranges touch, their ledgers balance
+topic      holds, for every offset still in its log, the very row that the lake holds
+
+Manifests are read here; files and topic by jobs (`jobs`, `ranges`), in this process or as tasks of
+Spark. Batches that could not be read when they were loaded stand in the manifests, and are no
+problem as long as they cannot be read. Others that cannot be read by now, or again, are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ottla.lake.changelogs.jobs import JobRunner
+from ottla.lake.changelogs.proving import prove_changelog
+from ottla.lake.cluster import connect
+from ottla.lake.folder.files_present import files_present
+from ottla.lake.folder.foreign_files import read_foreign, remaining
+from ottla.lake.plan import Range, require_same_topic
+from ottla.lake.row_hash import hash_text
+from ottla.lake.session import SparkSettings, session
+from ottla.lake.source import Cluster
+from ottla.lake.spark import run_jobs
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.telling import account_of, told, told_of_loss
+from ottla.lake.verifying.chain import find_strays, read_chain
+from ottla.lake.verifying.jobs import RangeJob, plan_jobs
+from ottla.lake.verifying.ranges import RangeChecker, RangeFindings, findings_from_text, run_job
+from ottla.lake.verifying.report import Verification
+
+_FAILED = "the table was not verified, since"
+
+
+def verify(
+    target: str,
+    *,
+    bootstrap: str | None,
+    store_options: Mapping[str, str] | None = None,
+    on_file: Callable[[str], None] = lambda _path: None,
+    spark_session: Any = None,
+    spark_settings: SparkSettings | None = None,
+    runner: JobRunner | None = None,
+) -> Verification:
+    """Verify the table in `target`; against the topic too where `bootstrap` is given.
+
+    Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
+    `spark_session` or `spark_settings` are given (of a changelog table: in this process always);
+    or by `runner`. The report is the same. `on_file` is called with each file's path.
+    Differences are reported, not raised. Raises OttlaError where there is no table, or where the
+    cluster can't be asked.
+    """
+    table = existing_table(target, store_options)
+    report = Verification("")
+    # Before the manifests: a load that ends meanwhile has a manifest for its files.
+    present = files_present(table.store)
+    chain, live = read_chain(table, report)
+    agreement = table.audit(chain)
+    report.problems += agreement.problems
+    manifests = [manifest for manifest, _ in chain]
+    find_strays(table, present, manifests, agreement.others, report)
+    if not manifests:
+        return report
+    newest = manifests[-1]
+    report.topic = newest.topic
+    cluster = connect(bootstrap) if bootstrap else None
+    try:
+        described = cluster.describe(newest.topic) if cluster else None
+        if cluster is not None and described is not None:
+            with told_of_loss(cluster, described, newest):
+                require_same_topic(
+                    newest.topic,
+                    newest.topic_id,
+                    described.topic_id,
+                    newest.positions,
+                    described.bounds,
+                )
+        if newest.changelog is not None:
+            proof = prove_changelog(
+                table.store, manifests, live, cluster, described, bootstrap, on_file
+            )
+            report.rows, total = proof.rows, proof.hash
+            report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
+            report.problems += proof.problems
+        else:
+            live = remaining(live, agreement.others)
+            foreign = read_foreign(table.store, agreement.others)
+            report.replaced += foreign.replaced
+            report.problems += foreign.problems
+            report.rows, total = foreign.rows, foreign.hash
+            jobs = plan_jobs(
+                table.store,
+                manifests,
+                live,
+                foreign.files,
+                bootstrap=bootstrap,
+                described=described,
+            )
+            if spark_session is not None or spark_settings is not None:
+                runner = partial(_on_spark, spark_session or session(spark_settings))
+            found = _run_here(jobs, cluster, on_file) if runner is None else _run(jobs, runner)
+            total += _merge(found, report)
+        if cluster is not None and described is not None and described.has_ledger:
+            _ask_ledger(cluster, report)
+        report.hash = hash_text(total)
+    finally:
+        if cluster is not None:
+            cluster.close()
+    if report.hash != newest.total_hash or report.rows != newest.total_rows:
+        report.problems.append(
+            f"the table holds {report.rows} rows with hash {report.hash}; its newest manifest "
+            f"says {newest.total_rows} rows with hash {newest.total_hash}"
+        )
+    return report
+
+
+def _on_spark(
+    spark: Any, jobs: Sequence[RangeJob], run: Callable[[RangeJob], str], sizes: Sequence[int]
+) -> list[str]:
+    return run_jobs(spark, jobs, run, sizes, _FAILED)
+
+
+def _run_here(
+    jobs: Sequence[RangeJob], cluster: Cluster | None, on_file: Callable[[str], None]
+) -> list[RangeFindings]:
+    checker = RangeChecker(cluster)
+    found = []
+    for job in jobs:
+        for held in job.files:
+            on_file(held.file.path)
+        found.append(checker.check(job))
+    return found
+
+
+def _run(jobs: Sequence[RangeJob], runner: JobRunner) -> list[RangeFindings]:
+    texts = runner(jobs, run_job, [job.size_bytes for job in jobs])
+    return sorted(map(findings_from_text, texts), key=lambda found: found.number)
+
+
+def _merge(findings: Sequence[RangeFindings], report: Verification) -> int:
+    """Add what the jobs found to the report; return the hash of all their rows."""
+    for found in findings:
+        report.rows += found.rows
+        report.dead_letters += found.dead_letters
+        report.compared += found.compared
+        report.only_in_lake += found.only_in_lake
+    report.problems += [problem for found in findings for problem in found.of_dead_letters]
+    report.problems += [problem for found in findings for problem in found.of_files]
+    report.problems += [problem for found in findings for problem in found.of_topic]
+    report.problems += [problem for found in findings for problem in found.of_typed]
+    return sum(found.hash for found in findings)
+
+
+def _ask_ledger(cluster: Cluster, report: Verification) -> None:
+    """Let the brokers account for all that was loaded, as far as it goes."""
+    for partition, ledger in report.ledgers.items():
+        account = account_of(cluster, Range(report.topic, partition, ledger.start, ledger.end))
+        if account is None:
+            if not ledger.unreadable:
+                report.problems.append(
+                    f"{report.topic}-{partition}: the broker cannot walk its log, which is "
+                    "damaged; `ottla log dump` tells where"
+                )
+            continue
+        report.told[partition] = told(account)
+        if account.unexplained:
+            report.problems.append(
+                f"{report.topic}-{partition}: the broker cannot explain {account.unexplained} of "
+                f"the offsets {ledger.start} to {ledger.end}; `ottla log ledger` tells more"
+            )
