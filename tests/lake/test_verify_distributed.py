@@ -65,7 +65,7 @@ def tamper(target: Path) -> None:
     Path(files[0]).unlink()
     altered(files[1])
     column_altered(files[2])
-    next(target.rglob("dead_letters/*.parquet")).write_bytes(b"rubbish")
+    next((target / "_dead_letters").iterdir()).write_bytes(b"rubbish")
 
 
 @pytest.mark.parametrize("keep_raw", [True, False])
