@@ -10,7 +10,7 @@ BASE_PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3
 .PHONY: help venv rig demo test check bench sim chaos suites format clean
 
 help:
-	@echo "make demo    real flights through a broker into a lake, with proof (under 3 minutes)"
+	@echo "make demo    real flights through brokers into two tables, with proof (under 3 minutes)"
 	@echo "make test    every test, part by part, each within its time budget"
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"

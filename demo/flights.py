@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TOTAL = 336_776
+# Those whose tail number is known.
+PLANES = 4_043
+_UNKNOWN = ("", "NA")
 
 
 def rows() -> Iterator[tuple[bytes | None, bytes]]:
@@ -23,4 +26,5 @@ def rows() -> Iterator[tuple[bytes | None, bytes]]:
     with zipfile.ZipFile(archive) as files, files.open(files.namelist()[0]) as raw:
         for row in csv.DictReader(io.TextIOWrapper(raw, "utf-8")):
             tail_number = row["tailnum"]
-            yield tail_number.encode() or None, json.dumps(row).encode()
+            key = None if tail_number in _UNKNOWN else tail_number.encode()
+            yield key, json.dumps(row).encode()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import ottla
 
-_SHOWN = ("confluent-kafka", "pyspark", "pyarrow")
+_SHOWN = ("confluent-kafka", "pyspark", "pyarrow", "deltalake")
 
 
 def described(command: str) -> list[tuple[str, str]]:

@@ -9,10 +9,22 @@ acknowledgements of a partition that lost its leader.</p>{plot}
 <th class=number>leader after<th class=number>longest wait<th class=number>in sync at the end{rows}
 </table></div>"""
 
+SUCCESSION = """<h2>The death of the loader</h2>
+<p>The loader follows the topic on Spark. It was killed with -9 when the files and the manifest of
+a commit were stored, and right before the commit itself: none of them count. Another loader took
+the table over {took_over} s later, by a commit that raised its writer epoch from {before} to
+{epoch}. Had the first one only slept, its next commit would be refused. The successor's first
+commit of flights came {committed} s after the death, with {rows} rows.</p>"""
+
+LATEST = """<p>{flights} flights with a tail number became {planes} rows; {keyless} flights have
+none, and the ledger counts them as keyless. Those that flew most:</p>
+<div class=wide><table><tr><th>plane<th class=number>flights sent<th>latest<th>route<th>day{rows}
+</table></div>"""
+
 PAGE = """<!doctype html>
 <html lang=en><meta charset=utf-8>
 <meta name=viewport content="width=device-width, initial-scale=1">
-<title>Ottla: flights into a lake</title>
+<title>Ottla: flights into two tables</title>
 <style>
 :root {{ color-scheme: light dark; --ink: #1c2430; --paper: #fff; --faint: #5d6878;
   --grid: #e4e8ee; --a: #2563c9; --b: #0f8a5f; --alarm: #c2341d; --shade: #fbe3de; }}
@@ -49,18 +61,31 @@ td, th {{ text-align: left; padding: .35rem .6rem; border-bottom: 1px solid var(
 code {{ font-size: .9rem }}
 .right {{ color: var(--b) }} .wrong {{ color: var(--alarm); font-weight: bold }}
 div.wide {{ overflow-x: auto }} div.wide td, div.wide th {{ white-space: nowrap }}
+@media (max-width: 640px) {{
+  div.wide td, div.wide th {{ padding: .35rem .2rem; font-size: .85rem }}
+  div.wide th {{ white-space: normal; vertical-align: bottom }}
+  table.checks tr {{ display: grid; grid-template-columns: 1fr 1fr 4.5rem }}
+  table.checks td:first-child {{ grid-column: 1 / -1; border: 0; padding-bottom: 0 }}
+  table.checks th:first-child {{ display: none }} }}
 table.machine th {{ font-weight: normal; color: var(--faint); white-space: nowrap }}
 table.machine td {{ overflow-wrap: anywhere }}
 </style>
 <h1>{verdict}</h1><p class=made>336,776 flights from New York, 2013. Made {made}.</p>
 <h2>Records over time</h2>{progress}
 {failover}
-<h2>Rows of each load</h2>{loads}
-<h2>Proof: source against lake</h2><table class=checks><tr><th><th>source<th>lake<th>{checks}
-</table>
-<h2>Ledger: what became of every offset</h2>
-<p>end - start = loaded + control + aborted + compacted + deleted + unreadable; what none of them
-explains is unexplained.</p><div class=wide><table><tr>{heads}{ledger}</table></div>
+{succession}
+<h2>Rows of each commit of flights</h2>{commits}
+<h2>Planes: the latest of each</h2>{planes}{latest}
+<h2>Proof: table flights</h2>
+<p>A Delta table of every record. The source's side is what the producer counted and hashed.</p>
+{flights_proof}
+<h2>Proof: table planes</h2>
+<p>A changelog table, also in Delta's format. The source's side is a replay of what was sent, in
+plain Python.</p>
+{planes_proof}
+<p>Ledgers: end - start = loaded + the other terms; what none of them explains is unexplained.
+Terms that are 0 everywhere (control, aborted, compacted, deleted, unreadable, absent, dead letters,
+keyless) have no column.</p>
 <h2>On what it ran</h2><table class=machine>{machine}</table>
 </html>
 """

@@ -13,6 +13,7 @@ _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 300, 70, 20, 40, 44
 _TICK_EVERY = 95
 # A bar is no wider, so that few of them are no walls, and no lower than this.
 _BAR_MAX, _BAR_MIN = 48.0, 3.0
+_MARK_WIDTH = 22.0
 
 
 class Plot:
@@ -22,6 +23,7 @@ class Plot:
         self._width = width
         self._x_min, self._x_max, self._y_max = x_min, x_max, y_max
         self._parts: list[str] = []
+        self._last_mark = -_MARK_WIDTH
 
     def _x(self, value: float) -> float:
         share = (value - self._x_min) / (self._x_max - self._x_min)
@@ -64,12 +66,14 @@ class Plot:
         self.line(path, kind)
 
     def mark(self, x: float, number: int) -> None:
-        """A moment, by its number in the list below."""
+        """A moment, by its number in the list below; the earliest first."""
         at = self._x(x)
+        # Numbers of moments that are close to each other stand side by side.
+        shown = self._last_mark = max(at, self._last_mark + _MARK_WIDTH)
         self._parts.append(
             f"<line class=mark x1={at:.1f} x2={at:.1f} y1={_TOP} y2={_HEIGHT - _BOTTOM} />"
-            f"<circle class=mark cx={at:.1f} cy={_TOP - 12} r=10 />"
-            f"<text class=number text-anchor=middle x={at:.1f} y={_TOP - 7}>{number}</text>"
+            f"<circle class=mark cx={shown:.1f} cy={_TOP - 12} r=10 />"
+            f"<text class=number text-anchor=middle x={shown:.1f} y={_TOP - 7}>{number}</text>"
         )
 
     def span(self, first: float, last: float, text: str) -> None:
