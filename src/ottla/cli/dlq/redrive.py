@@ -32,7 +32,7 @@ def redrive(
     form: str,
     **given: Any,
 ) -> None:
-    """Send the records of dead letters again, to their own topics and partitions.
+    """Send the records of dead letters to their topics again.
 
     \b
     ottla dlq redrive dlq.tasks --yes

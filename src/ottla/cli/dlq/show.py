@@ -17,7 +17,7 @@ from ottla.operations.dead_letters import FoundLetter
 @options.bootstrap
 @options.output
 def show(source: str, bootstrap: str, form: str, **given: Any) -> None:
-    """Show dead letters with key, value and headers of their records.
+    """Show dead letters: cause, key, value and headers.
 
     \b
     ottla dlq show dlq.tasks --partition 4 --offset 1207

@@ -13,7 +13,7 @@ from ottla.cli.lake.ledgers import import_lake
     "--to", "path", required=True, metavar="FILE", help="The archive to write, such as env.tar.gz."
 )
 def environment(path: str) -> None:
-    """Pack ottla and what it needs for the executors of a Spark cluster.
+    """Pack ottla and its packages for a Spark cluster.
 
     \b
     ottla lake environment --to env.tar.gz

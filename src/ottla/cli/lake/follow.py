@@ -112,7 +112,7 @@ def follow(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Load what comes into TOPIC into the table in DIR, exactly once, until it is stopped.
+    """Load what comes into TOPIC, exactly once, until stopped.
 
     \b
     ottla lake follow flights --to /lake/flights

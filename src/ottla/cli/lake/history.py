@@ -29,7 +29,7 @@ def history(
     bootstrap: str,
     form: str,
 ) -> None:
-    """List the commits of a table: kind, time, rows, files, bytes, and what is on record.
+    """List the commits of a table, with what is on record.
 
     \b
     ottla lake history /lake/flights

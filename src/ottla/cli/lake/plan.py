@@ -18,7 +18,7 @@ _COLUMNS = ["partition", "position", "start", "end", "offsets", "size", "lag"]
 @options.output
 @click.pass_context
 def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
-    """Say what a run of a pipeline would load now; nothing is written.
+    """Say what a run would load now; nothing is written.
 
     \b
     ottla lake plan flights.toml

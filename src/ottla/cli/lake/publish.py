@@ -47,7 +47,9 @@ def publish(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Publish SOURCE, a lake table or Parquet, CSV or JSON lines files, into TOPIC.
+    """Publish a lake table or files into TOPIC, exactly once.
+
+    Files are Parquet, CSV or JSON lines.
 
     \b
     ottla lake publish /lake/flights --to flights-again

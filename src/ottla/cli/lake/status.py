@@ -29,7 +29,7 @@ def status(
     bootstrap: str,
     form: str,
 ) -> None:
-    """Say what a table holds, when it was loaded last, and how far it is behind its topic.
+    """Say what a table holds, and how far it is behind.
 
     \b
     ottla lake status flights.toml

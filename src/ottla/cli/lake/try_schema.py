@@ -30,7 +30,7 @@ def try_schema(
     form: str,
     **decoding: Any,
 ) -> None:
-    """Say what columns the last records of TOPIC give, and which records would be refused.
+    """Say what columns the last records of TOPIC would give.
 
     \b
     ottla lake try-schema flights --value json
