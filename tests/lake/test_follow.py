@@ -295,7 +295,7 @@ def test_on_spark_it_does_the_same(
     topic = make_topic(either, partitions=3)
     produce(either, topic, 0, 600)
     on_spark = {"runner": None, "spark_session": spark}
-    commits = follow(either, topic, max_bytes=30000, **on_spark)
+    commits = follow(either, topic, max_bytes=4000, **on_spark)
     assert len(commits) > 1
     assert sum(one.manifest.rows for one in commits) == 600
     stop = threading.Event()

@@ -28,8 +28,8 @@ from ottla.lake import spark
 
 original, marker = spark._work, pathlib.Path(sys.argv[4])
 
-def work_of(planned):
-    work = original(planned)
+def work_of(groups, run):
+    work = original(groups, run)
     def once_killed(numbers):
         if not marker.exists():
             marker.touch()

@@ -107,8 +107,9 @@ class LocalStore:
 
     def create(self, path: str) -> StoreWriter:
         target = self.root / path
-        # The folder above has to be there: a table that was removed is not begun again.
-        if not target.parent.is_dir():
+        # The folder of data has to be there: a worker may not have the target mounted. Folders of
+        # the table's own, `_…`, are made when they are needed, in a table that is there.
+        if path.startswith("_") and not target.parent.is_dir():
             target.parent.mkdir(exist_ok=True)
             sync_folder(target.parent.parent)
         return _LocalWriter(target)
