@@ -199,7 +199,9 @@ def test_on_spark_and_in_the_shell(spark: Any, folder: Path, tmp_path: Path) -> 
         refused = CliRunner().invoke(cli, arguments)
         assert refused.exit_code != 0
         done = CliRunner().invoke(cli, [*arguments, "--skip-unreadable"])
-        assert "deleted  unreadable  absent  dead_letters  keyless  unexplained" in done.output
+        header = next(line for line in done.output.splitlines() if line.startswith("partition"))
+        terms = {"deleted", "unreadable", "absent", "unexplained"}
+        assert terms <= set(header.split())
         line = f"{TOPIC}-0: 5 unreadable offsets: {bad.base_offset} to {bad.last_offset + 1} ("
         assert line in done.output
         proof = CliRunner().invoke(cli, ["lake", "verify", target, *where])

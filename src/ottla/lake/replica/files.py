@@ -4,13 +4,13 @@ A broker may write and delete them meanwhile. What is below the high watermark d
 by compaction and deletion, and an open file stays as it was.
 """
 
-import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from uuid import UUID
 
+from ottla.base.system import pread
 from ottla.record.header import BatchHeader, read_header
 from ottla.record.reader import batches
 from ottla.storage.directory.names import (
@@ -74,7 +74,7 @@ def _segment_chunks(
     with (folder / segment_file(base, LOG_SUFFIX)).open("rb", buffering=0) as file:
         place, wanted = _place_before(folder, base, position), CHUNK_BYTES
         # Hot: each piece is read from a batch's begin on, so that nothing is joined or copied.
-        while buffer := os.pread(file.fileno(), wanted, place):
+        while buffer := pread(file.fileno(), wanted, place):
             found = list(batches(buffer))
             if not found:
                 if len(buffer) < wanted:
