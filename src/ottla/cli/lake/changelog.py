@@ -10,6 +10,7 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake import load_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -33,32 +34,11 @@ from ottla.cli.text.output import show, show_one
     default=None,
     help="Over how many files a new table spreads its keys; by default as many as fit its size.",
 )
-@click.option(
-    "--format",
-    "table_format",
-    type=click.Choice(["parquet", "delta", "iceberg"]),
-    default=None,
-    help="The format of a new table; parquet by default.",
-)
+@load_options.table_format
 @with_store_options
-@click.option(
-    "--from",
-    "start",
-    default="last-load",
-    show_default=True,
-    help="Where the first run starts: earliest, latest, @MILLISECONDS, or PARTITION:OFFSET,… "
-    "(other partitions: earliest)",
-)
-@click.option(
-    "--until",
-    "end",
-    default="latest",
-    show_default=True,
-    help="Where it ends, likewise (other partitions: latest).",
-)
-@click.option(
-    "--group", default=None, help="Commit to this group where the table stands after the run."
-)
+@load_options.start("Where the first run starts")
+@load_options.end
+@load_options.group
 @click.option(
     "--on-null-key",
     type=click.Choice(["fail", "skip"]),
@@ -66,23 +46,8 @@ from ottla.cli.text.output import show, show_one
     show_default=True,
     help="What becomes of a record without a key; skipped ones are counted as keyless.",
 )
-@click.option(
-    "--skip-unreadable",
-    is_flag=True,
-    help="Leave out batches that cannot be read, and count them, instead of failing.",
-)
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Go on where records were deleted before they were read, and put that on record.",
-)
-@click.option(
-    "--on-bad-timestamp",
-    type=click.Choice(["fail", "null"]),
-    default="fail",
-    show_default=True,
-    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
-)
+@load_options.losses
+@load_options.on_bad_timestamp("fail", "null")
 @click.option(
     "--every",
     "every_ms",

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
 from ottla.cli import options
+from ottla.cli.lake import load_options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
@@ -44,49 +45,13 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
     help="Commit as soon as about so many bytes of the log are new, and no more at once.",
 )
 @click.option("--once", is_flag=True, help="End when all is loaded that was there at the start.")
-@click.option(
-    "--format",
-    "table_format",
-    type=click.Choice(["parquet", "delta", "iceberg"]),
-    default=None,
-    help="The format of a new table; parquet by default.",
-)
+@load_options.table_format
 @with_store_options
-@click.option(
-    "--from",
-    "start",
-    default="last-load",
-    show_default=True,
-    help="Where partitions start that are not in the table yet: earliest, latest, @MILLISECONDS, "
-    "or PARTITION:OFFSET,… (other partitions: earliest)",
-)
-@click.option(
-    "--group", default=None, help="Commit to this group where the table stands, for lag tools."
-)
-@click.option(
-    "--skip-unreadable",
-    is_flag=True,
-    help="Leave out batches that cannot be read, and count them, instead of failing.",
-)
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Go on where records were deleted before they were loaded, and put that on record.",
-)
-@click.option(
-    "--on-bad-timestamp",
-    type=click.Choice(["fail", "null"]),
-    default="fail",
-    show_default=True,
-    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
-)
-@click.option(
-    "--log-dir",
-    "log_dirs",
-    multiple=True,
-    metavar="DIR",
-    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
-)
+@load_options.start("Where partitions start that are not in the table yet")
+@load_options.group
+@load_options.losses
+@load_options.on_bad_timestamp("fail", "null")
+@load_options.log_dirs
 @spark_options
 @options.bootstrap
 @options.output

@@ -7,6 +7,7 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.progress import ProgressLine
@@ -18,61 +19,19 @@ from ottla.cli.text.output import show, show_one
 @click.command()
 @click.argument("topic")
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
-@click.option(
-    "--format",
-    "table_format",
-    type=click.Choice(["parquet", "delta", "iceberg"]),
-    default=None,
-    help="The format of a new table; parquet by default.",
-)
+@load_options.table_format
 @with_store_options
-@click.option(
-    "--from",
-    "start",
-    default="last-load",
-    show_default=True,
-    help="Where the first load starts: earliest, latest, @MILLISECONDS, or PARTITION:OFFSET,… "
-    "(other partitions: earliest)",
-)
-@click.option(
-    "--until",
-    "end",
-    default="latest",
-    show_default=True,
-    help="Where it ends, likewise (other partitions: latest).",
-)
-@click.option(
-    "--group", default=None, help="Commit to this group where the table stands after the load."
-)
-@click.option(
-    "--skip-unreadable",
-    is_flag=True,
-    help="Leave out batches that cannot be read, and count them, instead of failing.",
-)
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Go on where records were deleted before they were loaded, and put that on record.",
-)
+@load_options.start("Where the first load starts")
+@load_options.end
+@load_options.group
+@load_options.losses
 @click.option(
     "--override",
     metavar="REASON",
     help="Build on a table whose manifests contradict each other, and put that on record.",
 )
-@click.option(
-    "--on-bad-timestamp",
-    type=click.Choice(["fail", "null", "dead-letter"]),
-    default="fail",
-    show_default=True,
-    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
-)
-@click.option(
-    "--log-dir",
-    "log_dirs",
-    multiple=True,
-    metavar="DIR",
-    help="A broker's log directory that tasks can see: they read its files directly; repeatable.",
-)
+@load_options.on_bad_timestamp("fail", "null", "dead-letter")
+@load_options.log_dirs
 @click.option(
     "--dead-letter-topic",
     default=None,

@@ -18,11 +18,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
-from ottla.lake.log.live import live_after
 from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
@@ -32,8 +31,9 @@ from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
+from ottla.lake.tables.standing import SoundChain
 from ottla.lake.tables.statistics import read_statistics
-from ottla.lake.tables.table import Agreement, FencedWriter, LoadLost, ManifestLink
+from ottla.lake.tables.table import Agreement, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
@@ -62,6 +62,9 @@ class LoggedTable:
         self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
         self._on_step = on_step
         self._writes = False
+        self._chain = SoundChain(
+            store.url, self._heads, self._checkpoints, self.links, self._find, "the manifest of"
+        )
 
     @classmethod
     def create_or_open(
@@ -78,23 +81,13 @@ class LoggedTable:
         return table
 
     def latest(self) -> tuple[Manifest | None, str | None]:
-        newest, standing = self._newest()
-        if self._writes:
-            head = self._heads.newest()
-            if head is None or head.version < standing.version:
-                self._heads.write(standing.version, standing.digest)
-        return newest, standing.digest
+        return self._chain.latest(repairs_head=self._writes)
 
     def history(self) -> Iterator[Manifest]:
-        return map(self._sound, self.links())
+        return self._chain.history()
 
     def live_files(self) -> Sequence[DataFile]:
-        live: dict[str, DataFile] = {}
-        for manifest in self.history():
-            problems = live_after(live, manifest)
-            if problems:
-                raise self._damaged(f"the manifest of load {manifest.version}: {problems[0]}")
-        return list(live.values())
+        return self._chain.live_files()
 
     def live_paths(self) -> Sequence[str]:
         return sorted(self._log.live_paths())
@@ -202,32 +195,9 @@ class LoggedTable:
             return f"the manifest {name} is another's, under its name"
         return manifest, digest
 
-    def _newest(self) -> tuple[Manifest | None, TableStanding]:
-        newest, standing = self._by_checkpoint()
-        for link in self.links(standing):
-            newest, standing = self._sound(link), link.after
-        return newest, standing
-
-    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
-        for standing in self._checkpoints.newest_first():
-            if standing.digest is None:
-                continue
-            found = self._manifest(standing.version, standing.digest)
-            if isinstance(found, tuple) and standing.agrees_with(*found):
-                return found[0], standing
-        return None, EMPTY
-
-    def _sound(self, link: ManifestLink) -> Manifest:
-        if link.manifest is None or link.problems:
-            raise self._damaged("; ".join(link.problems))
-        return link.manifest
-
-    def _damaged(self, problems: str) -> OttlaError:
-        return OttlaError(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
-            "it: restore the file from a copy, or load into a new folder",
-        )
+    def _find(self, standing: TableStanding) -> tuple[Manifest, str] | None:
+        found = self._manifest(standing.version, standing.digest) if standing.digest else None
+        return found if isinstance(found, tuple) else None
 
     def commit(self, manifest: Manifest) -> None:
         content = to_bytes(manifest)
@@ -239,33 +209,12 @@ class LoggedTable:
         self._on_step("manifest offered")
         if not self._log.commit(manifest, digest):
             self.store.remove(path)
-            raise self._lost(manifest)
+            raise self._chain.lost(manifest)
         self._on_step("manifest written")
-        self._heads.write(manifest.version, digest)
-        self._on_step("head written")
-        if self._checkpoints.is_due(manifest.version):
-            # The load counts already; the next load reports what is wrong here.
-            with suppress(OSError, OttlaError):
-                self._checkpoints.write(self._newest()[1])
-        self._on_step("checkpoint written")
-
-    def _lost(self, manifest: Manifest) -> OttlaError:
-        newest, _ = self._newest()
-        if newest is not None and newest.writer_epoch > manifest.writer_epoch:
-            return FencedWriter(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"a writer with epoch {newest.writer_epoch} has taken {self.store.url} over from "
-                f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
-                "only one long-running writer is started",
-            )
-        return LoadLost(
-            ErrorCode.CONCURRENT_TRANSACTIONS,
-            f"another load committed version {manifest.version} of {self.store.url} first; this "
-            "one changed nothing: run it again to load what is new since",
-        )
+        self._chain.committed(manifest.version, digest, self._on_step)
 
     def remove_orphans(self) -> list[str]:
-        standing = self._newest()[1]
+        standing = self._chain.newest()[1]
         names = self._names()
         several = [at for at, _ in names if at <= standing.version]
         if len(several) > len(set(several)):
@@ -278,7 +227,7 @@ class LoggedTable:
         def paths_named(version: int) -> set[str]:
             found = self._manifest(version, digests.get(version, ""))
             if not isinstance(found, tuple):
-                raise self._damaged(found or f"the manifest of load {version} is missing")
+                raise self._chain.damaged(found or f"the manifest of load {version} is missing")
             return {file.path for file in (*found[0].files, *found[0].dead_letters)}
 
         loads = standing.loads.split()

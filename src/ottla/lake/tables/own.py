@@ -14,21 +14,19 @@ Each step is durable before the next: the files, the manifest, the head.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
-from ottla.lake.log.live import live_after
 from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
-from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
-from ottla.lake.tables.table import Agreement, FencedWriter, LoadLost, ManifestLink
+from ottla.lake.tables.standing import SoundChain
+from ottla.lake.tables.table import Agreement, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
@@ -52,6 +50,9 @@ class OwnTable:
         self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
         self._on_step = on_step
         self._writes = False
+        self._chain = SoundChain(
+            store.url, self._heads, self._checkpoints, self.links, self._find, "the manifest"
+        )
 
     @classmethod
     def create_or_open(
@@ -77,23 +78,13 @@ class OwnTable:
         return cls(store)
 
     def latest(self) -> tuple[Manifest | None, str | None]:
-        newest, standing = self._newest()
-        if self._writes:
-            head = self._heads.newest()
-            if head is None or head.version < standing.version:
-                self._heads.write(standing.version, standing.digest)
-        return newest, standing.digest
+        return self._chain.latest(repairs_head=self._writes)
 
     def history(self) -> Iterator[Manifest]:
-        return map(self._sound, without_overridden(self.links()))
+        return self._chain.history()
 
     def live_files(self) -> Sequence[DataFile]:
-        live: dict[str, DataFile] = {}
-        for manifest in self.history():
-            problems = live_after(live, manifest)
-            if problems:
-                raise self._damaged(f"the manifest {_name(manifest.version)}: {problems[0]}")
-        return list(live.values())
+        return self._chain.live_files()
 
     def live_paths(self) -> Sequence[str]:
         return [file.path for file in self.live_files()]
@@ -145,72 +136,23 @@ class OwnTable:
                 problems.append(f"the manifest {name}: it is not the one that the head names")
             yield ManifestLink(name, manifest, standing, problems)
 
-    def _newest(self) -> tuple[Manifest | None, TableStanding]:
-        """The newest manifest and where the table stands, by the newest checkpoint and since.
-
-        Raises OttlaError as `latest` does.
-        """
-        newest, standing = self._by_checkpoint()
-        for link in without_overridden(self.links(standing)):
-            newest, standing = self._sound(link), link.after
-        return newest, standing
-
-    def _by_checkpoint(self) -> tuple[Manifest | None, TableStanding]:
-        for standing in self._checkpoints.newest_first():
-            try:
-                manifest, digest = self._read(standing.version)
-            except (OSError, OttlaError):
-                continue
-            if standing.agrees_with(manifest, digest):
-                return manifest, standing
-        return None, EMPTY
-
-    def _sound(self, link: ManifestLink) -> Manifest:
-        if link.manifest is None or link.problems:
-            raise self._damaged("; ".join(link.problems))
-        return link.manifest
-
-    def _damaged(self, problems: str) -> OttlaError:
-        return OttlaError(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"the table in {self.store.url} is damaged: {problems}. Nothing is loaded on top of "
-            "it: restore the file from a copy, or load into a new folder. Where all manifests are "
-            "readable, `ottla lake load --override REASON` puts the problems on record and goes on",
-        )
+    def _find(self, standing: TableStanding) -> tuple[Manifest, str] | None:
+        try:
+            return self._read(standing.version)
+        except (OSError, OttlaError):
+            return None
 
     def commit(self, manifest: Manifest) -> None:
         content = to_bytes(manifest)
         # From here on a crash may leave the manifest in its place.
         self._on_step("manifest offered")
         if not self.store.put_if_absent(_path(manifest.version), content):
-            raise self._lost(manifest)
+            raise self._chain.lost(manifest)
         self._on_step("manifest written")
-        self._heads.write(manifest.version, unseal(content)[1])
-        self._on_step("head written")
-        if self._checkpoints.is_due(manifest.version):
-            # The load counts already; the next load reports what is wrong here.
-            with suppress(OSError, OttlaError):
-                self._checkpoints.write(self._newest()[1])
-        self._on_step("checkpoint written")
-
-    def _lost(self, manifest: Manifest) -> OttlaError:
-        """The error of a commit whose version another one has taken."""
-        newest, _ = self._newest()
-        if newest is not None and newest.writer_epoch > manifest.writer_epoch:
-            return FencedWriter(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"a writer with epoch {newest.writer_epoch} has taken {self.store.url} over from "
-                f"this one, which has epoch {manifest.writer_epoch} and changed nothing: see that "
-                "only one long-running writer is started",
-            )
-        return LoadLost(
-            ErrorCode.CONCURRENT_TRANSACTIONS,
-            f"another load committed version {manifest.version} of {self.store.url} first; this "
-            "one changed nothing: run it again to load what is new since",
-        )
+        self._chain.committed(manifest.version, unseal(content)[1], self._on_step)
 
     def remove_orphans(self) -> list[str]:
-        loads = self._newest()[1].loads.split()
+        loads = self._chain.newest()[1].loads.split()
         return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
 
     def _paths_named(self, version: int) -> set[str]:
