@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.jars import HADOOP, class_path
-from rig.java import NoJava, java
+from rig.jars import HADOOP, class_path, why_unavailable
+from rig.java import java
 from rig.probe import free_port
 from rig.process import DiedEarly, Process, start
 
@@ -22,12 +22,7 @@ _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 
 def available() -> str | None:
     """Why Hadoop cannot be started here, or None if it can."""
-    try:
-        java()
-        class_path(HADOOP)
-    except NoJava as reason:
-        return str(reason)
-    return None
+    return why_unavailable(HADOOP)
 
 
 @dataclass(frozen=True, slots=True)

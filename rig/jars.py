@@ -121,6 +121,16 @@ SPARK_DELTA = JarSet(
 SETS = (KAFKA, SPARK_CONNECTOR, SPARK_DELTA, ZOOKEEPER, S3PROXY, HADOOP)
 
 
+def why_unavailable(jars: JarSet) -> str | None:
+    """Why programs of these jars cannot be started here, or None if they can."""
+    try:
+        java()
+        class_path(jars)
+    except NoJava as reason:
+        return str(reason)
+    return None
+
+
 def class_path(jars: JarSet) -> str:
     """The `-cp` argument for a set; raises NoJava if the set is not here."""
     if not jars.ready():

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rig.jars import KAFKA, class_path
-from rig.java import NoJava, java
+from rig.jars import KAFKA, class_path, why_unavailable
+from rig.java import java
 from rig.nodes import Node, properties
 from rig.paths import RIG
 from rig.probe import free_port, wait_until_serving
@@ -22,12 +22,7 @@ _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 
 def available() -> str | None:
     """Why Kafka cannot be started here, or None if it can."""
-    try:
-        java()
-        class_path(KAFKA)
-    except NoJava as reason:
-        return str(reason)
-    return None
+    return why_unavailable(KAFKA)
 
 
 def settings_of(folder: Path, port: int, controller_port: int) -> dict[str, str]:

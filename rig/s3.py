@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rig.jars import S3PROXY, class_path
-from rig.java import NoJava, java
+from rig.jars import S3PROXY, class_path, why_unavailable
+from rig.java import java
 from rig.nodes import properties
 from rig.probe import free_port
 from rig.process import DiedEarly, Process, start
@@ -31,12 +31,7 @@ _LOGGING = """<configuration>
 
 def available() -> str | None:
     """Why S3Proxy cannot be started here, or None if it can."""
-    try:
-        java()
-        class_path(S3PROXY)
-    except NoJava as reason:
-        return str(reason)
-    return None
+    return why_unavailable(S3PROXY)
 
 
 @dataclass(frozen=True, slots=True)

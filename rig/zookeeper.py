@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rig.jars import ZOOKEEPER, class_path
-from rig.java import NoJava, java
+from rig.jars import ZOOKEEPER, class_path, why_unavailable
+from rig.java import java
 from rig.nodes import properties
 from rig.probe import free_port
 from rig.process import DiedEarly, Process, start
@@ -30,12 +30,7 @@ _SHELL = "org.apache.zookeeper.ZooKeeperMain"
 
 def available() -> str | None:
     """Why ZooKeeper cannot be started here, or None if it can."""
-    try:
-        java()
-        class_path(ZOOKEEPER)
-    except NoJava as reason:
-        return str(reason)
-    return None
+    return why_unavailable(ZOOKEEPER)
 
 
 @dataclass(slots=True)

@@ -9,25 +9,23 @@ A request may be done although its answer is lost. `put_if_absent` is tried agai
 object's content says who wrote it.
 """
 
-import io
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stores import aged_hold
 from ottla.lake.stores.object_errors import named_errors, short_cause
+from ottla.lake.stores.part_reader import read_in_parts
+from ottla.lake.stores.probing import prove_put_if_absent
 from ottla.lake.stores.put_until_known import put_until_known
-from ottla.lake.stores.store import StoredFile, StoreWriter, no_put_if_absent
+from ottla.lake.stores.store import StoredFile, StoreWriter
 
 # Of a multipart upload; so many wait at once. S3 takes 10,000 parts: 80 GB.
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
-# What a read takes at least, as each one waits for an answer.
-_READ_BYTES = 4 << 20
 _NAMES_AT_ONCE = 1000
 # Options of the connection; all others are of the store.
 _CLIENT_OPTIONS: Final = frozenset(
@@ -114,43 +112,6 @@ class _ObjectWriter:
             self._store.remove(self._path)
 
 
-class _ObjectReader(io.RawIOBase):
-    """An object, of which parts are read."""
-
-    def __init__(self, store: "ObjectStore", path: str) -> None:
-        self._store = store
-        self._path = path
-        self._size = store.size(path)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._at)
-        if length <= 0:
-            return 0
-        with self._store.errors_of(self._path):
-            content = _obstore().get_range(
-                self._store.client(), self._path, start=self._at, length=length
-            )
-        found = memoryview(content)
-        buffer[: len(found)] = found
-        self._at += len(found)
-        return len(found)
-
-
 @dataclass(slots=True)
 class ObjectStore:
     """The objects below a URL: `s3://bucket/prefix`, `gs://`, `az://`, `abfss://`."""
@@ -181,18 +142,8 @@ class ObjectStore:
 
     def prepare(self, folders: Iterable[str]) -> None:
         """Prove conditional writes; there are no folders to make."""
-        path = f"{next(iter(folders))}.probe-{uuid.uuid4().hex}"
-        try:
-            first = self.put_if_absent(path, b"first")
-            second = first and self.put_if_absent(path, b"second")
-        except NotImplementedError as error:
-            raise no_put_if_absent(self.url, str(error), _REMEDY) from error
-        finally:
-            with suppress(OSError, OttlaError):
-                self.remove(path)
-        if not first or second:
-            why = "its store gave a taken name away again, and so ignores conditions of a PUT"
-            raise no_put_if_absent(self.url, why, _REMEDY)
+        problem = "its store gave a taken name away again, and so ignores conditions of a PUT"
+        prove_put_if_absent(self, next(iter(folders)), problem, _REMEDY)
 
     def top(self) -> list[str]:
         with self.errors_of(""):
@@ -247,7 +198,14 @@ class ObjectStore:
             return bytes(_obstore().get(self.client(), path).bytes())
 
     def open(self, path: str) -> BinaryIO:
-        return cast("BinaryIO", io.BufferedReader(_ObjectReader(self, path), _READ_BYTES))
+        def part(offset: int, length: int) -> bytes:
+            with self.errors_of(path):
+                content: bytes = _obstore().get_range(
+                    self.client(), path, start=offset, length=length
+                )
+            return content
+
+        return read_in_parts(self.size(path), part)
 
     def size(self, path: str) -> int:
         with self.errors_of(path):

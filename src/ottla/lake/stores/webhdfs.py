@@ -9,21 +9,21 @@ simple authentication; Kerberos is not supported).
 """
 
 import getpass
-import io
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from ottla.base.errors import OttlaError
 from ottla.lake.stores import aged_hold
+from ottla.lake.stores.part_reader import read_in_parts
+from ottla.lake.stores.probing import prove_put_if_absent
 from ottla.lake.stores.put_until_known import StoreUnreachable, put_until_known
-from ottla.lake.stores.store import StoredFile, StoreWriter, no_put_if_absent
+from ottla.lake.stores.store import StoredFile, StoreWriter
 from ottla.lake.stores.webhdfs_calls import Answer, NameNode, NameTaken, Upload
 
-_READ_BYTES = 4 << 20
 _CHUNK_BYTES = 1 << 20
 _REMEDY = "choose another Hadoop cluster, or a folder"
 # Blocks are forced to the data nodes' disks when they are closed.
@@ -86,39 +86,6 @@ class _HdfsWriter:
             self._store.remove(self._path)
 
 
-class _HdfsReader(io.RawIOBase):
-    """A file of which parts are read."""
-
-    def __init__(self, store: "WebHdfsStore", path: str) -> None:
-        self._store = store
-        self._path = path
-        self._size = store.size(path)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, start + offset)
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        length = min(len(buffer), self._size - self._at)
-        if length <= 0:
-            return 0
-        content = self._store.read_part(self._path, self._at, length)
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
-
-
 @dataclass(slots=True)
 class WebHdfsStore:
     """The folder that a `webhdfs:` URL means."""
@@ -150,15 +117,7 @@ class WebHdfsStore:
             self._call("PUT", folder, {"op": "MKDIRS"})
         if self.names(made[0]):
             return  # Proven before the first file was put there.
-        path = f"{made[0]}.probe-{uuid.uuid4().hex}"
-        try:
-            first = self.put_if_absent(path, b"first")
-            second = first and self.put_if_absent(path, b"second")
-        finally:
-            with suppress(OSError, OttlaError):
-                self.remove(path)
-        if not first or second:
-            raise no_put_if_absent(self.url, "a taken name was given away again", _REMEDY)
+        prove_put_if_absent(self, made[0], "a taken name was given away again", _REMEDY)
 
     def top(self) -> list[str]:
         return self.names("")
@@ -218,13 +177,15 @@ class WebHdfsStore:
     def read(self, path: str) -> bytes:
         return self._call("GET", path, {"op": "OPEN"}).content
 
-    def read_part(self, path: str, offset: int, length: int) -> bytes:
+    def _read_part(self, path: str, offset: int, length: int) -> bytes:
         """Return `length` bytes from `offset` on; all of them have to be there."""
         query = {"op": "OPEN", "offset": str(offset), "length": str(length)}
         return self._call("GET", path, query).content
 
     def open(self, path: str) -> BinaryIO:
-        return cast("BinaryIO", io.BufferedReader(_HdfsReader(self, path), _READ_BYTES))
+        return read_in_parts(
+            self.size(path), lambda offset, length: self._read_part(path, offset, length)
+        )
 
     def size(self, path: str) -> int:
         return int(self._status(path)["length"])

@@ -1,0 +1,22 @@
+"""The proof that a store gives a name away once only."""
+
+import uuid
+from contextlib import suppress
+
+from ottla.base.errors import OttlaError
+from ottla.lake.stores.store import FileStore, no_put_if_absent
+
+
+def prove_put_if_absent(store: FileStore, folder: str, problem: str, remedy: str) -> None:
+    """Put a name in `folder` twice. Raises OttlaError, which says `problem`, where both succeed."""
+    path = f"{folder}.probe-{uuid.uuid4().hex}"
+    try:
+        first = store.put_if_absent(path, b"first")
+        second = first and store.put_if_absent(path, b"second")
+    except NotImplementedError as error:
+        raise no_put_if_absent(store.url, str(error), remedy) from error
+    finally:
+        with suppress(OSError, OttlaError):
+            store.remove(path)
+    if not first or second:
+        raise no_put_if_absent(store.url, problem, remedy)
