@@ -49,6 +49,8 @@ from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.upkeep.compacting import CompactionResult, compact
+from ottla.lake.upkeep.expiring import ExpiryResult, expire
+from ottla.lake.upkeep.replacing import ReplacementResult, replace
 from ottla.lake.verifying.report import Verification
 from ottla.lake.verifying.verify import verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
@@ -60,6 +62,7 @@ __all__ = [
     "Csv",
     "DataFile",
     "Decode",
+    "ExpiryResult",
     "FencedWriter",
     "Fields",
     "FileStore",
@@ -77,6 +80,7 @@ __all__ = [
     "PublishResult",
     "Range",
     "RefusedKind",
+    "ReplacementResult",
     "RowSorting",
     "SchemaChange",
     "SchemaRules",
@@ -101,12 +105,14 @@ __all__ = [
     "columns",
     "compact",
     "decode_from",
+    "expire",
     "files",
     "follow",
     "header_name_bytes",
     "load",
     "publish",
     "register",
+    "replace",
     "run_here",
     "run_jobs_here",
     "table",

@@ -6,12 +6,14 @@ from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.compact import compact
 from ottla.cli.lake.environment import environment
+from ottla.cli.lake.expire import expire
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
 from ottla.cli.lake.history import history
 from ottla.cli.lake.load import load
 from ottla.cli.lake.plan import plan
 from ottla.cli.lake.publish import publish
+from ottla.cli.lake.replace import replace
 from ottla.cli.lake.run import run
 from ottla.cli.lake.status import status
 from ottla.cli.lake.try_schema import try_schema
@@ -22,12 +24,14 @@ _VERBS = (
     changelog,
     compact,
     environment,
+    expire,
     files,
     follow,
     history,
     load,
     plan,
     publish,
+    replace,
     run,
     status,
     try_schema,

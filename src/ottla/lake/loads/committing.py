@@ -19,7 +19,7 @@ from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.loads.boundaries import Limits
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.loss import losses, require_no_loss
-from ottla.lake.manifest import Manifest, next_manifest
+from ottla.lake.manifest import Kind, Manifest, next_manifest
 from ottla.lake.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
@@ -69,6 +69,7 @@ class LoadPlan:
     ranges: Sequence[SizedRange]
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
     overridden: tuple[str, ...] = ()  # Problems of the table that it is built on all the same.
+    kind: Kind = "load"
 
     @property
     def version(self) -> int:
@@ -124,6 +125,7 @@ def plan_load(
     before_digest: str | None,
     limits: Limits,
     overridden: tuple[str, ...] = (),
+    kind: Kind = "load",
 ) -> LoadPlan:
     """Divide what `limits` holds into ranges for tasks."""
     positions = before.positions if before else {}
@@ -146,6 +148,7 @@ def plan_load(
         ranges=split(planned, described.bounds, sizes),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         overridden=overridden,
+        kind=kind,
     )
 
 
@@ -162,12 +165,14 @@ def commit_plan(
     start_runner: Callable[[], Runner],
     steps: Steps,
     on_step: Callable[[str], None],
+    commit: Callable[[Manifest], Manifest] | None = None,
 ) -> Manifest:
     """Run the plan's tasks and commit what they loaded. Returns the new manifest.
 
     `start_runner` gives what runs tasks; it is called only where there are some. Raises OttlaError
     (LoadLost, where another load committed meanwhile). Nothing is committed then, and the files
-    that were written are removed.
+    that were written are removed. `commit`, where given, commits in place of the table and returns
+    the manifest that it made of the one it was given.
     """
     steps.done.clear()
     with (
@@ -181,7 +186,10 @@ def commit_plan(
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
         manifest = _manifest(plan, results, ledgers, found, typing)
-        commit_checked(table, plan, settings, manifest)
+        require_sound(table, plan, settings, manifest)
+        if commit is not None:
+            return commit(manifest)
+        table.commit(manifest)
     return manifest
 
 
@@ -205,13 +213,20 @@ def commit_checked(
     table: LakeTable, plan: LoadPlan, settings: LoadSettings, manifest: Manifest
 ) -> None:
     """Commit, once the ledgers balance, the files are there and the topic is still the same."""
+    require_sound(table, plan, settings, manifest)
+    table.commit(manifest)
+
+
+def require_sound(
+    table: LakeTable, plan: LoadPlan, settings: LoadSettings, manifest: Manifest
+) -> None:
+    """Raise OttlaError unless ledgers balance, the files are there and the topic is the same."""
     described = plan.described
     _require_balance(manifest)
     require_files(table.store, (*manifest.files, *manifest.hidden, *manifest.dead_letters))
     # Last of all: an id never comes back, so that all that was read was this topic's.
     with closing(connect(settings.bootstrap)) as cluster:
         require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
-    table.commit(manifest)
 
 
 def _typing(plan: LoadPlan, settings: LoadSettings) -> LoadTyping | None:
@@ -298,6 +313,7 @@ def _manifest(
         ),
         accepted_loss={ledger.partition: count for ledger, count in found.items()},
         overridden=plan.overridden,
+        kind=plan.kind,
         table_schema=typing.table_schema() if typing else None,
         schema_changes=typing.changes if typing else (),
         dead_letters=sorted(dead, key=lambda file: (file.partition, file.start)),

@@ -8,7 +8,31 @@ from ottla.lake.plan import Range
 
 def live_after(live: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
     """Apply `manifest` to the files that counted before it; return what in it contradicts them."""
-    return _applied(live, manifest.removed, manifest.files)
+    left = {file.path for file in manifest.removed}
+    problems = (
+        list(_left_in_ranges((f for p, f in live.items() if p not in left), manifest))
+        if manifest.kind == "replacement"
+        else []
+    )
+    return problems + _applied(live, manifest.removed, manifest.files)
+
+
+def _left_in_ranges(live: Iterable[DataFile], manifest: Manifest) -> Iterator[str]:
+    ranges = {one.partition: one for one in manifest.ledgers}
+    for file in live:
+        wanted = ranges.get(file.partition)
+        if wanted is not None and file.start < wanted.end and wanted.start < file.end:
+            yield f"it leaves {file.path}, which has offsets of a range that it replaces"
+
+
+def removed_until(manifests: Iterable[Manifest], time_ms: int) -> list[DataFile]:
+    """The files that commits up to `time_ms` removed."""
+    return [
+        file
+        for manifest in manifests
+        if manifest.created_ms <= time_ms
+        for file in (*manifest.removed, *manifest.removed_hidden)
+    ]
 
 
 def hidden_after(hidden: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:

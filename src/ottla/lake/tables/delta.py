@@ -17,6 +17,7 @@ accepted, too: a commit that removes files is tried against one version of the l
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,6 +82,11 @@ class DeltaLog:
             problems = _schema_problems(table, columns)
         entries, is_whole, more = read_entries(self._store)
         return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
+
+    def forget(self, before_ms: int) -> AbstractSet[str]:  # noqa: ARG002  # As below.
+        # Delta drops entries of its log by itself, with its checkpoints; what a version of the
+        # window has was removed later than that, or not at all.
+        return frozenset(self.live_paths())
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
         columns = columns_of(manifest)

@@ -17,6 +17,7 @@ each of ours.
 
 import time
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 
 import pyarrow as pa
@@ -49,7 +50,9 @@ from ottla.lake.tables.iceberg_entries import (
     live_files,
     named_by,
     path_below,
+    paths_of_all_versions,
     read_entries,
+    replaced_until,
     schema_problems,
 )
 from ottla.lake.tables.log import (
@@ -104,6 +107,23 @@ class IcebergLog:
         return LogReading(
             named_by(table), entries, is_whole, live, [*schema_problems(table, columns), *problems]
         )
+
+    def forget(self, before_ms: int) -> AbstractSet[str]:
+        for tried in range(_TRIES):
+            table = self._load()
+            if table is None:
+                return frozenset()
+            try:
+                old = replaced_until(table, before_ms)
+                if old:
+                    table.maintenance.expire_snapshots().by_ids(old).commit()
+                    continue
+                return paths_of_all_versions(table)
+            except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+                if tried == _TRIES - 1:
+                    raise self._refused(str(error)) from error
+                time.sleep(0.01 * tried)
+        raise self._refused("others commit to it all the time")
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
         columns = columns_of(manifest)

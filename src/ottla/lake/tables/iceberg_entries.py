@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
@@ -118,6 +119,30 @@ def live_files(table: Table) -> dict[str, LiveFile]:
             for path, one in live.items()
         }
     return live
+
+
+def replaced_until(table: Table, time_ms: int) -> list[int]:
+    """Snapshots that led to the current one and were no longer current at that time."""
+    named = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    return [
+        one.snapshot_id
+        for after, one in pairwise(_ancestry(table))
+        if after.timestamp_ms <= time_ms and one.snapshot_id not in named
+    ]
+
+
+def paths_of_all_versions(table: Table) -> set[str]:
+    """Paths of the files of all snapshots that are there."""
+    manifests = {
+        manifest.manifest_path: manifest
+        for snapshot in table.metadata.snapshots
+        for manifest in snapshot.manifests(table.io)
+    }
+    return {
+        path_below(table, entry.data_file.file_path)
+        for manifest in manifests.values()
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:

@@ -85,6 +85,12 @@ class TableLog(Protocol):
         `columns` is the Arrow schema of the files that the newest load wrote.
         """
 
+    def forget(self, before_ms: int) -> AbstractSet[str]:
+        """Drop versions before the one that was the newest at that time, as the format does it.
+
+        Returns the paths of files that are in the versions which stay. Raises OttlaError.
+        """
+
     def commit(self, manifest: Manifest, digest: str) -> bool:
         """Add and remove the files of `manifest` and name it, in one step.
 

@@ -16,6 +16,7 @@ rolled back is noticed.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from ottla.base.errors import OttlaError
@@ -91,6 +92,14 @@ class LoggedTable:
 
     def live_paths(self) -> Sequence[str]:
         return sorted(self._log.live_paths())
+
+    def forget(self, before_ms: int) -> AbstractSet[str]:
+        # Before the log forgets entries of theirs.
+        entries = self._log.read().entries
+        foreign = [entry for entry in entries if entry.load is None]
+        touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
+        ours = {file.path for file in self.live_files()}
+        return touched | ours | self._log.forget(before_ms)
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:

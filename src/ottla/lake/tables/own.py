@@ -14,6 +14,7 @@ Each step is durable before the next: the files, the manifest, the head.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
@@ -88,6 +89,9 @@ class OwnTable:
 
     def live_paths(self) -> Sequence[str]:
         return [file.path for file in self.live_files()]
+
+    def forget(self, before_ms: int) -> AbstractSet[str]:  # noqa: ARG002  # It has one version.
+        return frozenset(self.live_paths())
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
         return Agreement()

@@ -92,6 +92,13 @@ class LakeTable(Protocol):
     def live_paths(self) -> Sequence[str]:
         """Paths of the files that readers of the format see: also files that others replaced."""
 
+    def forget(self, before_ms: int) -> AbstractSet[str]:
+        """Let go of old versions: those before the one that was the newest at that time.
+
+        Returns paths of files that the versions which stay may need, or that other programs have
+        added or removed.
+        """
+
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         """Compare the format's log with all manifests of the chain and their digests."""
 

@@ -48,12 +48,17 @@ def require_rows(newest: Manifest | None, target: str) -> None:
 
 
 def require_live(table: LakeTable, removed: Sequence[DataFile], what: str) -> None:
-    """Raise LoadLost where one of the files counts no more, or others lie between their offsets."""
+    """Raise LoadLost where one of the files counts no more."""
     live = {file.path: file for file in table.live_files()}
     for file in removed:
         if live.get(file.path) != file:
-            raise LoadLost(
-                ErrorCode.CONCURRENT_TRANSACTIONS,
-                f"another commit to {table.store.url} removed {file.path} first; this {what} "
-                "changed nothing: run it again",
-            )
+            raise lost_to(table, f"removed {file.path}", what)
+
+
+def lost_to(table: LakeTable, deed: str, what: str) -> LoadLost:
+    """The error of upkeep that came too late."""
+    return LoadLost(
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        f"another commit to {table.store.url} {deed} first; this {what} changed nothing: run it "
+        "again",
+    )

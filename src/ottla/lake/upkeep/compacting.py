@@ -18,13 +18,13 @@ from ottla.lake.decode.layout import FileLayout, layout_of
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.manifest import DataFile, Manifest, next_manifest
+from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings
 from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.tables.table import LakeTable, LoadLost
-from ottla.lake.upkeep.commits import commit_on_newest, require_live, require_rows
+from ottla.lake.tables.table import LakeTable
+from ottla.lake.upkeep.commits import commit_on_newest, lost_to, require_live, require_rows
 from ottla.lake.upkeep.grouping import columns_of, groups
-from ottla.lake.upkeep.rewriting import Rewrite, RewriteRunner, runner
+from ottla.lake.upkeep.rewriting import Rewrite, rewriter
 
 TARGET_BYTES = 128 << 20
 ROW_GROUP_BYTES = 64 << 20
@@ -79,7 +79,7 @@ def compact(
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
-        run = runner(here, spark_session, spark_settings)
+        run = rewriter(here, spark_session, spark_settings)
         layout = layout_of(before.table_schema)
         load_id = uuid.uuid4().hex
         rewrites = _rewrites(table, before.version + 1, load_id, chosen, layout, row_group_bytes)
@@ -87,7 +87,11 @@ def compact(
             table.running.mark(load_id),
             removed_on_failure(table, before.version + 1, load_id, steps),
         ):
-            manifest = rewrite(table, rewrites, run, load_id, on_each_step)
+            files = run(rewrites)
+            on_each_step("files written")
+            manifest = commit_on_newest(
+                table, compaction_on(table, rewrites, files, load_id, before.table_schema)
+            )
         table.remove_orphans()
     return CompactionResult(
         manifest,
@@ -132,31 +136,27 @@ def _rewrites(
     ]
 
 
-def rewrite(
+def compaction_on(
     table: LakeTable,
     rewrites: Sequence[Rewrite],
-    run: RewriteRunner,
+    files: Sequence[DataFile],
     load_id: str,
-    on_step: Callable[[str], None],
-) -> Manifest:
-    """Run the tasks and commit the compaction, on top of what is committed meanwhile."""
-    files = sorted(run(rewrites), key=lambda file: (file.partition, file.start))
-    on_step("files written")
+    planned: TableSchema | None,
+) -> Callable[[Manifest, str | None], Manifest]:
+    """What gives the manifest behind any other one; `files` are what `rewrites` have written.
+
+    `planned` are the columns of the files. It raises LoadLost where others changed that meanwhile.
+    """
     removed = list({file.path: file for one in rewrites for file in one.files}.values())
-    based_on = table.latest()[0]
+    in_order = sorted(files, key=lambda file: (file.partition, file.start))
 
     def make(before: Manifest, digest: str | None) -> Manifest:
         require_live(table, removed, "compaction")
         _require_none_between(table, rewrites)
-        assert based_on is not None
-        if before.table_schema != based_on.table_schema:
-            raise LoadLost(
-                ErrorCode.CONCURRENT_TRANSACTIONS,
-                f"a load changed the columns of {table.store.url} meanwhile; this compaction "
-                "changed nothing: run it again",
-            )
-        # The files of a commit that is tried for long may be taken for orphans by others.
-        require_files(table.store, files)
+        if before.table_schema != planned:
+            raise lost_to(table, "changed the table's columns", "compaction")
+        # Other loads may have taken files for orphans while this was tried for long.
+        require_files(table.store, in_order)
         return next_manifest(
             before,
             digest,
@@ -165,13 +165,13 @@ def rewrite(
             topic_id=before.topic_id,
             cluster_id=before.cluster_id,
             created_ms=time.time_ns() // 1_000_000,
-            files=files,
+            files=in_order,
             ledgers=(),
             kind="compaction",
             removed=removed,
         )
 
-    return commit_on_newest(table, make)
+    return make
 
 
 def _require_none_between(table: LakeTable, rewrites: Sequence[Rewrite]) -> None:
@@ -184,8 +184,4 @@ def _require_none_between(table: LakeTable, rewrites: Sequence[Rewrite]) -> None
             if file.partition != one.files[0].partition:
                 continue
             if file.start < one.end and one.start < file.end:
-                raise LoadLost(
-                    ErrorCode.CONCURRENT_TRANSACTIONS,
-                    f"another commit to {table.store.url} added {file.path}, of offsets between "
-                    "those that were to become one file; nothing was changed: run it again",
-                )
+                raise lost_to(table, f"added {file.path} between its files", "compaction")

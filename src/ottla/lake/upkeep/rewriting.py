@@ -114,7 +114,7 @@ def run_here(wanted: Sequence[Rewrite]) -> list[DataFile]:
     return [file for one in wanted if (file := run(one, uuid.uuid4().hex[:12])) is not None]
 
 
-def runner(here: bool, spark_session: Any, settings: SparkSettings | None) -> RewriteRunner:
+def rewriter(here: bool, spark_session: Any, settings: SparkSettings | None) -> RewriteRunner:
     """What runs the tasks: this process, or Spark, which is started where it has to be."""
     if here:
         return run_here
