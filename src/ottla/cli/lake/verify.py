@@ -85,6 +85,9 @@ def verify(
             click.secho(line, fg="yellow")
         for path in found.uncounted:
             click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
+        for first, last in found.expired:
+            versions = f"versions {first} to {last} are" if last > first else f"version {first} is"
+            click.secho(f"{versions} expired: files that only such old ones have are gone")
         for problem in found.overridden:
             click.secho(problem, fg="yellow")
         for problem in found.problems:

@@ -1,6 +1,6 @@
 """Which files of a table count: those that a commit added, and none has removed since. Pure."""
 
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
 
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range
@@ -25,14 +25,47 @@ def _left_in_ranges(live: Iterable[DataFile], manifest: Manifest) -> Iterator[st
             yield f"it leaves {file.path}, which has offsets of a range that it replaces"
 
 
-def removed_until(manifests: Iterable[Manifest], time_ms: int) -> list[DataFile]:
-    """The files that commits up to `time_ms` removed."""
+def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
+    """The files that neither version `oldest` nor a later one has, where none is added again."""
     return [
         file
         for manifest in manifests
-        if manifest.created_ms <= time_ms
+        if manifest.version <= oldest
         for file in (*manifest.removed, *manifest.removed_hidden)
     ]
+
+
+def oldest_of(manifests: Sequence[Manifest], before_ms: int | None, keep: int | None) -> int:
+    """The oldest version that is kept: 0 where all are.
+
+    Those are kept that were current at `before_ms` or later, and the last `keep` ones.
+    """
+    newest = manifests[-1].version if manifests else 0
+    since, last = newest, newest
+    if before_ms is not None:
+        # Clocks of drivers differ: by the first commit that is too young.
+        young = (one.version for one in manifests if one.created_ms > before_ms)
+        since = max(0, next(young, newest + 1) - 1)
+    if keep is not None:
+        last = max(0, newest - keep + 1)
+    return min(since, last)
+
+
+def versions_without_files(
+    manifests: Sequence[Manifest], present: Collection[str]
+) -> list[tuple[int, int]]:
+    """The first and last of versions that can't be read: files that only they have are gone."""
+    added = {file.path: one.version for one in manifests for file in one.files}
+    gone = {
+        version
+        for one in manifests
+        for file in one.removed
+        if file.path not in present
+        for version in range(added.get(file.path, one.version), one.version)
+    }
+    starts = sorted(version for version in gone if version - 1 not in gone)
+    ends = sorted(version for version in gone if version + 1 not in gone)
+    return list(zip(starts, ends, strict=True))
 
 
 def hidden_after(hidden: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:

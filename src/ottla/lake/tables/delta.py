@@ -49,6 +49,7 @@ VERSION_APP = "ottla"
 DIGEST_APP = "ottla.digest"
 # Whole snapshots of the log, so that a load that opens the table reads few entries.
 _SETTINGS = {"delta.checkpointInterval": "10"}
+_RETENTION = "delta.deletedFileRetentionDuration"
 _TRIES = 20
 _FILE_COLUMNS = ("path", "size_bytes", "num_records")
 _BOUNDED = ("partition", "offset", "timestamp")
@@ -83,10 +84,18 @@ class DeltaLog:
         entries, is_whole, more = read_entries(self._store)
         return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:  # noqa: ARG002  # As below.
-        # Delta drops entries of its log by itself, with its checkpoints; what a version of the
-        # window has was removed later than that, or not at all.
-        return frozenset(self.live_paths())
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
+        # Delta drops entries of its log by itself, with its checkpoints.
+        table = self._open()
+        if table is None:
+            return frozenset()
+        with self._as_error():
+            needed = set(_live(table))
+            if _RETENTION in table.metadata().configuration:
+                # Its owner has said how long removed files stay: its vacuum names the older ones.
+                removed = [entry.removed for entry in read_entries(self._store)[0]]
+                needed |= set().union(*removed) - set(table.vacuum(dry_run=True))
+        return needed
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
         columns = columns_of(manifest)

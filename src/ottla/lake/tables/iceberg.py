@@ -47,13 +47,13 @@ from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
+    divided_by_versions,
     live_files,
     named_by,
     path_below,
-    paths_of_all_versions,
     read_entries,
-    replaced_until,
     schema_problems,
+    snapshots_before,
 )
 from ottla.lake.tables.log import (
     DIGEST_KEY,
@@ -108,17 +108,20 @@ class IcebergLog:
             named_by(table), entries, is_whole, live, [*schema_problems(table, columns), *problems]
         )
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         for tried in range(_TRIES):
             table = self._load()
             if table is None:
                 return frozenset()
             try:
-                old = replaced_until(table, before_ms)
-                if old:
+                old = snapshots_before(table, oldest)
+                needed, unneeded = divided_by_versions(table, old)
+                if old and not dry_run:
+                    table.metadata.properties[_RETRIES] = "0"  # In this process only.
                     table.maintenance.expire_snapshots().by_ids(old).commit()
-                    continue
-                return paths_of_all_versions(table)
+                    for path in unneeded:
+                        self._store.remove(path)
+                return needed
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
                 if tried == _TRIES - 1:
                     raise self._refused(str(error)) from error

@@ -1,8 +1,7 @@
 """What an Iceberg table says of its snapshots and files, in the words of `log`."""
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
@@ -121,28 +120,32 @@ def live_files(table: Table) -> dict[str, LiveFile]:
     return live
 
 
-def replaced_until(table: Table, time_ms: int) -> list[int]:
-    """Snapshots that led to the current one and were no longer current at that time."""
+def snapshots_before(table: Table, oldest: int) -> list[int]:
+    """Snapshots that led to that of load `oldest`, or of the last one before it."""
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
-    return [
-        one.snapshot_id
-        for after, one in pairwise(_ancestry(table))
-        if after.timestamp_ms <= time_ms and one.snapshot_id not in named
-    ]
+    ancestry = _ancestry(table)
+    for snapshot in ancestry:
+        load = _load_of(snapshot)
+        if load is not None and load.version <= oldest:
+            break
+    return [one.snapshot_id for one in ancestry if one.snapshot_id not in named]
 
 
-def paths_of_all_versions(table: Table) -> set[str]:
-    """Paths of the files of all snapshots that are there."""
-    manifests = {
-        manifest.manifest_path: manifest
-        for snapshot in table.metadata.snapshots
-        for manifest in snapshot.manifests(table.io)
-    }
-    return {
+def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set[str]]:
+    """Paths of the data files of all snapshots but `old`, and of metadata that only those have."""
+    kept = [one for one in table.metadata.snapshots if one.snapshot_id not in old]
+    manifests = {one.manifest_path: one for each in kept for one in each.manifests(table.io)}
+    paths = {
         path_below(table, entry.data_file.file_path)
         for manifest in manifests.values()
         for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
     }
+    gone = [one for one in table.metadata.snapshots if one.snapshot_id in old]
+    metadata = {one.manifest_path for each in gone for one in each.manifests(table.io)}
+    metadata |= {each.manifest_list for each in gone}
+    metadata -= {*manifests, *(each.manifest_list for each in kept)}
+    below = (path_below(table, address) for address in metadata)
+    return paths, {path for path in below if path.startswith("metadata/")}
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:

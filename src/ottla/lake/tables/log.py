@@ -85,10 +85,10 @@ class TableLog(Protocol):
         `columns` is the Arrow schema of the files that the newest load wrote.
         """
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:
-        """Drop versions before the one that was the newest at that time, as the format does it.
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+        """Drop the versions before that of our commit `oldest`, unless it is a `dry_run`.
 
-        Returns the paths of files that are in the versions which stay. Raises OttlaError.
+        Returns paths of files that have to stay by the log. Raises OttlaError.
         """
 
     def commit(self, manifest: Manifest, digest: str) -> bool:

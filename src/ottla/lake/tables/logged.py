@@ -93,13 +93,13 @@ class LoggedTable:
     def live_paths(self) -> Sequence[str]:
         return sorted(self._log.live_paths())
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         # Before the log forgets entries of theirs.
-        entries = self._log.read().entries
+        entries = self._log.read(columns_of(self._chain.newest()[0])).entries
         foreign = [entry for entry in entries if entry.load is None]
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
         ours = {file.path for file in self.live_files()}
-        return touched | ours | self._log.forget(before_ms)
+        return touched | ours | self._log.forget(oldest, dry_run=dry_run)
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:

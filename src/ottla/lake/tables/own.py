@@ -90,7 +90,7 @@ class OwnTable:
     def live_paths(self) -> Sequence[str]:
         return [file.path for file in self.live_files()]
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:  # noqa: ARG002  # It has one version.
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # Manifests stay.
         return frozenset(self.live_paths())
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.

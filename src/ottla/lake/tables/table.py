@@ -92,11 +92,11 @@ class LakeTable(Protocol):
     def live_paths(self) -> Sequence[str]:
         """Paths of the files that readers of the format see: also files that others replaced."""
 
-    def forget(self, before_ms: int) -> AbstractSet[str]:
-        """Let go of old versions: those before the one that was the newest at that time.
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+        """Let go of the versions before `oldest`, as the format does it, unless it is a `dry_run`.
 
-        Returns paths of files that the versions which stay may need, or that other programs have
-        added or removed.
+        Returns paths of files that have to stay: those of the versions which stay, and those that
+        are for other programs to remove.
         """
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:

@@ -1,25 +1,37 @@
 """Expiry: files that count no more are deleted, once no reader can be at work with them.
 
 A file that a commit removed stays in the store for readers that have begun with it, and for
-versions of the table that readers may ask for. Manifests stay for good: they are the proof.
+versions of the table that readers may ask for. An expiry keeps the newest versions, by time or by
+number, lets go of the older ones and deletes what only those have. Manifests stay for good: they
+are the proof, and say what was there.
+
+The log of a format lets go first, then files are deleted: killed at any step it is run again.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.log.live import removed_until
+from ottla.lake.log.live import oldest_of, removed_by
 from ottla.lake.manifest import DataFile
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 
+OLDER_THAN_MS = 7 * 24 * 3600 * 1000
+
 
 @dataclass(frozen=True, slots=True)
 class ExpiryResult:
-    """What an expiry deleted. `kept` are files that other versions or programs may need."""
+    """What an expiry deleted, or would delete.
 
+    `oldest` is the oldest version that can be read afterwards, as far as its files are there; 0
+    where none was let go. `kept` are files that count no more, and that versions which stay or
+    other programs may need.
+    """
+
+    oldest: int
     removed: tuple[str, ...]
     removed_bytes: int
     kept: tuple[str, ...]
@@ -27,21 +39,41 @@ class ExpiryResult:
 
 
 def expire(
-    target: str, *, older_than_ms: int, store_options: Mapping[str, str] | None = None
+    target: str,
+    *,
+    older_than_ms: int | None = None,
+    keep: int | None = None,
+    dry_run: bool = False,
+    store_options: Mapping[str, str] | None = None,
+    on_step: Callable[[str], None] = lambda _step: None,
 ) -> ExpiryResult:
-    """Delete files of the table in `target` that count no more for longer than `older_than_ms`.
+    """Delete files of the table in `target` that only old versions have.
 
-    Of an Iceberg table the snapshots go, too, that were current before that time and not since.
+    Versions are kept that were current within the last `older_than_ms` (a week, where `keep` is not
+    given either), and the last `keep` ones; where both are given, those that either keeps. The
+    newest always is. Of an Iceberg table the old snapshots go, too. A `dry_run` changes nothing.
     Killed at any step it is run again. Raises OttlaError.
     """
     began = time.monotonic()
-    if older_than_ms < 0:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "files expire after a span of time, not before")
+    if (older_than_ms or 0) < 0 or (keep is not None and keep < 1):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "versions expire after a span of time, not before, and one of them is always kept",
+        )
+    if older_than_ms is None and keep is None:
+        older_than_ms = OLDER_THAN_MS
+    now_ms = time.time_ns() // 1_000_000
+    before_ms = None if older_than_ms is None else now_ms - older_than_ms
     with as_storage_error(place_of(target, store_options)):
-        existing_table(target, store_options)  # A mistyped target becomes no new table.
-        table = open_table(target, None, store_options)
-        removed, kept = expire_before(table, time.time_ns() // 1_000_000 - older_than_ms)
+        table = existing_table(target, store_options)  # A mistyped target becomes no new table.
+        if not dry_run:
+            table = open_table(target, None, store_options)
+        oldest = oldest_of(list(table.history()), before_ms, keep)
+        removed, kept = expire_until(table, oldest, dry_run=dry_run, on_step=on_step)
+        if not dry_run:
+            table.remove_orphans()
     return ExpiryResult(
+        oldest,
         tuple(file.path for file in removed),
         sum(file.size_bytes for file in removed),
         tuple(file.path for file in kept),
@@ -49,16 +81,23 @@ def expire(
     )
 
 
-def expire_before(table: LakeTable, before_ms: int) -> tuple[list[DataFile], list[DataFile]]:
-    """Delete files that no commit after `before_ms` has; return them, and those that stay."""
-    old = removed_until(table.history(), before_ms)
-    if not old:
-        return [], []
-    needed = table.forget(before_ms)
+def expire_until(
+    table: LakeTable,
+    oldest: int,
+    *,
+    dry_run: bool = False,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> tuple[list[DataFile], list[DataFile]]:
+    """Delete files that only versions before `oldest` have; return them, and those that stay."""
+    old = removed_by(table.history(), oldest)
     folders = {file.path.rpartition("/")[0] + "/" for file in old}
     present = {folder + name for folder in folders for name in table.store.names(folder)}
     old = [file for file in old if file.path in present]
+    on_step("planned")
+    needed = table.forget(oldest, dry_run=dry_run)
+    on_step("versions let go")
     removed = [file for file in old if file.path not in needed]
-    for file in removed:
+    for file in () if dry_run else removed:
         table.store.remove(file.path)
+        on_step("file deleted")
     return removed, [file for file in old if file.path in needed]

@@ -27,6 +27,8 @@ class Verification:
     dead_letters: int = 0
     # Files that tasks or loads left which did not count; the next load removes them.
     uncounted: list[str] = field(default_factory=list)
+    # First and last of versions that can't be read any more, since files that only they have expired.
+    expired: list[tuple[int, int]] = field(default_factory=list)
     # Problems of manifests that a load was built on by an operator's word, with that load.
     overridden: list[str] = field(default_factory=list)
     # What other programs replaced by other files with the same rows, as when they compact.

@@ -18,6 +18,7 @@ from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
+from ottla.lake.log.live import versions_without_files
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
 from ottla.lake.session import SparkSettings, session
@@ -60,6 +61,9 @@ def verify(
     report.problems += agreement.problems
     manifests = [manifest for manifest, _ in chain]
     find_strays(table, present, manifests, agreement.others, report)
+    report.expired = versions_without_files(
+        manifests, {path for paths in present for path in paths}
+    )
     if not manifests:
         return report
     newest = manifests[-1]
