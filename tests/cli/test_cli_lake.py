@@ -201,6 +201,17 @@ def test_small_files_are_compacted_by_the_same_file(
     assert run("lake", "status", path, "-o", "json").json["files"] == 1
     assert "20 loaded" in _page(run, path, tmp_path)
 
+    said = run("lake", "expire", path, "--keep", "1", "--dry-run").out
+    assert "2 files would be deleted" in said
+    assert said.count("data/v") == 2
+    assert run("lake", "expire", path, "-o", "json").json["removed"] == []
+    done = run("lake", "expire", path, "--older-than", "0s")
+    assert "2 files deleted" in done.out
+    assert "which only versions before 3 have" in done.out
+    proof = run("lake", "verify", path)
+    assert "versions 1 to 2 are expired" in proof.out
+    assert "proven: 20 rows" in proof.out
+
 
 def _page(run: Command, path: str, folder: Path) -> str:
     run("lake", "history", path, "--html", str(folder / "page.html"))

@@ -27,7 +27,7 @@ class Verification:
     dead_letters: int = 0
     # Files that tasks or loads left which did not count; the next load removes them.
     uncounted: list[str] = field(default_factory=list)
-    # First and last of versions that can't be read any more, since files that only they have expired.
+    # First and last of versions whose files have expired, so that they can't be read any more.
     expired: list[tuple[int, int]] = field(default_factory=list)
     # Problems of manifests that a load was built on by an operator's word, with that load.
     overridden: list[str] = field(default_factory=list)
