@@ -19,7 +19,7 @@ from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, forge, manifest_path
 
-FLIPS = 400
+FLIPS = 20
 
 
 def make(folder: Path) -> OwnTable:

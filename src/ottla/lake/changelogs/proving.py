@@ -1,7 +1,7 @@
 """The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.comparing import PartitionDifferences
@@ -12,6 +12,7 @@ from ottla.lake.changelogs.verifying import (
     verify_changelog,
 )
 from ottla.lake.evidence import may_be_compacted
+from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.loads.committing import explained_ledgers
 from ottla.lake.log.live import hidden_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
@@ -41,10 +42,11 @@ def prove_changelog(
     described: TopicDescription | None,
     bootstrap: str | None,
     on_file: Callable[[str], None],
+    bounds: LogBounds = NO_BOUNDS,
 ) -> ChangelogProof:
     """Verify the table of these manifests, against the topic where a cluster is given."""
     problems: list[str] = []
-    files = _files(store, manifests, live, problems)
+    files = replace(_files(store, manifests, live, problems), bounds=bounds)
     if cluster is None or described is None or bootstrap is None:
         found = verify_changelog(files, None, on_file)
         return ChangelogProof(found.rows, found.hash, problems=problems + found.problems)

@@ -25,7 +25,9 @@ from ottla.lake.changelogs.latest import latest_changes
 from ottla.lake.changelogs.reducing import Reduced, ReduceJob, reduce_range, reduced_from_text
 from ottla.lake.changelogs.spilled import read_pieces
 from ottla.lake.decode.layout import RAW, FileLayout
-from ottla.lake.folder.file_check import FileUnreadable, check_bytes, file_batches
+from ottla.lake.folder.damaged_files import DamagedFiles
+from ottla.lake.folder.file_check import FileUnreadable, check_bytes
+from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.manifest import Changelog, DataFile
 from ottla.lake.plan import Range, ranges
 from ottla.lake.row_hash import MODULUS, hash_text
@@ -45,6 +47,7 @@ class ChangelogFiles:
     changelog: Changelog
     visible: Mapping[int, Sequence[DataFile]]
     hidden: Mapping[int, Sequence[DataFile]]
+    bounds: LogBounds = NO_BOUNDS
 
 
 @dataclass(slots=True)
@@ -144,9 +147,14 @@ def _rows_of(files: ChangelogFiles, file: DataFile, found: ChangelogFindings) ->
     schema = schema_of(files.changelog.keeps)
     empty: pa.Table = schema.empty_table()
     try:
-        found.problems += check_bytes(files.store, file)
+        changed = check_bytes(files.store, file)
         layout = FileLayout(VALIDITY) if files.changelog.keeps == "history" else RAW
-        rows = pa.Table.from_batches(file_batches(files.store, file.path, layout), schema)
+        with DamagedFiles(files.store) as damaged:
+            if changed:
+                found.problems += changed
+                damaged.add(file.path, layout)
+            rows = pa.Table.from_batches(damaged.batches(file.path, layout), schema)
+        found.problems += [] if changed else files.bounds.problems(files.store, file)
     except FileNotFoundError:
         found.problems.append(
             f"{file.path} is missing: {file.rows} rows of bucket {file.partition}"

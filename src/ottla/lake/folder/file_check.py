@@ -1,11 +1,7 @@
-"""Compares a data file with what its manifest says: bytes, columns, rows.
-
-The SHA-256 finds any flipped bit. Columns and rows are compared as well, to name what differs.
-"""
+"""Reads a data file: its bytes, to compare them with a manifest, and its rows, as sound columns."""
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +9,6 @@ import pyarrow.parquet as pq
 
 from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.manifest import DataFile
-from ottla.lake.proof import stored_hash
-from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 
@@ -23,46 +17,11 @@ _BYTES_AT_ONCE = 1 << 20
 _NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
 _NEVER_NULL.append(ROW_HASH.name)
 # What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
-_NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
+NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
 
 
 class FileUnreadable(Exception):
     """The rows of a file can't be had; says why."""
-
-
-@dataclass(slots=True)
-class FileFindings:
-    """What a file holds, and what is wrong with it."""
-
-    rows: int = 0
-    hash: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def check_file(
-    store: FileStore, file: DataFile, topic: str, layout: FileLayout = RAW
-) -> FileFindings:
-    """Compare one file with what its manifest says of it."""
-    found = FileFindings()
-    try:
-        found.problems += check_bytes(store, file)
-        _check_rows(store, file, topic, layout, found)
-    except FileNotFoundError:
-        found.problems.append(
-            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
-            f"{file.start} to {file.end}"
-        )
-    except OSError as error:
-        found.problems.append(f"{file.path} can't be read: {error}")
-    except FileUnreadable as error:
-        found.problems.append(f"{file.path} {error}")
-    else:
-        if (found.rows, hash_text(found.hash)) != (file.rows, file.hash):
-            found.problems.append(
-                f"{file.path} holds {found.rows} rows with hash {hash_text(found.hash)}; its "
-                f"manifest says {file.rows} rows with hash {file.hash}"
-            )
-    return found
 
 
 def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
@@ -75,7 +34,7 @@ def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Itera
                     batch.validate(full=True)
                     _require_values(batch)
                     yield batch
-        except _NO_PARQUET as error:
+        except NO_PARQUET as error:
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
@@ -95,7 +54,7 @@ def foreign_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
                     for batch in rows.combine_chunks().to_batches():
                         _require_values(batch)
                         yield batch
-        except _NO_PARQUET as error:
+        except NO_PARQUET as error:
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
@@ -142,26 +101,3 @@ def check_bytes(store: FileStore, file: DataFile) -> list[str]:
         f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
         f"manifest says {file.size_bytes} bytes with {file.sha256}"
     ]
-
-
-def _check_rows(
-    store: FileStore, file: DataFile, topic: str, layout: FileLayout, found: FileFindings
-) -> None:
-    last_offset = file.start - 1
-    for batch in file_batches(store, file.path, layout):
-        if batch.num_rows == 0:
-            continue
-        offsets = batch.column("offset")
-        found.rows += batch.num_rows
-        found.hash = (found.hash + stored_hash(batch)) % MODULUS
-        steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
-        if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
-            found.problems.append(f"{file.path} holds an offset twice, or one of another range")
-        last_offset = offsets[-1].as_py()
-        if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
-            found.problems.append(f"{file.path} holds rows of another partition")
-        if pc.unique(batch.column("topic")).to_pylist() != [topic]:
-            found.problems.append(f"{file.path} holds rows of another topic")
-        micros = batch.column("timestamp").cast(pa.int64())
-        if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
-            found.problems.append(f"{file.path} holds timestamps that are no whole milliseconds")

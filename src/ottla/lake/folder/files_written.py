@@ -7,10 +7,10 @@ not notice.
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.folder.file_check import NO_PARQUET
 from ottla.lake.manifest import DataFile
 from ottla.lake.stores.store import FileStore
 
@@ -46,6 +46,6 @@ def _wrong(store: FileStore, file: DataFile) -> str:
             rows = pq.read_metadata(content).num_rows
     except FileNotFoundError:
         return "is missing"
-    except (OSError, pa.ArrowException) as error:
+    except NO_PARQUET as error:
         return f"can't be read ({error})"
     return "" if rows == file.rows else f"has {rows} rows instead of {file.rows}"

@@ -5,10 +5,15 @@ and their hash say so. They are then compared with the topic as rows of the load
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
+from ottla.lake.folder.apart import CallFailed, run_apart
 from ottla.lake.folder.file_check import FileUnreadable, foreign_batches
 from ottla.lake.manifest import DataFile
 from ottla.lake.proof import stored_hash
@@ -34,7 +39,11 @@ def read_foreign(store: FileStore, others: FilesOfOthers) -> ForeignRows:
     found = ForeignRows()
     if not others.gone and not others.instead:
         return found
+    crashing = _crashing(store, others.instead)
     for path in others.instead:
+        if path in crashing:
+            found.problems.append(f"{path}, written by another program, {crashing[path]}")
+            continue
         try:
             _read(store, path, found)
         except (OSError, FileUnreadable) as error:
@@ -56,6 +65,33 @@ def read_foreign(store: FileStore, others: FilesOfOthers) -> ForeignRows:
             f"with {found.rows} rows (hash {hash_text(found.hash)}): {by}"
         )
     return found
+
+
+def _crashing(store: FileStore, paths: Sequence[str]) -> dict[str, str]:
+    """The files that end the process which reads them: no load has their digests to compare."""
+    found: dict[str, str] = {}
+    left = list(paths)
+    with TemporaryDirectory(prefix="ottla-foreign-") as folder:
+        begun = Path(folder) / "begun"
+        while left:
+            try:
+                run_apart(partial(_read_each, store, left, begun))
+                break
+            except CallFailed as error:
+                number = int(begun.read_text() or 0) if begun.exists() else 0
+                found[left[number]] = f"can't be read: {error}"
+                left = left[number + 1 :]
+                begun.unlink(missing_ok=True)
+    return found
+
+
+def _read_each(store: FileStore, paths: Sequence[str], begun: Path) -> None:
+    """Read all rows, and write down how far it comes. Runs in a process apart."""
+    for number, path in enumerate(paths):
+        begun.write_text(str(number))
+        with suppress(OSError, FileUnreadable):
+            for batch in foreign_batches(store, path):
+                stored_hash(batch)
 
 
 def _read(store: FileStore, path: str, found: ForeignRows) -> None:

@@ -32,7 +32,8 @@ def compare(
     for manifest, _ in chain:
         live_after(live, manifest)  # What is wrong with it is said with the chain.
     problems += _of_live(kind, reading.live, live)
-    return Agreement(problems, _of_others(reading, live))
+    bounds = {path: found.bounds for path, found in reading.live.items() if path in live}
+    return Agreement(problems, _of_others(reading, live), bounds)
 
 
 def _of_entries(
@@ -106,11 +107,11 @@ def _of_live(
 
 
 def bounds_problems(
-    kind: str, by_log: Mapping[str, LiveFile], path: str, footer: FileStatistics
+    kind: str, path: str, bounds: Mapping[str, tuple[int, int]], footer: FileStatistics
 ) -> list[str]:
     """Say where the log's bounds leave out values that a file has by its own footer."""
     problems = []
-    for name, (low, high) in by_log[path].bounds.items():
+    for name, (low, high) in bounds.items():
         found = footer.columns.get(name)
         if found is not None and not low <= found.low <= found.high <= high:
             problems.append(

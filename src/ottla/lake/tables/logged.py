@@ -17,7 +17,6 @@ rolled back is noticed.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
@@ -27,13 +26,12 @@ from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
-from ottla.lake.tables.agreement import bounds_problems, compare
+from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
-from ottla.lake.tables.statistics import read_statistics
 from ottla.lake.tables.table import Agreement, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
@@ -107,16 +105,7 @@ class LoggedTable:
             reading = self._log.read(columns_of(newest))
         except OttlaError as error:
             return Agreement([error.message])
-        found = compare(self._log.kind, reading, chain)
-        problems = list(found.problems)
-        for manifest, _ in chain:
-            for file in manifest.files:
-                if file.path in reading.live:
-                    # What is wrong with the file itself is said where it is read.
-                    with suppress(OSError, ValueError):
-                        footer = read_statistics(self.store, file)
-                        problems += bounds_problems(self._log.kind, reading.live, file.path, footer)
-        return Agreement(problems, found.others)
+        return compare(self._log.kind, reading, chain)
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         # Before the log: a load that ends meanwhile is in the log before it has a head.

@@ -4,9 +4,9 @@ The proof is the same for every format: a chain of sealed manifests, each with t
 one before. Formats differ in what makes a manifest count.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ottla.base.errors import OttlaError
@@ -53,6 +53,8 @@ class Agreement:
 
     problems: Sequence[str] = ()
     others: FilesOfOthers = FilesOfOthers()
+    # By the log, of each file of a load that counts: least and greatest value of columns.
+    bounds: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
 
 class LakeTable(Protocol):

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.decode.layout import DEAD, FileLayout, layout_of
-from ottla.lake.folder.file_check import FileUnreadable, file_batches, foreign_batches
+from ottla.lake.folder.damaged_files import DamagedFiles
+from ottla.lake.folder.file_check import FileUnreadable, foreign_batches
+from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.manifest import DataFile, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.stores.store import FileStore
@@ -20,6 +22,7 @@ class HeldFile:
     file: DataFile
     schema: TableSchema | None = None
     is_dead: bool = False
+    bounds: LogBounds = NO_BOUNDS
 
     @property
     def layout(self) -> FileLayout:
@@ -31,8 +34,10 @@ class HeldFile:
         return not self.file.sha256
 
 
-def rows_of(store: FileStore, files: Iterable[HeldFile], wanted: Range) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `files` whose offsets lie in `wanted`."""
+def rows_of(
+    store: FileStore, files: Iterable[HeldFile], wanted: Range, damaged: DamagedFiles
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `files` whose offsets lie in `wanted`; `damaged` has those it knows."""
     for held in files:
         file = held.file
         if file.start >= wanted.end or file.end <= wanted.start:
@@ -42,7 +47,7 @@ def rows_of(store: FileStore, files: Iterable[HeldFile], wanted: Range) -> Itera
             batches = (
                 foreign_batches(store, file.path)
                 if held.is_foreign
-                else file_batches(store, file.path, held.layout)
+                else damaged.batches(file.path, held.layout)
             )
             for batch in batches:
                 offsets = batch.column("offset")

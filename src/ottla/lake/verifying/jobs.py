@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.log.live import ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
 from ottla.lake.plan import Range
@@ -42,6 +43,7 @@ def plan_jobs(
     *,
     bootstrap: str | None = None,
     described: TopicDescription | None = None,
+    bounds: LogBounds = NO_BOUNDS,
     split_bytes: int = SPLIT_BYTES,
 ) -> list[RangeJob]:
     """Return the jobs that check each of `live` once, and compare all ranges that were loaded.
@@ -54,7 +56,9 @@ def plan_jobs(
     schemas: dict[str, TableSchema | None] = {
         file.path: manifest.table_schema for manifest in manifests for file in manifest.files
     }
-    rest = {file.path: HeldFile(file, schemas[file.path]) for file in live}
+    rest = {
+        file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path)) for file in live
+    }
     dead = {
         file.path: HeldFile(file, is_dead=True)
         for manifest in manifests

@@ -13,13 +13,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
 from ottla.lake.decode.proving import TypedCheck
 from ottla.lake.evidence import judged, may_be_compacted
-from ottla.lake.folder.file_check import check_file
+from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.manifest import TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.telling import account_of, explained, skipped_lines, told
 from ottla.lake.verifying.differences import Differences, hashes_of, named, sum_of
+from ottla.lake.verifying.file_findings import check_file
 from ottla.lake.verifying.held import HeldFile, exists, rows_of
 from ottla.lake.verifying.jobs import RangeJob
 from ottla.ledger.partition import RangeAccount, Unreadable
@@ -73,17 +74,22 @@ class RangeChecker:
     def check(self, job: RangeJob) -> RangeFindings:
         """Check each file of the job, and compare the range with the topic. Raises OttlaError."""
         found = RangeFindings(job.number)
-        for held in job.files:
-            if not held.is_foreign:
-                _check_file(job, held, found)
-        if self._cluster is not None and job.described is not None:
-            if job.wanted is not None:
-                _compare(job, job.wanted, self._cluster, job.described, found)
-            found.of_typed += self._typed_problems(job, self._cluster, job.described)
+        with DamagedFiles(job.store) as damaged:
+            for held in job.files:
+                if not held.is_foreign:
+                    _check_file(job, held, found, damaged)
+            if self._cluster is not None and job.described is not None:
+                if job.wanted is not None:
+                    _compare(job, job.wanted, self._cluster, job.described, found, damaged)
+                found.of_typed += self._typed_problems(job, self._cluster, job.described, damaged)
         return found
 
     def _typed_problems(
-        self, job: RangeJob, cluster: Cluster, described: TopicDescription
+        self,
+        job: RangeJob,
+        cluster: Cluster,
+        described: TopicDescription,
+        damaged: DamagedFiles,
     ) -> Iterator[str]:
         """Decode again what typed columns came from, and yield where they differ."""
         for held in job.files:
@@ -95,11 +101,12 @@ class RangeChecker:
             wanted = Range(described.topic, file.partition, start, file.end)
             everything = Range(described.topic, file.partition, file.start, file.end)
             if check.keeps_raw:
-                problems = check.of_own_rows(rows_of(job.store, [held], everything))
+                problems = check.of_own_rows(rows_of(job.store, [held], everything, damaged))
             else:
                 account = RangeAccount(file.partition, start, file.end, True)
                 rows = _read(wanted, cluster, account)
-                problems = check.of_topic(rows, rows_of(job.store, [held], wanted))
+                in_lake = rows_of(job.store, [held], wanted, damaged)
+                problems = check.of_topic(rows, in_lake)
             yield from (f"{file.path}: {problem}" for problem in problems)
 
     def _check_of(self, schema: TableSchema) -> TypedCheck:
@@ -107,8 +114,8 @@ class RangeChecker:
         return self._typed.get(words) or self._typed.setdefault(words, TypedCheck(schema))
 
 
-def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings) -> None:
-    in_file = check_file(job.store, held.file, job.topic, held.layout)
+def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings, damaged: DamagedFiles) -> None:
+    in_file = check_file(job.store, held.file, job.topic, held.layout, damaged)
     if held.is_dead:
         found.dead_letters += in_file.rows
         found.of_dead_letters += in_file.problems
@@ -116,6 +123,8 @@ def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings) -> None:
         found.rows += in_file.rows
         found.hash += in_file.hash
         found.of_files += in_file.problems
+        if not in_file.problems:
+            found.of_files += held.bounds.problems(job.store, held.file)
 
 
 def _compare(
@@ -124,6 +133,7 @@ def _compare(
     cluster: Cluster,
     described: TopicDescription,
     found: RangeFindings,
+    damaged: DamagedFiles,
 ) -> None:
     """Compare the range with the topic: by sums, and row by row where those differ."""
     floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
@@ -143,7 +153,7 @@ def _compare(
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(wanted.topic, spoilt)
     ]
-    lake_sum = sum_of(rows_of(job.store, present, kept))
+    lake_sum = sum_of(rows_of(job.store, present, kept, damaged))
     found.only_in_lake += max(0, sum(held.file.rows for held in present) - lake_sum[0])
     by_broker = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger().settled(told(by_broker)) if by_broker else account.ledger_with_gaps()
@@ -153,7 +163,7 @@ def _compare(
     if topic_sum == lake_sum:
         found.compared += topic_sum[0]
         return
-    differences = _by_offset(job, kept, present, cluster, has_holes)
+    differences = _by_offset(job, kept, present, cluster, has_holes, damaged)
     # Rows of the lake that the topic no longer holds: reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
     again = [o for o in differences.missing if _covers(job.skipped, o)]
@@ -174,7 +184,12 @@ def _compare(
 
 
 def _by_offset(
-    job: RangeJob, kept: Range, present: Sequence[HeldFile], cluster: Cluster, has_holes: bool
+    job: RangeJob,
+    kept: Range,
+    present: Sequence[HeldFile],
+    cluster: Cluster,
+    has_holes: bool,
+    damaged: DamagedFiles,
 ) -> Differences:
     differences = Differences()
     for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
@@ -182,7 +197,7 @@ def _by_offset(
         account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
             hashes_of(_read(window, cluster, account)),
-            hashes_of(rows_of(job.store, present, window)),
+            hashes_of(rows_of(job.store, present, window, damaged)),
         )
     return differences
 

@@ -18,6 +18,7 @@ from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
+from ottla.lake.folder.log_bounds import LogBounds
 from ottla.lake.log.live import versions_without_files
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
@@ -67,6 +68,7 @@ def verify(
     if not manifests:
         return report
     newest = manifests[-1]
+    bounds = LogBounds(table.format.capitalize(), agreement.bounds)
     report.topic = newest.topic
     cluster = connect(bootstrap) if bootstrap else None
     try:
@@ -82,7 +84,7 @@ def verify(
                 )
         if newest.changelog is not None:
             proof = prove_changelog(
-                table.store, manifests, live, cluster, described, bootstrap, on_file
+                table.store, manifests, live, cluster, described, bootstrap, on_file, bounds
             )
             report.rows, total = proof.rows, proof.hash
             report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
@@ -100,6 +102,7 @@ def verify(
                 foreign.files,
                 bootstrap=bootstrap,
                 described=described,
+                bounds=bounds,
             )
             if spark_session is not None or spark_settings is not None:
                 runner = partial(_on_spark, spark_session or session(spark_settings))

@@ -1,0 +1,85 @@
+"""Compares a data file with what its manifest says: bytes, columns, rows.
+
+The SHA-256 finds any flipped bit. Columns and rows are compared as well, to name what differs.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.lake.decode.layout import FileLayout
+from ottla.lake.folder.damaged_files import DamagedFiles
+from ottla.lake.folder.file_check import FileUnreadable, check_bytes
+from ottla.lake.manifest import DataFile
+from ottla.lake.proof import stored_hash
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.stores.store import FileStore
+
+
+@dataclass(slots=True)
+class FileFindings:
+    """What a file holds, and what is wrong with it."""
+
+    rows: int = 0
+    hash: int = 0
+    problems: list[str] = field(default_factory=list)
+    # Whether its bytes are not those that were written.
+    is_damaged: bool = False
+
+
+def check_file(
+    store: FileStore,
+    file: DataFile,
+    topic: str,
+    layout: FileLayout,
+    damaged: DamagedFiles,
+) -> FileFindings:
+    """Compare one file with what its manifest says of it; from then on it is among `damaged`."""
+    found = FileFindings()
+    try:
+        found.problems += check_bytes(store, file)
+        if found.problems:
+            found.is_damaged = True
+            damaged.add(file.path, layout)
+        _check_rows(damaged.batches(file.path, layout), file, topic, found)
+    except FileNotFoundError:
+        found.problems.append(
+            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
+            f"{file.start} to {file.end}"
+        )
+    except OSError as error:
+        found.problems.append(f"{file.path} can't be read: {error}")
+    except FileUnreadable as error:
+        found.problems.append(f"{file.path} {error}")
+    else:
+        if (found.rows, hash_text(found.hash)) != (file.rows, file.hash):
+            found.problems.append(
+                f"{file.path} holds {found.rows} rows with hash {hash_text(found.hash)}; its "
+                f"manifest says {file.rows} rows with hash {file.hash}"
+            )
+    return found
+
+
+def _check_rows(
+    batches: Iterable[pa.RecordBatch], file: DataFile, topic: str, found: FileFindings
+) -> None:
+    last_offset = file.start - 1
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        offsets = batch.column("offset")
+        found.rows += batch.num_rows
+        found.hash = (found.hash + stored_hash(batch)) % MODULUS
+        steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
+        if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
+            found.problems.append(f"{file.path} holds an offset twice, or one of another range")
+        last_offset = offsets[-1].as_py()
+        if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
+            found.problems.append(f"{file.path} holds rows of another partition")
+        if pc.unique(batch.column("topic")).to_pylist() != [topic]:
+            found.problems.append(f"{file.path} holds rows of another topic")
+        micros = batch.column("timestamp").cast(pa.int64())
+        if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
+            found.problems.append(f"{file.path} holds timestamps that are no whole milliseconds")
