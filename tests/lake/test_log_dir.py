@@ -14,6 +14,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake import run_here
 from ottla.lake.cluster import KafkaCluster
 from ottla.lake.datasource import OttlaSource
+from ottla.lake.replica import files
 from ottla.lake.source import Fetched
 
 Produce = Callable[..., None]
@@ -75,6 +76,30 @@ def test_rows_are_equal_over_segments_and_compressions(
     network.clear()
     assert sum(b.num_rows for one in read.partitions() for b in read.read(one)) == 2600
     assert network == []
+
+
+def test_the_leader_confirms_a_range_once(
+    either: Node,
+    make_topic: MakeTopic,
+    produce: Produce,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many pieces its files are read in."""
+    topic = make_topic(either, partitions=1)
+    for turn in range(4):
+        produce(either, topic, turn * 500, turn * 500 + 500)
+    asked: list[Any] = []
+    epoch_ends = KafkaCluster.epoch_ends
+
+    def counted(self: KafkaCluster, topic: str, epochs: Any) -> Any:
+        asked.append(epochs)
+        return epoch_ends(self, topic, epochs)
+
+    monkeypatch.setattr(KafkaCluster, "epoch_ends", counted)
+    monkeypatch.setattr(files, "CHUNK_BYTES", 1500)
+    assert require_equal(either, topic, tmp_path).rows == 2000
+    assert len(asked) == 1
 
 
 def test_aborted_transactions_are_left_out_by_their_markers(

@@ -104,6 +104,26 @@ class ColumnBuilder:
         offsets = _rows(self._walk)[before:, walking.OFFSET]
         return int(((offsets >= self.start) & (offsets < self._end)).sum())
 
+    def add_plain(self, buffer: bytes, position: int, offset: int, rows_max: int) -> int:
+        """Add the plain batches (`Walk.add_plain`) that stand at `position`, from `offset` on.
+
+        Ends with the first that is not plain, with the range, or once `rows_max` rows wait.
+        Returns the position behind them: `position` where there is none.
+        """
+        is_new = not self._pieces or self._pieces[-1] is not buffer
+        payload_bytes = self.payload_bytes + (len(buffer) if is_new else 0)
+        before = self._walk.record_count
+        after: int = self._walk.add_plain(
+            buffer, position, offset, self._end, rows_max, payload_bytes - len(buffer)
+        )
+        if after > position:
+            if is_new:
+                self._pieces.append(buffer)
+                self.payload_bytes = payload_bytes
+            self._counts.append(self._walk.record_count - before)
+            self._append_times.append(_CREATE_TIME)
+        return after
+
     def take(self) -> pa.RecordBatch | None:
         """Return the rows so far (None: none) and forget them."""
         rows = _rows(self._walk)

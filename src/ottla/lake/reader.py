@@ -93,21 +93,37 @@ def _read(
             account.log_starts_at(fetched.log_start)
             builder.start = account.position
         transactions.learn(fetched.aborted)
-        for position, header in batches(fetched.buffer):
+        position = 0
+        while True:
+            position = _take_plain(fetched.buffer, position, account, builder)
+            if account.position >= wanted.end:
+                return
+            if builder.row_count >= _ROWS_MAX or builder.payload_bytes >= _BYTES_MAX:
+                yield from _taken(builder)
+            header = next((found for _, found in batches(fetched.buffer, position)), None)
+            if header is None:
+                break
             try:
                 _take(wanted, fetched.buffer, position, header, account, builder, transactions)
             except CorruptBatch as error:
                 start = max(header.base_offset, account.position)
                 end = span_end(fetched.buffer, position, header)
-                if end is not None and end <= start:
-                    continue
-                raise DamagedBatch(start, end, error.message or error.code.name) from error
-            if account.position >= wanted.end:
-                return
-            if builder.row_count >= _ROWS_MAX or builder.payload_bytes >= _BYTES_MAX:
-                yield from _taken(builder)
+                if end is None or end > start:
+                    cause = error.message or error.code.name
+                    raise DamagedBatch(start, end, cause) from error
+            position += header.size
         if builder.row_count >= _ROWS_ENOUGH or builder.payload_bytes >= _BYTES_ENOUGH:
             yield from _taken(builder)
+
+
+def _take_plain(buffer: bytes, position: int, account: RangeAccount, builder: ColumnBuilder) -> int:
+    """Count and add the plain batches that stand at `position`; return the position behind them."""
+    before, first = builder.row_count, account.position
+    after = builder.add_plain(buffer, position, first, _ROWS_MAX)
+    if after > position:
+        count = builder.row_count - before
+        account.records(first, first + count - 1, count)
+    return after
 
 
 def _take(

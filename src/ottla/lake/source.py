@@ -42,7 +42,7 @@ class TopicEnds:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One answer to a fetch: whole batches, in order of offset.
+    """One answer to a fetch: whole batches, in order of offset; perhaps a part of one behind.
 
     `aborted` names transactions that were aborted, as (producer id, first offset).
     """

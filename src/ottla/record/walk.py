@@ -7,9 +7,10 @@ buffer itself. One row of eight 64-bit little-endian integers for each record; w
 
 from typing import Final
 
-from librt.strings import BytesWriter, write_i64_le
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be, write_i64_le
 from mypy_extensions import i64
 
+from ottla.base.crc32c import checksum
 from ottla.record.codec import (
     INT_MAX,
     check_base_offset,
@@ -18,6 +19,14 @@ from ottla.record.codec import (
     read_varlong,
 )
 from ottla.record.compression import CorruptBatch
+from ottla.record.header import (
+    ATTRIBUTES_POSITION,
+    CRC_POSITION,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    MAGIC_POSITION,
+)
 
 WALK_COLUMNS: Final = 8
 # The columns of a row. Positions count from the start of the walked buffer; a length of -1
@@ -30,6 +39,14 @@ VALUE_POSITION: Final = 4
 VALUE_LENGTH: Final = 5
 HEADERS_POSITION: Final = 6
 HEADER_COUNT: Final = 7
+
+_CRC_MASK: Final = 0xFFFFFFFF
+_LENGTH_POSITION: Final = 8
+_LAST_OFFSET_DELTA_POSITION: Final = 23
+_BASE_TIMESTAMP_POSITION: Final = 27
+_RECORD_COUNT_POSITION: Final = 57
+# Compression, time of the append, transaction, control: bits that make a batch other than plain.
+_NOT_PLAIN: Final = 0x3F
 
 
 class Walk:
@@ -72,6 +89,56 @@ class Walk:
         except CorruptBatch:
             self._rows.truncate(size_before)
             raise
+
+    # Hot: its loop once per batch of what a reader of columns fetched.
+    def add_plain(
+        self, buffer: bytes, place: i64, offset: i64, end: i64, records_max: i64, shift: int = 0
+    ) -> i64:
+        """Walk the plain batches that follow one another from `place` on; return where they end.
+
+        Plain is what raises no question: whole, sound by its checksum, uncompressed data with the
+        producer's timestamps, outside of transactions, with a record for each of its offsets. The
+        first one begins at `offset`, each next one where the one before ended, and all are below
+        `end`. It ends with the first batch that is not plain, or once there are `records_max`
+        rows. Nothing is refused here: `add` knows why. `shift` as there.
+        """
+        view = memoryview(buffer)
+        size_all: i64 = len(buffer)
+        while size_all - place >= HEADER_SIZE and self.record_count < records_max:
+            size: i64 = i64(read_i32_be(buffer, place + _LENGTH_POSITION)) + LENGTH_OVERHEAD
+            count: i64 = i64(read_i32_be(buffer, place + _RECORD_COUNT_POSITION))
+            last_delta: i64 = i64(read_i32_be(buffer, place + _LAST_OFFSET_DELTA_POSITION))
+            attributes: i64 = i64(read_i16_be(buffer, place + ATTRIBUTES_POSITION))
+            if (
+                size < HEADER_SIZE
+                or size > size_all - place
+                or buffer[place + MAGIC_POSITION] != MAGIC
+                or attributes & _NOT_PLAIN
+                or count <= 0
+                or last_delta != count - 1
+                or read_i64_be(buffer, place) != offset
+                or count > end - offset
+            ):
+                break
+            crc: i64 = i64(read_i32_be(buffer, place + CRC_POSITION)) & _CRC_MASK
+            if checksum(view[place + ATTRIBUTES_POSITION : place + size]) != crc:
+                break
+            base_timestamp: i64 = read_i64_be(buffer, place + _BASE_TIMESTAMP_POSITION)
+            try:
+                self.add(
+                    buffer,
+                    place + HEADER_SIZE,
+                    place + size,
+                    count,
+                    offset,
+                    base_timestamp,
+                    shift,
+                )
+            except CorruptBatch:
+                break
+            place += size
+            offset += count
+        return place
 
     def rows(self) -> bytes:
         """Return all rows so far."""

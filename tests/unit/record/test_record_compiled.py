@@ -87,11 +87,23 @@ def up_to_date() -> None:
 def test_the_build_is_what_runs(copy: Path) -> None:
     """With a manifest that holds, the extensions are imported, and nothing is said."""
     up_to_date()
-    assert show(copy) == ("", {"ottla.record.codec": True, "ottla.record.walk": True}, *DULL)
+    assert show(copy) == (
+        "",
+        {
+            "ottla.record.codec": True,
+            "ottla.record.header": True,
+            "ottla.record.walk": True,
+        },
+        *DULL,
+    )
 
 
 DULL = ("as it was", "")
-PLAIN = {"ottla.record.codec": False, "ottla.record.walk": False}
+PLAIN = {
+    "ottla.record.codec": False,
+    "ottla.record.header": False,
+    "ottla.record.walk": False,
+}
 
 
 def test_an_edited_source_wins_over_its_stale_extension(copy: Path) -> None:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from ottla.base.system import pread
 from ottla.record.header import BatchHeader, read_header
-from ottla.record.reader import batches
+from ottla.record.reader import Survey, survey
 from ottla.storage.directory.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -25,6 +25,8 @@ from ottla.storage.directory.partition_metadata import decode
 _ENTRY = Struct(">ii")
 # Read at once; a larger batch is read whole.
 CHUNK_BYTES = 4 << 20
+# Read at once where a place is looked for; the index has one each 4 KiB.
+_LOOK_BYTES = 64 << 10
 
 
 def find_folder(log_dirs: Sequence[str], topic: str, partition: int, topic_id: str) -> Path | None:
@@ -39,24 +41,38 @@ def find_folder(log_dirs: Sequence[str], topic: str, partition: int, topic_id: s
     return None
 
 
-def chunks(folder: Path, position: int) -> Iterator[tuple[bytes, list[tuple[int, BatchHeader]]]]:
-    """Yield whole batches from the one that holds `position` on, with their places and headers.
+def chunks(folder: Path, position: int, end: int) -> Iterator[tuple[bytes, Survey]]:
+    """Yield whole batches from the one that holds `position` on, those that begin below `end`.
 
-    Ends at the end of the log, at a batch that is not whole, and at a gap between files. Raises
-    OSError, and CorruptBatch at a header that is damaged.
+    A piece may hold more than its survey says, before them and behind. Ends at the end of the log,
+    at a batch that is not whole, and at a gap between files. Raises OSError, and CorruptBatch at a
+    header that is damaged.
     """
     while True:
         base = _segment_of(folder, position)
         if base is None:
             return
         ended = True
-        for buffer, found in _segment_chunks(folder, base, position):
-            position = found[-1][1].last_offset + 1
+        for buffer, found in _segment_chunks(folder, base, position, end, CHUNK_BYTES):
+            position = read_header(buffer, found.last).last_offset + 1
             ended = False
             yield buffer, found
         following = _segment_of(folder, position)
-        if ended and (following is None or following == base):
+        if position >= end or (ended and (following is None or following == base)):
             return
+
+
+def last_header(folder: Path, end: int) -> BatchHeader | None:
+    """The header of the batch that has the offset before `end`; None where there is none.
+
+    Raises as `chunks` does.
+    """
+    base = _segment_of(folder, end - 1)
+    if base is None:
+        return None
+    for buffer, found in _segment_chunks(folder, base, end - 1, end, _LOOK_BYTES):
+        return read_header(buffer, found.last)
+    return None
 
 
 def _segment_of(folder: Path, position: int) -> int | None:
@@ -69,26 +85,24 @@ def _segment_of(folder: Path, position: int) -> int | None:
 
 
 def _segment_chunks(
-    folder: Path, base: int, position: int
-) -> Iterator[tuple[bytes, list[tuple[int, BatchHeader]]]]:
+    folder: Path, base: int, position: int, end: int, chunk_bytes: int
+) -> Iterator[tuple[bytes, Survey]]:
     with (folder / segment_file(base, LOG_SUFFIX)).open("rb", buffering=0) as file:
-        place, wanted = _place_before(folder, base, position), CHUNK_BYTES
+        place, wanted = _place_before(folder, base, position), chunk_bytes
         # Hot: each piece is read from a batch's begin on, so that nothing is joined or copied.
         while buffer := pread(file.fileno(), wanted, place):
-            found = list(batches(buffer))
-            if not found:
+            found = survey(buffer, position, end)
+            if found.start < found.end:
+                yield buffer, found
+            if found.is_cut:
+                return
+            if found.end == 0:
                 if len(buffer) < wanted:
                     return  # Not whole: it is being written, or was cut by a crash.
                 wanted = read_header(buffer).size
                 continue
-            place += found[-1][0] + found[-1][1].size
-            wanted = CHUNK_BYTES
-            kept = [one for one in found if one[1].last_offset >= position]
-            if len(kept) == len(found):
-                yield buffer, found
-            elif kept:
-                first = kept[0][0]
-                yield buffer[first:], [(at - first, header) for at, header in kept]
+            place += found.end
+            wanted = chunk_bytes
 
 
 def _place_before(folder: Path, base: int, position: int) -> int:

@@ -1,9 +1,9 @@
 """A cluster whose logs are read from files, where a log directory of a replica is at hand.
 
 What to read is known from the leader: the range ends at or below the last stable offset, and the
-log's start is asked for. Of each piece the leader confirms that its log has the same batch at the
-same place in the same leader epoch; then all before it is the same, too (KIP-101). What the files
-do not have, or not whole, comes from the leader.
+log's start is asked for. Of the range's last batch the leader confirms that its log has the same
+at the same place in the same leader epoch; then all before it is the same, too (KIP-101). What the
+files do not have, or not whole, comes from the leader.
 """
 
 from collections.abc import Generator, Iterator
@@ -14,11 +14,12 @@ from pathlib import Path
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.plan import Range
-from ottla.lake.replica.files import chunks, find_folder
+from ottla.lake.replica.files import chunks, find_folder, last_header
 from ottla.lake.replica.outcomes import Batch, TransactionOutcomes
 from ottla.lake.source import Fetched
-from ottla.record.header import BatchHeader
-from ottla.record.reader import CorruptBatch
+from ottla.record.codec import LONG_MAX
+from ottla.record.header import BatchHeader, read_header
+from ottla.record.reader import CorruptBatch, Survey, batches
 
 
 class ReplicaCluster(KafkaCluster):
@@ -33,26 +34,45 @@ class ReplicaCluster(KafkaCluster):
         position = wanted.start
         # The rest, if there is one, is the leader's to give: also what is damaged here.
         with suppress(OSError, CorruptBatch, LookupError):
-            for fetched, last in self._from_files(wanted):
-                self._require_same_log(wanted, last)
-                position = last.last_offset + 1
+            for fetched, after in self._from_files(wanted):
+                position = after
                 yield fetched
         if position < wanted.end:
             yield from super().fetch(replace(wanted, start=position))
 
-    def _from_files(self, wanted: Range) -> Iterator[tuple[Fetched, BatchHeader]]:
-        """What the files have of it, with the last header of each piece."""
+    def _from_files(self, wanted: Range) -> Iterator[tuple[Fetched, int]]:
+        """What the files have of it, with the offset behind each piece."""
         key = (wanted.topic, wanted.partition, wanted.end)
         if wanted.topic_id is None or key in self._tried:
-            return  # Asked again, since what the files gave was damaged.
+            return  # Read again, since what the files gave was damaged.
         self._tried.add(key)
         folder = find_folder(self._log_dirs, wanted.topic, wanted.partition, wanted.topic_id)
         if folder is None:
             return
         log_start = self.log_starts(wanted.topic)[wanted.partition]
-        if log_start < wanted.end:
-            for buffer, last, aborted in _read(folder, max(wanted.start, log_start), wanted.end):
-                yield Fetched(buffer, log_start, aborted), last
+        if log_start >= wanted.end:
+            return
+        position = max(wanted.start, log_start)
+        same_until = self._same_until(wanted, folder)
+        for buffer, last, aborted in _read(folder, position, wanted.end):
+            if last.last_offset > same_until:
+                self._require_same_log(wanted, last)
+                same_until = last.last_offset
+            yield Fetched(buffer, log_start, aborted), last.last_offset + 1
+
+    def _same_until(self, wanted: Range, folder: Path) -> int:
+        """The last offset of the range that the files have, once the leader has confirmed it.
+
+        One request for the whole range instead of one for each piece. -1 where the files do not
+        have its last batch: each piece is confirmed then.
+        """
+        last = None
+        with suppress(OSError, CorruptBatch):
+            last = last_header(folder, wanted.end)
+        if last is None:
+            return -1
+        self._require_same_log(wanted, last)
+        return last.last_offset
 
     def _require_same_log(self, wanted: Range, last: BatchHeader) -> None:
         found = self.epoch_ends(wanted.topic, {wanted.partition: last.leader_epoch})
@@ -72,28 +92,35 @@ def _read(
     """Whole batches up to `end`, the last one's header, and aborted transactions from there."""
     with closing(_batches(folder, position)) as ahead:
         outcomes = TransactionOutcomes(ahead)
-        for buffer, found in chunks(folder, position):
-            kept = [(place, header) for place, header in found if header.base_offset < end]
-            if not kept:
-                return
-            aborted = [
-                told
-                for _, header in kept
-                if header.is_transactional
-                and not header.is_control
-                and (told := outcomes.aborted_at(header)) is not None
-            ]
-            last_place, last = kept[-1]
-            size = last_place + last.size
-            yield (buffer if size == len(buffer) else buffer[:size]), last, tuple(aborted)
+        for buffer, found in chunks(folder, position, end):
+            aborted = tuple(_aborted(buffer, found, outcomes)) if found.is_transactional else ()
+            last = read_header(buffer, found.last)
+            # Hot: copied where others stand before or behind. One that is not whole may stay.
+            if found.start or found.is_cut:
+                buffer = buffer[found.start : found.end]
+            yield buffer, last, aborted
             if last.last_offset + 1 >= end:
                 return
 
 
+def _aborted(
+    buffer: bytes, found: Survey, outcomes: TransactionOutcomes
+) -> Iterator[tuple[int, int]]:
+    """Aborted transactions that begin in a piece, as (producer id, first offset)."""
+    for place, header in batches(buffer, found.start):
+        if place >= found.end:
+            return
+        if header.is_transactional and not header.is_control:
+            begun = outcomes.aborted_at(header)
+            if begun is not None:
+                yield begun
+
+
 def _batches(folder: Path, position: int) -> Generator[Batch]:
-    for buffer, found in chunks(folder, position):
-        for place, header in found:
-            yield buffer, place, header
+    for buffer, found in chunks(folder, position, LONG_MAX):
+        for place, header in batches(buffer, found.start):
+            if place < found.end:
+                yield buffer, place, header
 
 
 def open_cluster(bootstrap: str, log_dirs: tuple[str, ...] = ()) -> KafkaCluster:
