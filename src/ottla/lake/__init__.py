@@ -31,8 +31,10 @@ from ottla.lake.decode.spec import (
 )
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
+from ottla.lake.events.times import EventSettings
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.notebook.registering import register
@@ -61,9 +63,11 @@ __all__ = [
     "Csv",
     "DataFile",
     "Decode",
+    "EventSettings",
     "ExpiryResult",
     "FencedWriter",
     "Fields",
+    "FileSizes",
     "FileStore",
     "FollowProgress",
     "Format",

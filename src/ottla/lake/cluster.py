@@ -1,5 +1,6 @@
 """The lake's `Cluster` over the blocking client: Ottla and Apache Kafka alike."""
 
+import time
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from uuid import UUID
@@ -19,6 +20,7 @@ class KafkaCluster:
         self._client = RangeClient(bootstrap, client_id="ottla-lake", read_committed=True)
 
     def describe(self, topic: str) -> TopicDescription:
+        at_ms = time.time_ns() // 1_000_000
         view = self._client.topic(topic)
         starts = self._client.list_offsets(topic, EARLIEST)
         ends = self._client.list_offsets(topic, LATEST)
@@ -30,6 +32,7 @@ class KafkaCluster:
             bounds={p: PartitionBounds(starts[p].offset, ends[p].offset) for p in starts},
             compacted="compact" in policy,
             has_ledger=self._client.has_ledger(),
+            at_ms=at_ms,
         )
 
     def topic_names(self) -> list[str]:

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
+from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import limits_of_load
@@ -29,6 +30,7 @@ from ottla.lake.loads.committing import (
     plan_load,
     require_no_planned_loss,
 )
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
@@ -75,6 +77,8 @@ def load(
     decode: Decode | None = None,
     dead_letter_topic: str | None = None,
     log_dirs: Sequence[str] = (),
+    events: EventSettings | None = None,
+    sizes: FileSizes | None = None,
     override: str | None = None,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
@@ -96,9 +100,10 @@ def load(
     since the last load, or since this one was planned, unless `accept_loss`: then the manifest
     says how many. A record whose timestamp does not fit into the column fails the load, gets null,
     or is a dead letter; `dead_letter_topic` gets a copy of each. `decode` adds typed columns;
-    later loads go on with them. A table whose
-    manifests contradict each other fails the load, unless `override` gives a reason to build on
-    it: then the manifest has problems and reason on record. `format` is that of a new table
+    later loads go on with them. `events` keeps rows apart by event time and says what becomes of
+    late ones; the first load decides by what. `sizes` are those of files and row groups. A table
+    whose manifests contradict each other fails the load, unless `override` gives a reason to build
+    on it: then the manifest has problems and reason on record. `format` is that of a new table
     (`parquet`), `store_options` go to the storage's library. `on_step` is called with the name of
     each step once it is done. Raises OttlaError (LoadLost, where another load committed meanwhile;
     nothing is changed).
@@ -114,6 +119,8 @@ def load(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
         log_dirs=tuple(log_dirs),
+        events=events or EventSettings(),
+        sizes=sizes or FileSizes(),
     )
     steps = Steps()
 
@@ -131,10 +138,19 @@ def load(
             described, before, before_digest = built_on(table, cluster, topic, base)
             positions = before.positions if before else None
             limits = limits_of_load(cluster, described, start_at, end_at, positions)
-            plan = plan_load(bootstrap, described, before, before_digest, limits, overridden)
+            plan = plan_load(
+                bootstrap,
+                described,
+                before,
+                before_digest,
+                limits,
+                overridden,
+                sizes=settings.sizes,
+            )
+            plan = replace(plan, high_watermarks=cluster.high_watermarks(topic))
         require_no_planned_loss(plan, settings)
         on_step("planned")
-        if plan.is_empty:
+        if plan.is_empty and not plan.moves_watermark(settings):
             removed = table.remove_orphans()
             if group is not None and before is not None:
                 commit_positions(group, before, bootstrap)

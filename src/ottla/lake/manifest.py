@@ -15,11 +15,13 @@ far. All of that follows from the ledgers and files, too: `chain` derives it aga
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.events import times
+from ottla.lake.events.times import EventTimes
 from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
@@ -51,6 +53,9 @@ class DataFile:
     sha256: str  # Of its bytes.
     # Of a history: its values hold no more, and its rows change no more.
     closed: bool = False
+    # The bucket of event time that its rows are in (`events.buckets`); empty: not kept apart. Of
+    # one partition, only files of one bucket lie one behind the other in their offsets.
+    event: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,8 @@ class Manifest:
     # Of a changelog table: files of its state that readers do not see, added and removed.
     hidden: tuple[DataFile, ...] = ()
     removed_hidden: tuple[DataFile, ...] = ()
+    # None: the table does not go by event time.
+    events: EventTimes | None = None
 
     @property
     def unexplained(self) -> int:
@@ -161,14 +168,15 @@ def next_manifest(
     changelog: Changelog | None = None,
     hidden: Sequence[DataFile] = (),
     removed_hidden: Sequence[DataFile] = (),
+    events: EventTimes | None = None,
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
     `ledgers` of a load or a changelog holds one account for each partition whose position moves,
     starting where the partition stood before; of a replacement, one for each range that is
-    replaced. Other kinds have none. Without `table_schema` the columns stay as they are, and
-    without `changelog` what the table keeps. An `epoch` adds 1 to the writer epoch, and other kinds
-    keep it.
+    replaced. Other kinds have none. Without `table_schema` the columns stay as they are, without
+    `changelog` what the table keeps, and without `events` how it goes by event time. An `epoch`
+    adds 1 to the writer epoch, and other kinds keep it.
     """
     positions = dict(before.positions) if before else {}
     if kind in MOVES_POSITIONS:
@@ -211,7 +219,13 @@ def next_manifest(
         changelog=changelog or (before.changelog if before else None),
         hidden=tuple(hidden),
         removed_hidden=tuple(removed_hidden),
+        events=events or _events_after(before),
     )
+
+
+def _events_after(before: Manifest | None) -> EventTimes | None:
+    """The event times that a commit without rows of its own leaves as they are."""
+    return replace(before.events, late={}) if before and before.events else None
 
 
 def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
@@ -227,6 +241,9 @@ def to_bytes(manifest: Manifest) -> bytes:
         content[name] = _by_text(content[name])
     for change in content["schema_changes"]:
         change["offsets"] = _by_text(change["offsets"])
+    if manifest.events is not None:
+        for name in ("highest", "empty_at", "watermarks", "late"):
+            content["events"][name] = _by_text(content["events"][name])
     return seal(content)
 
 
@@ -256,6 +273,7 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
         found["schema_changes"] = tuple(map(_change, found.get("schema_changes", ())))
         if found.get("changelog") is not None:
             found["changelog"] = _typed(Changelog(**found["changelog"]))
+        found["events"] = times.from_json(found.get("events"))
         return _typed(Manifest(**found)), digest
     except SealBroken as error:
         raise _broken(name, str(error)) from error

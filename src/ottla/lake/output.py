@@ -28,8 +28,8 @@ _WRITER_OPTIONS: dict[str, Any] = {
 }
 # A row group ends with the batch that reaches one of these. Engines read about so many rows at a
 # time and skip by row groups; the bytes, of Arrow's columns, bound the memory of a task.
-_ROW_GROUP_ROWS = 1 << 20
-_ROW_GROUP_BYTES = 64 << 20
+ROW_GROUP_ROWS = 1 << 20
+ROW_GROUP_BYTES = 64 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
@@ -80,8 +80,8 @@ class ParquetOutput:
         path: str,
         *,
         layout: FileLayout = RAW,
-        row_group_rows: int = _ROW_GROUP_ROWS,
-        row_group_bytes: int = _ROW_GROUP_BYTES,
+        row_group_rows: int = ROW_GROUP_ROWS,
+        row_group_bytes: int = ROW_GROUP_BYTES,
     ) -> None:
         self._store = store
         self._path = path
@@ -102,7 +102,7 @@ class ParquetOutput:
         # What waits for its row group to be full, as it will stand in the file.
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
         self.rows = 0
         self.hash = 0
         self.size_bytes = 0
@@ -131,12 +131,12 @@ class ParquetOutput:
     def _add(self, rows: pa.RecordBatch, size_bytes: int, hashed: int) -> None:
         self._waiting.append(rows)
         self._waiting_rows += rows.num_rows
-        self._waiting_bytes += size_bytes
+        self.waiting_bytes += size_bytes
         self.rows += rows.num_rows
         self.hash = (self.hash + hashed) % MODULUS
         if (
             self._waiting_rows >= self._row_group_rows
-            or self._waiting_bytes >= self._row_group_bytes
+            or self.waiting_bytes >= self._row_group_bytes
         ):
             with as_storage_error(self._folder):
                 self._write_row_group()
@@ -148,7 +148,23 @@ class ParquetOutput:
         group = pa.Table.from_batches(self._waiting)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._waiting.clear()
-        self._waiting_rows = self._waiting_bytes = 0
+        self._waiting_rows = self.waiting_bytes = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the file was begun: what waits before its first row group is in memory only."""
+        return self._writer is not None
+
+    @property
+    def waiting_pieces(self) -> int:
+        """In how many batches the rows are that wait for their row group to be full."""
+        return len(self._waiting)
+
+    def flush(self) -> None:
+        """End the row group, if there is one: nothing waits in memory afterwards."""
+        if self._waiting:
+            with as_storage_error(self._folder):
+                self._write_row_group()
 
     def finish(self) -> None:
         """End the file and make it durable: a manifest may name it afterwards."""

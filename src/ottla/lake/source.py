@@ -23,6 +23,8 @@ class TopicDescription:
     bounds: Mapping[int, PartitionBounds]
     compacted: bool
     has_ledger: bool = False
+    # When the cluster was asked, by the clock here: what comes later is not in `bounds`.
+    at_ms: int = 0
 
 
 class LogEnd(NamedTuple):

@@ -5,17 +5,23 @@ twice, or a zombie of one, can never touch what another wrote.
 """
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
+from ottla.base.errors import OttlaError
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
-from ottla.lake.decode.rows import RowSorter, RowSorting
+from ottla.lake.decode.rows import RowSorter, RowSorting, SortedRows
 from ottla.lake.decode.types import parse_type
-from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
+from ottla.lake.events.late import SeenTimes, event_column, without_late
+from ottla.lake.events.output import BucketOutputs
+from ottla.lake.events.times import EventRule
+from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
 from ottla.lake.manifest import DataFile
-from ottla.lake.output import ParquetOutput
+from ottla.lake.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.replica.reading import open_cluster
@@ -40,30 +46,37 @@ class Task:
     log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
     # None: raw columns only.
     sorting: RowSorting | None = None
+    events: EventRule | None = None  # None: one file, and no look at event times.
+    row_group_rows: int = ROW_GROUP_ROWS
+    row_group_bytes: int = ROW_GROUP_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What it did: `file` is None where no record of the range was to be loaded."""
+    """What it did: `files` are none where no record of the range was to be loaded."""
 
     ledger: PartitionLedger
-    file: DataFile | None
+    files: tuple[DataFile, ...]
     skipped: tuple[Unreadable, ...] = ()
     dead: DataFile | None = None
     # Fields that the schema does not have, and the first offset with each. Files of a task with
     # any are not to be committed: its rows are read again with a schema that has them.
     news: tuple[tuple[NewField, int], ...] = ()
+    # The highest event time, and rows behind the watermark, where the task looked at them.
+    highest_ms: int | None = None
+    late: int = 0
+
+    @property
+    def written(self) -> tuple[DataFile, ...]:
+        """All files, of rows and of dead letters."""
+        return (*self.files, self.dead) if self.dead else self.files
 
 
 def run(task: Task, attempt: str) -> TaskResult:
     """Load the range into a file named after `attempt`. Raises OttlaError; no file stays then."""
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
-    path = f"{task.path}-{attempt}.parquet"
-    sorter = RowSorter(task.sorting) if task.sorting else None
-    output = ParquetOutput(task.store, path, layout=_layout(task.sorting))
-    dead_path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
-    dead = ParquetOutput(task.store, dead_path, layout=DEAD)
+    rows = _Rows(task, attempt)
     cluster = open_cluster(task.bootstrap, task.log_dirs)
     try:
         bad_times: dict[int, int] = {}
@@ -75,49 +88,92 @@ def run(task: Task, attempt: str) -> TaskResult:
             null_bad_timestamps=task.null_bad_timestamps,
             bad_times=bad_times,
         ):
-            _write(batch, sorter, bad_times, output, dead)
+            rows.write(batch, bad_times)
             bad_times.clear()
-        output.finish()
-        dead.finish()
+        rows.finish()
     except BaseException:
-        output.discard()
-        dead.discard()
+        rows.discard()
         raise
     finally:
         cluster.close()
     ledger = account.ledger_with_gaps()
-    ledger = replace(ledger, loaded=ledger.loaded - dead.rows, dead_letters=dead.rows)
+    dead = rows.dead.rows
+    ledger = replace(ledger, loaded=ledger.loaded - dead, dead_letters=dead)
     return TaskResult(
         ledger,
-        _file(wanted, path, output),
+        tuple(rows.outputs.files),
         tuple(account.skipped),
-        _file(wanted, dead_path, dead),
-        tuple(sorter.news.values()) if sorter else (),
+        rows.dead_file(),
+        rows.news(),
+        rows.seen.highest_ms,
+        rows.seen.late,
     )
+
+
+class _Rows:
+    """Writes the rows of a task where they belong."""
+
+    def __init__(self, task: Task, attempt: str) -> None:
+        self._task = task
+        self._sorter = RowSorter(task.sorting) if task.sorting else None
+        self._names = task.sorting.schema.names if task.sorting else []
+        self._attempt = attempt
+        self.seen = SeenTimes()
+        self._by = task.events.by if task.events else "none"
+        self.outputs = BucketOutputs(task.wanted, self._by, self._begin)
+        path = f"{task.path}-{attempt}.parquet"
+        self._dead_path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+        self.dead = ParquetOutput(task.store, self._dead_path, layout=DEAD)
+
+    def _begin(self, bucket: str, number: int) -> tuple[str, ParquetOutput]:
+        task = self._task
+        more = f"n{number}" if number else ""
+        path = in_bucket(f"{task.path}-{self._attempt}{more}.parquet", self._by, bucket)
+        output = ParquetOutput(
+            task.store,
+            path,
+            layout=_layout(task.sorting),
+            row_group_rows=task.row_group_rows,
+            row_group_bytes=task.row_group_bytes,
+        )
+        return path, output
+
+    def write(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> None:
+        rule = self._task.events
+        if self._sorter is not None:
+            rows = self._sorter.sort(batch, bad_times)
+        else:
+            rows = SortedRows(batch, (), batch.slice(0, 0), ())
+        if rule is not None and rows.kept.num_rows:
+            rows = without_late(rows, rule, self._names, self.seen)
+        if rows.kept.num_rows:
+            times = event_column(rows, rule, self._names) if rule else None
+            self.outputs.write(rows.kept, rows.typed, times)
+        if rows.dead.num_rows:
+            self.dead.write(rows.dead, rows.reasons)
+
+    def finish(self) -> None:
+        self.outputs.finish()
+        self.dead.finish()
+
+    def discard(self) -> None:
+        self.outputs.discard()
+        self.dead.discard()
+        for file in self.outputs.files:
+            with suppress(OSError, OttlaError):
+                self._task.store.remove(file.path)
+
+    def dead_file(self) -> DataFile | None:
+        return _file(self._task.wanted, self._dead_path, self.dead)
+
+    def news(self) -> tuple[tuple[NewField, int], ...]:
+        return tuple(self._sorter.news.values()) if self._sorter else ()
 
 
 def _layout(sorting: RowSorting | None) -> FileLayout:
     if sorting is None or not sorting.decode.sides():
         return RAW
     return FileLayout(tuple(sorting.schema.fields), sorting.decode.keep_raw)
-
-
-def _write(
-    batch: pa.RecordBatch,
-    sorter: RowSorter | None,
-    bad_times: dict[int, int],
-    output: ParquetOutput,
-    dead: ParquetOutput,
-) -> None:
-    """Write a batch's rows where they belong."""
-    if sorter is None:
-        output.write(batch)
-        return
-    rows = sorter.sort(batch, bad_times)
-    if rows.kept.num_rows:
-        output.write(rows.kept, rows.typed)
-    if rows.dead.num_rows:
-        dead.write(rows.dead, rows.reasons)
 
 
 def _file(wanted: Range, path: str, output: ParquetOutput) -> DataFile | None:
@@ -148,10 +204,12 @@ def result_to_text(result: TaskResult) -> str:
 def result_from_text(text: str) -> TaskResult:
     """The inverse of `result_to_text`."""
     fields = json.loads(text)
-    file, dead = (DataFile(**fields[one]) if fields[one] else None for one in ("file", "dead"))
+    files = tuple(DataFile(**one) for one in fields["files"])
+    dead = DataFile(**fields["dead"]) if fields["dead"] else None
     skipped = tuple(Unreadable(**one) for one in fields["skipped"])
     news = tuple(
         (NewField(one["side"], tuple(one["path"]), parse_type(one["type"]), 0), one["offset"])
         for one in fields["news"]
     )
-    return TaskResult(PartitionLedger(**fields["ledger"]), file, skipped, dead, news)
+    ledger = PartitionLedger(**fields["ledger"])
+    return TaskResult(ledger, files, skipped, dead, news, fields["highest_ms"], fields["late"])

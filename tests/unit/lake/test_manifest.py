@@ -86,7 +86,7 @@ def test_each_unreadable_offset_is_named() -> None:
 
 
 def test_a_task_tells_what_it_skipped() -> None:
-    result = TaskResult(LEDGER, None, SKIPPED)
+    result = TaskResult(LEDGER, (), SKIPPED)
 
     assert result_from_text(result_to_text(result)) == result
 

@@ -51,6 +51,8 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
 @load_options.group
 @load_options.losses
 @load_options.on_bad_timestamp("fail", "null")
+@load_options.event_times
+@load_options.file_sizes
 @load_options.log_dirs
 @spark_options
 @options.bootstrap
@@ -58,6 +60,7 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
 @click.pass_context
 def follow(
     ctx: click.Context,
+    /,
     topic: str,
     target: str | None,
     every_ms: int,
@@ -76,6 +79,7 @@ def follow(
     name: str | None,
     bootstrap: str,
     form: str,
+    **more: Any,
 ) -> None:
     """Load what comes into TOPIC, exactly once, until stopped.
 
@@ -90,6 +94,7 @@ def follow(
     loses nor doubles: start it again. Where two follow into one table, the older one stops.
     """  # noqa: D301
     lake = import_lake()
+    events, sizes = load_options.event_settings(more), load_options.sizes(more)
     if is_pipeline(topic):
         pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), master, name, conf)
         arguments, every_ms = _of_file(ctx, pipeline, every_ms, max_bytes)
@@ -107,6 +112,8 @@ def follow(
             "skip_unreadable": skip_unreadable,
             "accept_loss": accept_loss,
             "on_bad_timestamp": on_bad_timestamp,
+            "events": events,
+            "sizes": sizes,
             "format": table_format,
             "store_options": store_options,
             "spark_settings": lake.SparkSettings(master, name, conf),

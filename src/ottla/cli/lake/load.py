@@ -31,6 +31,8 @@ from ottla.cli.text.output import show, show_one
     help="Build on a table whose manifests contradict each other, and put that on record.",
 )
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
+@load_options.event_times
+@load_options.file_sizes
 @load_options.log_dirs
 @click.option(
     "--dead-letter-topic",
@@ -61,7 +63,7 @@ def load(
     bootstrap: str,
     form: str,
     dead_letter_topic: str | None,
-    **decoding: Any,
+    **more: Any,
 ) -> None:
     """Load what is new in TOPIC into the table in DIR, exactly once.
 
@@ -70,6 +72,7 @@ def load(
     ottla lake load flights --to /lake/flights --from @1704067200000
     ottla lake load flights --to /lake/flights --group lake:flights
     ottla lake load flights --to /lake/flights --value json --on-bad-record dead-letter
+    ottla lake load flights --to /lake/flights --partition-by hour --allowed-lateness 10m
     ottla lake load flights --to /lake/flights --master spark://head:7077 --conf spark.cores.max=8
 
     Run it again and it loads only what came since. Killed at any step it neither loses nor
@@ -79,6 +82,7 @@ def load(
     shown = ProgressLine(shown=form != "json")
     from ottla.lake.pipeline.runners import runner_of  # noqa: PLC0415  # Arrow is an extra.
 
+    events, sizes = load_options.event_settings(more), load_options.sizes(more)
     settings = loads.SparkSettings(master, name, conf)
     done = loads.load(
         topic,
@@ -92,7 +96,9 @@ def load(
         override=override,
         on_bad_timestamp=on_bad_timestamp,
         log_dirs=log_dirs,
-        decode=declared(decoding),
+        events=events,
+        sizes=sizes,
+        decode=declared(more),
         dead_letter_topic=dead_letter_topic,
         format=table_format,
         store_options=store_options,

@@ -5,6 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
+from ottla.cli.lake.sizes import size_option
+from ottla.cli.text.moment import span_ms
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -72,6 +75,94 @@ def on_bad_timestamp(*policies: str) -> Callable[[Command], Command]:
         default=policies[0],
         show_default=True,
         help="What becomes of a record whose timestamp no Spark timestamp can hold.",
+    )
+
+
+def _span(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    if text in (None, "0"):
+        return None if text is None else 0
+    assert text is not None
+    found = span_ms(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a span like 90s, 10m or 1h")
+    return found
+
+
+def event_times(command: Command) -> Command:
+    """`--partition-by` and what else concerns event time; taken back by `event_settings`."""
+    given = [
+        click.option(
+            "--partition-by",
+            type=click.Choice(["day", "hour", "month", "none"]),
+            default=None,
+            help="Keep rows apart by event time (UTC); the first load decides.",
+        ),
+        click.option(
+            "--event-time",
+            default=None,
+            metavar="COLUMN",
+            help="Which column it is: timestamp (the record's), or a decoded one of that type.",
+        ),
+        click.option(
+            "--allowed-lateness",
+            callback=_span,
+            default=None,
+            metavar="SPAN",
+            help="How far behind the highest event time the watermark stays; 0 by default.",
+        ),
+        click.option(
+            "--idle-after",
+            callback=_span,
+            default=None,
+            metavar="SPAN",
+            help="Let a partition without new records follow the clock, SPAN behind it.",
+        ),
+        click.option(
+            "--late-rows",
+            type=click.Choice(["keep", "dead-letter", "fail"]),
+            default=None,
+            help="What becomes of rows behind the table's watermark; keep by default.",
+        ),
+    ]
+    for option in reversed(given):
+        command = option(command)
+    return command
+
+
+def event_settings(given: dict[str, Any]) -> Any:
+    """Take the values of `event_times` out of a command's arguments."""
+    from ottla.lake.events.times import EventSettings  # noqa: PLC0415  # Arrow is an extra.
+
+    return EventSettings(
+        given.pop("partition_by"),
+        given.pop("event_time"),
+        given.pop("allowed_lateness"),
+        given.pop("idle_after"),
+        given.pop("late_rows"),
+    )
+
+
+def file_sizes(command: Command) -> Command:
+    """`--target-file-size` and those of row groups; taken back by `sizes`."""
+    rows = click.option(
+        "--row-group-rows",
+        type=click.IntRange(1),
+        default=1 << 20,
+        show_default=True,
+        metavar="N",
+        help="Rows of a row group, at most.",
+    )
+    files = size_option("--target-file-size", "128Mi", "Of the log that one file holds, at most.")
+    groups = size_option("--row-group-size", "64Mi", "Of a row group in memory, at most.")
+    return files(rows(groups(command)))
+
+
+def sizes(given: dict[str, Any]) -> Any:
+    """Take the values of `file_sizes` out of a command's arguments."""
+    from ottla.lake.loads.file_sizes import FileSizes  # noqa: PLC0415  # As above.
+
+    return FileSizes(
+        given.pop("target_file_size"), given.pop("row_group_rows"), given.pop("row_group_size")
     )
 
 

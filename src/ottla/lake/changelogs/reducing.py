@@ -88,7 +88,7 @@ def reduce_range(job: ReduceJob) -> str:
         cluster.close()
     ledger = account.ledger_with_gaps()
     ledger = replace(ledger, loaded=ledger.loaded - keyless, keyless=keyless)
-    read = TaskResult(ledger, None, tuple(account.skipped))
+    read = TaskResult(ledger, (), tuple(account.skipped))
     return json.dumps(
         {
             "read": result_to_text(read),

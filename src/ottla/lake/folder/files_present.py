@@ -2,6 +2,7 @@
 
 import re
 
+from ottla.lake.events.buckets import is_folder
 from ottla.lake.stores.store import FileStore
 
 # As a task attempt names its file.
@@ -26,7 +27,8 @@ def files_present(store: FileStore) -> tuple[list[str], list[str]]:
             is_data = top in _OF_TASKS
             if any(one.startswith(("_", ".")) for one in (*folders, name)):
                 continue
-            if is_data and len(folders) == 1 and _ATTEMPT.fullmatch(name):
+            in_place = len(folders) == 1 or (len(folders) == 2 and is_folder(folders[1]))
+            if is_data and in_place and _ATTEMPT.fullmatch(name):
                 of_tasks.append(path)
             elif is_data or name.endswith(".parquet"):
                 foreign.append(path)

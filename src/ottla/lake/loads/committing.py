@@ -7,16 +7,25 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
 from ottla.lake.decode.spec import Decode
+from ottla.lake.events.times import EventRule, EventSettings, EventTimes
 from ottla.lake.evidence import judged
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.loads.boundaries import Limits
+from ottla.lake.loads.event_times import (
+    empty_at,
+    events_after,
+    events_for,
+    is_worth_a_commit,
+    rule_of,
+)
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.loss import losses, require_no_loss
 from ottla.lake.manifest import Kind, Manifest, next_manifest
@@ -55,6 +64,8 @@ class LoadSettings:
     # None: as the table's last load did.
     decode: Decode | None = None
     dead_timestamps: bool = False
+    events: EventSettings = field(default_factory=EventSettings)
+    sizes: FileSizes = field(default_factory=FileSizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,8 @@ class LoadPlan:
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
     overridden: tuple[str, ...] = ()  # Problems of the table that it is built on all the same.
     kind: Kind = "load"
+    # Where committed records end, decided or not, once that was asked.
+    high_watermarks: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def version(self) -> int:
@@ -80,6 +93,17 @@ class LoadPlan:
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
         return not self.ranges and not self.idle and not self.overridden
+
+    def moves_watermark(self, settings: "LoadSettings") -> bool:
+        """Whether it would be worth a commit, though it is empty, for the table's watermark."""
+        events = events_for(settings.events, self.before, None, reads=False)
+        positions = self.before.positions if self.before else {}
+        return is_worth_a_commit(events, self.empty_at, positions)
+
+    @property
+    def empty_at(self) -> Mapping[int, int]:
+        """When partitions were seen to hold nothing behind what is loaded."""
+        return empty_at(self.described, self.limits, self.high_watermarks)
 
 
 def built_on(
@@ -126,8 +150,10 @@ def plan_load(
     limits: Limits,
     overridden: tuple[str, ...] = (),
     kind: Kind = "load",
+    *,
+    sizes: FileSizes | None = None,
 ) -> LoadPlan:
-    """Divide what `limits` holds into ranges for tasks."""
+    """Divide what `limits` holds into ranges for tasks, whose files get about `sizes`."""
     positions = before.positions if before else {}
     starts, ends = limits.starts, limits.ends
     planned = ranges(
@@ -138,14 +164,15 @@ def plan_load(
         tasks_min=1,
         topic_id=described.topic_id,
     )
-    sizes = partition_bytes(bootstrap, described.topic) if planned else {}
+    of_logs = partition_bytes(bootstrap, described.topic) if planned else {}
+    file_bytes = (sizes or FileSizes()).file_bytes
     return LoadPlan(
         described=described,
         before=before,
         before_digest=before_digest,
         load_id=uuid.uuid4().hex,
         limits=limits,
-        ranges=split(planned, described.bounds, sizes),
+        ranges=split(planned, described.bounds, of_logs, split_bytes=file_bytes),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         overridden=overridden,
         kind=kind,
@@ -180,12 +207,14 @@ def commit_plan(
         removed_on_failure(table, plan.version, plan.load_id, steps),
     ):
         typing = _typing(plan, settings)
+        events = events_for(settings.events, plan.before, typing, reads=bool(plan.ranges))
         results: list[TaskResult] = []
         if plan.ranges:
-            results, typing = _run(table, plan, settings, typing, start_runner())
+            rule = rule_of(events, plan.described)
+            results, typing = _run(table, plan, settings, typing, rule, start_runner())
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
-        manifest = _manifest(plan, results, ledgers, found, typing)
+        manifest = _manifest(plan, results, ledgers, found, typing, events)
         require_sound(table, plan, settings, manifest)
         if commit is not None:
             return commit(manifest)
@@ -246,16 +275,17 @@ def _run(
     plan: LoadPlan,
     settings: LoadSettings,
     typing: LoadTyping | None,
+    rule: EventRule | None,
     runner: Runner,
 ) -> tuple[list[TaskResult], LoadTyping | None]:
     """Run the tasks; again, with more columns, where records have fields that no column has."""
     for _ in range(_SCHEMAS_MAX):
-        results = runner(_tasks(table, plan, settings, typing))
+        results = runner(_tasks(table, plan, settings, typing, rule))
         news = [(r.ledger.partition, new, offset) for r in results for new, offset in r.news]
         if not news:
             return results, typing
         assert typing is not None, "only what decodes finds new fields"
-        for file in (one for r in results for one in (r.file, r.dead) if one is not None):
+        for file in (one for r in results for one in r.written):
             table.store.remove(file.path)
         typing = typing.with_news(news)
     raise OttlaError(
@@ -266,7 +296,11 @@ def _run(
 
 
 def _tasks(
-    table: LakeTable, plan: LoadPlan, settings: LoadSettings, typing: LoadTyping | None
+    table: LakeTable,
+    plan: LoadPlan,
+    settings: LoadSettings,
+    typing: LoadTyping | None,
+    rule: EventRule | None,
 ) -> list[Task]:
     return [
         Task(
@@ -282,6 +316,9 @@ def _tasks(
             log_bytes=sized.size_bytes,
             log_dirs=settings.log_dirs,
             sorting=typing.sorting if typing else None,
+            events=rule,
+            row_group_rows=settings.sizes.row_group_rows,
+            row_group_bytes=settings.sizes.row_group_bytes,
         )
         for sized in plan.ranges
     ]
@@ -293,10 +330,15 @@ def _manifest(
     ledgers: Sequence[PartitionLedger],
     found: Mapping[PartitionLedger, int],
     typing: LoadTyping | None,
+    events: EventTimes | None,
 ) -> Manifest:
     """What the table will hold once this load counts: all files of its tasks, in order."""
-    files = [result.file for result in results if result.file]
+    files = [file for result in results for file in result.files]
     dead = [result.dead for result in results if result.dead]
+    if events is not None:
+        positions = {**(plan.before.positions if plan.before else {})}
+        positions |= {ledger.partition: ledger.end for ledger in ledgers}
+        events = events_after(events, results, plan.empty_at, positions)
     return next_manifest(
         plan.before,
         plan.before_digest,
@@ -305,7 +347,7 @@ def _manifest(
         topic_id=plan.described.topic_id,
         cluster_id=plan.described.cluster_id,
         created_ms=time.time_ns() // 1_000_000,
-        files=sorted(files, key=lambda file: (file.partition, file.start)),
+        files=sorted(files, key=lambda file: (file.partition, file.start, file.event)),
         ledgers=ledgers,
         skipped=sorted(
             (one for result in results for one in result.skipped),
@@ -317,6 +359,7 @@ def _manifest(
         table_schema=typing.table_schema() if typing else None,
         schema_changes=typing.changes if typing else (),
         dead_letters=sorted(dead, key=lambda file: (file.partition, file.start)),
+        events=events,
     )
 
 

@@ -9,6 +9,7 @@ Pure.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ottla.lake.events import times
 from ottla.lake.log.contents import of_files
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.row_hash import MODULUS, hash_text
@@ -30,6 +31,7 @@ class TableStanding:
     loads: str = ""
     writer_epoch: int = 0
     changelog: str = ""  # In words; empty of a table of loads.
+    events: str = ""  # As `events.times` writes them; empty of a table without event times.
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
         """Whether the manifest of this version, with this digest, says the same."""
@@ -39,6 +41,7 @@ class TableStanding:
         return (
             said == (self.version, self.digest, self.topic, self.positions)
             and (epoch, _changelog_text(manifest)) == (self.writer_epoch, self.changelog)
+            and times.said(manifest.events) == self.events
             and (manifest.total_rows, manifest.total_hash) == (self.total_rows, self.total_hash)
             and (self.loads.count(" ") + 1, last) == (self.version, _load_text(manifest))
         )
@@ -70,8 +73,10 @@ def followed_by(
         loads=f"{before.loads} {_load_text(manifest)}".lstrip(),
         writer_epoch=before.writer_epoch + (manifest.kind == "epoch"),
         changelog=before.changelog if before.positions else _changelog_text(manifest),
+        events=times.said(manifest.events),
     )
     problems += of_files(manifest)
+    problems += times.contradictions(before.events, manifest.events, manifest.kind, positions)
     said = [
         ("version", manifest.version, after.version),
         ("digest of the manifest before", manifest.previous, before.digest),

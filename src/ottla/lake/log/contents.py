@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from ottla.lake.events.buckets import By, folder_of, is_bucket
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.row_hash import MODULUS
 from ottla.ledger.partition import PartitionLedger
@@ -13,11 +14,17 @@ DEAD_LETTERS_FOLDER = "_dead_letters"
 HIDDEN_FOLDER = "_ottla/hidden"
 
 
+def in_bucket(path: str, by: By, bucket: str) -> str:
+    """The path of a data file, in the folder of its bucket of event time where it has one."""
+    return path.replace(f"{DATA_FOLDER}/", f"{DATA_FOLDER}/{folder_of(by, bucket)}", 1)
+
+
 def of_files(manifest: Manifest) -> Iterator[str]:
     """Yield what contradicts the rest of the manifest, by the rules of its kind."""
-    yield from _of_paths(manifest.files, DATA_FOLDER)
+    by = manifest.events.by if manifest.events else "none"
+    yield from _of_paths(manifest.files, DATA_FOLDER, by)
     yield from _of_paths(manifest.dead_letters, DEAD_LETTERS_FOLDER)
-    yield from _of_paths(manifest.removed, DATA_FOLDER)
+    yield from _of_paths(manifest.removed, DATA_FOLDER, by)
     yield from _of_paths((*manifest.hidden, *manifest.removed_hidden), HIDDEN_FOLDER)
     if manifest.kind not in ("changelog", "epoch") and manifest.changelog is not None:
         yield f"it is a {manifest.kind}, which no changelog table has"
@@ -40,9 +47,11 @@ def of_files(manifest: Manifest) -> Iterator[str]:
             yield from _of_replacement(manifest)
 
 
-def _of_paths(files: Sequence[DataFile], folder: str) -> Iterator[str]:
+def _of_paths(files: Sequence[DataFile], folder: str, by: By = "none") -> Iterator[str]:
     for file in files:
-        if str(PurePosixPath(file.path).parent) != folder:
+        if not is_bucket(by, file.event):
+            yield f"it names {file.path} of the {by} {file.event!r}"
+        elif PurePosixPath(file.path).parent != PurePosixPath(folder, folder_of(by, file.event)):
             yield f"it names {file.path}, which is not in the table's folder {folder}"
     if len({file.path for file in files}) < len(files):
         yield "it names a file twice"
@@ -55,7 +64,7 @@ def _of_load(manifest: Manifest) -> Iterator[str]:
         partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
         if sum(file.rows for file in files) != ledger.loaded:
             yield f"its files and its ledger of partition {partition} count different rows"
-        if not _touch_in_order(files, ledger):
+        if not all(_touch_in_order(each, ledger) for each in _by_event(files)):
             yield f"its files of partition {partition} do not lie in its ledger, in order"
     for partition in sorted(by_partition):
         yield f"it has files of partition {partition}, and no ledger of it"
@@ -106,8 +115,11 @@ def _of_compaction(manifest: Manifest) -> Iterator[str]:
         yield "it has ledgers or offsets left out, which no compaction has"
     added, removed = _by_partition(manifest.files), _by_partition(manifest.removed)
     for partition in sorted(added.keys() | removed.keys()):
-        if _sums(added.get(partition, [])) != _sums(removed.get(partition, [])):
-            yield f"the rows it adds to partition {partition} are not those that it removes"
+        ours, theirs = added.get(partition, []), removed.get(partition, [])
+        for event in sorted({file.event for file in (*ours, *theirs)}):
+            if _sums(_of_event(ours, event)) != _sums(_of_event(theirs, event)):
+                where = f"partition {partition}{f' and {event}' if event else ''}"
+                yield f"the rows it adds to {where} are not those that it removes"
 
 
 def _of_replacement(manifest: Manifest) -> Iterator[str]:
@@ -128,11 +140,23 @@ def _by_partition(files: Sequence[DataFile]) -> dict[int, list[DataFile]]:
     return found
 
 
+def _by_event(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    found: dict[str, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.event, []).append(file)
+    return list(found.values())
+
+
+def _of_event(files: Sequence[DataFile], event: str) -> list[DataFile]:
+    return [file for file in files if file.event == event]
+
+
 def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
     return sum(file.rows for file in files), sum(int(file.hash, 16) for file in files) % MODULUS
 
 
 def _touch_in_order(files: Sequence[DataFile], ledger: PartitionLedger) -> bool:
+    """Whether files of one bucket lie in the ledger, one behind the other."""
     position = ledger.start
     for file in files:
         if not position <= file.start < file.end <= ledger.end:

@@ -114,11 +114,12 @@ def _cut(
     ends: Sequence[int], files: Sequence[DataFile]
 ) -> Iterator[tuple[int, int, list[DataFile]]]:
     """Cut at each of `ends` (the first is the start) that lies inside no file."""
-    start, first = ends[0], 0
+    start, first, behind = ends[0], 0, 0
+    reached = start  # The end of the files before `behind`: those of several buckets overlap.
     for end in ends[1:]:
-        behind = first
         while behind < len(files) and files[behind].start < end:
+            reached = max(reached, files[behind].end)
             behind += 1
-        if start < end and (behind == first or files[behind - 1].end <= end or end == ends[-1]):
+        if start < end and (behind == first or reached <= end or end == ends[-1]):
             yield start, end, list(files[first:behind])
             start, first = end, behind

@@ -109,7 +109,9 @@ class LocalStore:
         target = self.root / path
         # The folder of data has to be there: a worker may not have the target mounted. Folders of
         # the table's own, `_…`, are made when they are needed, in a table that is there.
-        if path.startswith("_") and not target.parent.is_dir():
+        # So are folders in the folder of data, which has to be there.
+        is_below = path.count("/") > 1
+        if (path.startswith("_") or is_below) and not target.parent.is_dir():
             target.parent.mkdir(exist_ok=True)
             sync_folder(target.parent.parent)
         return _LocalWriter(target)

@@ -1,13 +1,18 @@
 """Names of data files, and the removal of those that can never count.
 
     data/v<version>-<load id>-p<partition>-<start>-<attempt>.parquet
+    data/event_day=2026-11-23/v<version>-…
+
+Files of a table that is partitioned by event time lie in folders of their buckets.
 
 A name says which load wrote the file: its version and its id.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
 
+from ottla.lake.events.buckets import is_folder
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
 
@@ -20,6 +25,7 @@ _LOOKED_AT_OFTEN = 20
 _ID = len("v0000000001-")
 _STEM = _ID + 32  # Version and load id.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
+_PATH = re.compile(rf"(?:event_[^/]+/)?{_NAME.pattern}")
 
 
 def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
@@ -37,7 +43,7 @@ def load_stem(version: int, load_id: str) -> str:
 
 def has_data_files(store: FileStore) -> bool:
     """Whether files of loads are there, whether they count or not."""
-    return any(_NAME.fullmatch(name) for name in store.names(FOLDER))
+    return any(_NAME.fullmatch(name) or is_folder(name) for name in store.names(FOLDER))
 
 
 def remove_load(store: FileStore, version: int, load_id: str) -> None:
@@ -48,6 +54,27 @@ def remove_load(store: FileStore, version: int, load_id: str) -> None:
         for name in store.names(folder, after=stem):
             if name.startswith(stem):
                 store.remove(folder + name)
+    if _has_buckets(store):
+        for file in store.files(FOLDER):
+            if PurePosixPath(file.path).name.startswith(stem):
+                store.remove(file.path)
+
+
+def _has_buckets(store: FileStore) -> bool:
+    """Whether files lie in folders, each of a bucket of event time: all or none of a table do."""
+    if store.lists_all_at_once:
+        return any(is_folder(name) for name in store.names(FOLDER))
+    first = next(iter(store.files(FOLDER)), None)
+    return first is not None and PurePosixPath(first.path).parent.name != FOLDER.rstrip("/")
+
+
+def _names(store: FileStore, loads: int) -> list[str]:
+    """Names of data files, behind the folder of data, that are looked at this time."""
+    is_due = store.lists_all_at_once or loads % _LOOKED_AT_OFTEN == 0
+    if is_due and _has_buckets(store):
+        return [file.path.removeprefix(FOLDER) for file in store.files(FOLDER)]
+    after = "" if is_due else f"v{max(0, loads - _LOOKED_AT_OFTEN):010d}"
+    return store.names(FOLDER, after)
 
 
 def remove_orphans(
@@ -65,11 +92,9 @@ def remove_orphans(
     # Hot: by the part of the name with the load id, since a table has many files. A compaction that
     # others overtook has the id of a later version than its files say.
     found: dict[str, list[str]] = {}
-    after = ""
-    if not store.lists_all_at_once and len(loads) % _LOOKED_AT_OFTEN:
-        after = f"v{max(0, len(loads) - _LOOKED_AT_OFTEN):010d}"
-    for name in store.names(FOLDER, after):
-        found.setdefault(name[_ID:_STEM], []).append(name)
+    for name in _names(store, len(loads)):
+        at = name.rfind("/") + 1
+        found.setdefault(name[at + _ID : at + _STEM], []).append(name)
     versions: dict[str, int] = {}
     for version, load in enumerate(loads, start=1):
         load_id, _, count = load.partition(":")
@@ -78,7 +103,7 @@ def remove_orphans(
             found.pop(load_id, None)  # Exactly its files: the manifest need not be read.
     removed = []
     for load_id, names in found.items():
-        matches = [match for match in map(_NAME.fullmatch, names) if match]
+        matches = [match for match in map(_PATH.fullmatch, names) if match]
         if not matches or running.may_run(load_id):
             continue
         if load_id in versions:

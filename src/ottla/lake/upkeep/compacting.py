@@ -15,9 +15,11 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.layout import FileLayout, layout_of
+from ottla.lake.events.buckets import By
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings
 from ottla.lake.tables.opening import existing_table, open_table, place_of
@@ -82,7 +84,10 @@ def compact(
         run = rewriter(here, spark_session, spark_settings)
         layout = layout_of(before.table_schema)
         load_id = uuid.uuid4().hex
-        rewrites = _rewrites(table, before.version + 1, load_id, chosen, layout, row_group_bytes)
+        by = before.events.by if before.events else "none"
+        rewrites = _rewrites(
+            table, before.version + 1, load_id, chosen, layout, row_group_bytes, by
+        )
         with (
             table.running.mark(load_id),
             removed_on_failure(table, before.version + 1, load_id, steps),
@@ -121,11 +126,16 @@ def _rewrites(
     chosen: Sequence[tuple[DataFile, ...]],
     layout: FileLayout,
     row_group_bytes: int,
+    by: By,
 ) -> list[Rewrite]:
     return [
         Rewrite(
             store=table.store,
-            path=table.file_stem(version, load_id, group[0].partition, group[0].start),
+            path=in_bucket(
+                table.file_stem(version, load_id, group[0].partition, group[0].start),
+                by,
+                group[0].event,
+            ),
             files=group,
             start=group[0].start,
             end=group[-1].end,
@@ -181,7 +191,7 @@ def _require_none_between(table: LakeTable, rewrites: Sequence[Rewrite]) -> None
         if file.path in known:
             continue
         for one in rewrites:
-            if file.partition != one.files[0].partition:
+            if (file.partition, file.event) != (one.files[0].partition, one.files[0].event):
                 continue
             if file.start < one.end and one.start < file.end:
                 raise lost_to(table, f"added {file.path} between its files", "compaction")

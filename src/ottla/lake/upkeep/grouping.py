@@ -22,7 +22,8 @@ def groups(
 ) -> list[tuple[DataFile, ...]]:
     """Return groups of two files or more, each of at most `target_bytes`.
 
-    The files of a group follow each other: no file that counts has offsets between theirs. Only
+    The files of a group follow each other: no file that counts has offsets between theirs, of
+    those of one bucket of event time, which are not mixed with others. Only
     files with the newest columns are taken, since a commit names one set of columns.
     """
     small = {
@@ -30,10 +31,10 @@ def groups(
         for file in live
         if file.size_bytes <= _SMALL * target_bytes and columns[file.path] == newest
     }
-    in_order = sorted(live, key=lambda file: (file.partition, file.start))
+    in_order = sorted(live, key=lambda file: (file.partition, file.event, file.start))
     return [
         group
-        for _, of_partition in groupby(in_order, key=lambda file: file.partition)
+        for _, of_partition in groupby(in_order, key=lambda file: (file.partition, file.event))
         for is_small, run in groupby(of_partition, key=lambda file: file.path in small)
         if is_small
         for group in _filled(run, target_bytes)

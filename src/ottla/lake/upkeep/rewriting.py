@@ -72,6 +72,7 @@ def run(wanted: Rewrite, attempt: str) -> DataFile | None:
         size_bytes=output.size_bytes,
         hash=hash_text(output.hash),
         sha256=output.sha256,
+        event=wanted.files[0].event,
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.decode.layout import FileLayout
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets, buckets_of
 from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.folder.file_check import FileUnreadable, check_bytes
 from ottla.lake.manifest import DataFile
@@ -35,15 +36,19 @@ def check_file(
     topic: str,
     layout: FileLayout,
     damaged: DamagedFiles,
+    buckets: Buckets = ONE_BUCKET,
 ) -> FileFindings:
-    """Compare one file with what its manifest says of it; from then on it is among `damaged`."""
+    """Compare one file with what its manifest says of it; from then on it is among `damaged`.
+
+    All its rows have to be of its bucket of event time.
+    """
     found = FileFindings()
     try:
         found.problems += check_bytes(store, file)
         if found.problems:
             found.is_damaged = True
             damaged.add(file.path, layout)
-        _check_rows(damaged.batches(file.path, layout), file, topic, found)
+        _check_rows(damaged.batches(file.path, layout), file, topic, buckets, found)
     except FileNotFoundError:
         found.problems.append(
             f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
@@ -63,7 +68,11 @@ def check_file(
 
 
 def _check_rows(
-    batches: Iterable[pa.RecordBatch], file: DataFile, topic: str, found: FileFindings
+    batches: Iterable[pa.RecordBatch],
+    file: DataFile,
+    topic: str,
+    buckets: Buckets,
+    found: FileFindings,
 ) -> None:
     last_offset = file.start - 1
     for batch in batches:
@@ -83,3 +92,7 @@ def _check_rows(
         micros = batch.column("timestamp").cast(pa.int64())
         if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
             found.problems.append(f"{file.path} holds timestamps that are no whole milliseconds")
+        others = buckets_of(batch.column(buckets.column), buckets.by) if file.event else set()
+        if others - {file.event}:
+            named = ", ".join(sorted(others - {file.event})[:3])
+            found.problems.append(f"{file.path} holds rows of {named}, which is no {file.event}")

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.decode.layout import DEAD, FileLayout, layout_of
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.folder.file_check import FileUnreadable, foreign_batches
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
@@ -23,6 +24,7 @@ class HeldFile:
     schema: TableSchema | None = None
     is_dead: bool = False
     bounds: LogBounds = NO_BOUNDS
+    buckets: Buckets = ONE_BUCKET
 
     @property
     def layout(self) -> FileLayout:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.log.live import ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
@@ -56,8 +57,11 @@ def plan_jobs(
     schemas: dict[str, TableSchema | None] = {
         file.path: manifest.table_schema for manifest in manifests for file in manifest.files
     }
+    events = manifests[-1].events
+    buckets = Buckets(events.column, events.by) if events else ONE_BUCKET
     rest = {
-        file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path)) for file in live
+        file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path), buckets=buckets)
+        for file in live
     }
     dead = {
         file.path: HeldFile(file, is_dead=True)

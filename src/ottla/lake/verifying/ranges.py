@@ -115,7 +115,7 @@ class RangeChecker:
 
 
 def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings, damaged: DamagedFiles) -> None:
-    in_file = check_file(job.store, held.file, job.topic, held.layout, damaged)
+    in_file = check_file(job.store, held.file, job.topic, held.layout, damaged, held.buckets)
     if held.is_dead:
         found.dead_letters += in_file.rows
         found.of_dead_letters += in_file.problems

@@ -16,9 +16,11 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.errors import ConnectionFailed, RequestTimedOut
 from ottla.lake import spark
 from ottla.lake.cluster import connect
+from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.committing import LoadSettings, Runner
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
@@ -62,6 +64,8 @@ def follow(
     accept_loss: bool = False,
     on_bad_timestamp: Literal["fail", "null"] = "fail",
     log_dirs: Sequence[str] = (),
+    events: EventSettings | None = None,
+    sizes: FileSizes | None = None,
     format: Format | None = None,  # noqa: A002  # As `load` has it.
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
@@ -92,7 +96,13 @@ def follow(
     place = place_of(target, store_options)
     start_at = parse_boundary(start)
     settings = LoadSettings(
-        bootstrap, skip_unreadable, accept_loss, on_bad_timestamp == "null", tuple(log_dirs)
+        bootstrap,
+        skip_unreadable,
+        accept_loss,
+        on_bad_timestamp == "null",
+        tuple(log_dirs),
+        events=events or EventSettings(),
+        sizes=sizes or FileSizes(),
     )
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.cluster import connect
+from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
@@ -151,10 +151,20 @@ class FollowingWriter:
                 Boundary("offsets", offsets=wanted),
                 positions,
             )
-        plan = plan_load(settings.bootstrap, described, before, digest, limits)
+            known = self._high_watermarks(cluster, before)
+        plan = plan_load(
+            settings.bootstrap, described, before, digest, limits, sizes=settings.sizes
+        )
+        plan = replace(plan, high_watermarks=known)
         require_no_planned_loss(plan, settings)
         self._on_step("planned")
         return None if plan.is_empty else self._commit(plan, start_runner)
+
+    def _high_watermarks(self, cluster: KafkaCluster, before: Manifest | None) -> Mapping[int, int]:
+        """Where committed records end, where idle partitions follow the clock."""
+        asked = self._settings.events.idle_ms
+        kept = before.events.idle_ms if before and before.events else None
+        return {} if asked is None and kept is None else cluster.high_watermarks(self._topic)
 
     def _commit(self, plan: LoadPlan, start_runner: Callable[[], Runner] = _no_tasks) -> Manifest:
         manifest = commit_plan(

@@ -1,0 +1,165 @@
+"""Rows are kept apart by event time, in three formats, with the same proof."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from rig.nodes import Node
+
+import ottla.lake
+from ottla.base.errors import OttlaError
+from ottla.lake import EventSettings, run_here
+from ottla.lake.decode.spec import columns
+
+MakeTopic = Callable[..., str]
+HOUR = 3_600_000
+# 2026-03-01T00:00Z.
+DAY_0 = 1_772_323_200_000
+
+
+def send(node: Node, topic: str, times: list[int], *, partition: int = 0, first: int = 0) -> None:
+    """A record at each of these times, in this order."""
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    for number, time in enumerate(times, first):
+        producer.produce(topic, b"v%d" % number, b"k", partition, timestamp=time)
+    assert producer.flush(120) == 0
+
+
+def load(node: Node, topic: str, target: Path, events: EventSettings, **more: Any) -> Any:
+    return ottla.lake.load(
+        topic, str(target), bootstrap=node.bootstrap, runner=run_here, events=events, **more
+    )
+
+
+def rows_of(target: Path) -> list[tuple[Any, ...]]:
+    names = ("partition", "offset", "timestamp", "key", "value")
+    rows = []
+    for path in ottla.lake.files(str(target)):
+        with pq.ParquetFile(path) as file:
+            columns = file.read().to_pydict()
+        rows += list(zip(*(columns[name] for name in names), strict=True))
+    return sorted(rows)
+
+
+def test_a_partitioned_table_has_the_rows_of_one_that_is_not(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Times jump back and forth over three days: each file has one day, and the proof holds."""
+    topic = make_topic(node, partitions=2)
+    times = [DAY_0 + (number * 17 % 72) * HOUR for number in range(200)]
+    for partition in (0, 1):
+        send(node, topic, times, partition=partition)
+    plain, by_day = tmp_path / "plain", tmp_path / "day"
+    ottla.lake.load(topic, str(plain), bootstrap=node.bootstrap, runner=run_here)
+    load(node, topic, by_day, EventSettings("day"))
+    send(node, topic, times[:50], first=200)
+    ottla.lake.load(topic, str(plain), bootstrap=node.bootstrap, runner=run_here)
+    done = load(node, topic, by_day, EventSettings())  # The table knows.
+
+    assert rows_of(by_day) == rows_of(plain)
+    found = ottla.lake.verify(str(by_day), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared) == ([], 450, 450)
+    assert done.manifest.total_hash == ottla.lake.verify(str(plain), bootstrap=None).hash
+    folders = sorted(path.name for path in (by_day / "data").iterdir())
+    assert folders == ["event_day=2026-03-01", "event_day=2026-03-02", "event_day=2026-03-03"]
+
+    before = len(ottla.lake.files(str(by_day)))
+    compacted = ottla.lake.compact(str(by_day), here=True)
+    assert (before, compacted.removed, compacted.added) == (9, 6, 3)
+    assert rows_of(by_day) == rows_of(plain)
+    found = ottla.lake.verify(str(by_day), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared) == ([], 450, 450)
+    assert found.uncounted == []
+
+
+def test_duckdb_reads_the_files_of_one_day_only(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """The folders' names are columns: a query for a day opens that day's files."""
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0 + number * HOUR for number in range(72)])
+    load(node, topic, tmp_path, EventSettings("day"))
+    files = f"'{tmp_path}/data/**/*.parquet', hive_partitioning = true, filename = true"
+    query = (
+        f"select count(*), count(distinct filename) from read_parquet({files}) "
+        "where event_day = date '2026-03-02'"
+    )
+    assert duckdb.sql(query).fetchall() == [(24, 1)]
+    plan = duckdb.sql(f"explain analyze {query}").fetchall()[0][1]
+    assert "1/3" in plan.replace("Scanning Files: ", "")
+
+
+def test_the_first_load_decides_how_rows_are_kept_apart(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A contradiction is refused with what the table has; nothing is committed."""
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0])
+    load(node, topic, tmp_path / "day", EventSettings("day"))
+    load(node, topic, tmp_path / "plain", EventSettings())
+    send(node, topic, [DAY_0])
+    with pytest.raises(OttlaError, match="this table is partitioned by day, which its first load"):
+        load(node, topic, tmp_path / "day", EventSettings("hour"))
+    with pytest.raises(OttlaError, match="the event time of this table is its column timestamp"):
+        load(node, topic, tmp_path / "day", EventSettings(column="at"))
+    with pytest.raises(OttlaError, match="this table is not partitioned by event time"):
+        load(node, topic, tmp_path / "plain", EventSettings("day"))
+    assert len(rows_of(tmp_path / "day")) == len(rows_of(tmp_path / "plain")) == 1
+
+
+def test_a_decoded_column_is_the_event_time_and_null_has_a_partition(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic(node, partitions=1)
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    for number in range(30):
+        at = datetime.fromtimestamp((DAY_0 + number * HOUR) / 1000, UTC)
+        fields = {"id": number} if number % 10 == 3 else {"id": number, "at": at.isoformat()}
+        producer.produce(topic, json.dumps(fields).encode())
+    assert producer.flush(120) == 0
+    declared = columns({"id": "int64", "at": "timestamp"})
+    decode = ottla.lake.Decode(value=ottla.lake.Format("json", columns=declared))
+    load(node, topic, tmp_path, EventSettings("day", "at"), decode=decode)
+
+    folders = {path.name: path for path in (tmp_path / "data").iterdir()}
+    assert sorted(folders) == [
+        "event_day=2026-03-01",
+        "event_day=2026-03-02",
+        "event_day=__HIVE_DEFAULT_PARTITION__",
+    ]
+    (null_file,) = folders["event_day=__HIVE_DEFAULT_PARTITION__"].iterdir()
+    with pq.ParquetFile(null_file) as file:
+        assert file.read().column("id").to_pylist() == [3, 13, 23]
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared) == ([], 30, 30)
+
+
+def test_rows_in_the_wrong_folder_are_found(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A manifest whose file lies in another day than its rows is no proof."""
+    from tests.unit.lake.tables import forge, manifest_path
+
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0, DAY_0 + 24 * HOUR])
+    load(node, topic, tmp_path, EventSettings("day"))
+    other = tmp_path / "data/event_day=2026-03-05"
+    other.mkdir()
+
+    def change(fields: dict[str, Any]) -> None:
+        file = fields["files"][0]
+        moved = file["path"].replace("2026-03-01", "2026-03-05")
+        (tmp_path / file["path"]).rename(tmp_path / moved)
+        file["path"], file["event"] = moved, "2026-03-05"
+
+    forge(manifest_path(tmp_path, 1), change)
+    for head in (tmp_path / "_ottla/heads").iterdir():
+        head.unlink()
+    problems = ottla.lake.verify(str(tmp_path), bootstrap=None).problems
+    assert any("holds rows of 2026-03-01, which is no 2026-03-05" in one for one in problems)
