@@ -31,7 +31,7 @@ from ottla.lake.decode.spec import (
 )
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
-from ottla.lake.events.times import EventSettings
+from ottla.lake.events.times import EventRule, EventSettings, EventTimes
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.loading import LoadLost, LoadResult, load, run_here
 from ottla.lake.loads.file_sizes import FileSizes
@@ -63,7 +63,9 @@ __all__ = [
     "Csv",
     "DataFile",
     "Decode",
+    "EventRule",
     "EventSettings",
+    "EventTimes",
     "ExpiryResult",
     "FencedWriter",
     "Fields",
