@@ -1,7 +1,8 @@
-"""Topic to Parquet on `local[2]`: our load and data source beside Spark's own Kafka connector.
+"""Topic to tables on `local[2]`: our load and data source beside Spark's own Kafka connector.
 
-5 M random 100-byte records in 4 partitions, 16 KiB batches, on Ottla; the same columns written
-by every arm; arms take turns, the first rounds warm up and are thrown away.
+5 M random 100-byte records in 4 partitions, 16 KiB batches, on Ottla (`lake_kib`: 1 M of 1 KiB);
+the same columns written by every arm; arms take turns, the first rounds warm up and are thrown
+away. Ours count from the tasks' start until the load is committed.
 """
 
 import os
@@ -10,7 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,17 @@ from rig.nodes import Node
 from rig.probe import connect, receive_frame
 
 _PARTITIONS = 4
-_RECORDS_PER_BATCH = 145
+_BATCH_BYTES = 14_500
 _TUNED = {"kafka.max.poll.records": "50000", "kafka.max.partition.fetch.bytes": str(8 << 20)}
 _COLUMNS = ["key", "value", "headers", "topic", "partition", "offset", "timestamp"]
 
 
 def measure(scale: Scale) -> list[Figure]:
-    records = scale.pick(5_000_000, 200_000)
+    return measure_records(scale, scale.pick(5_000_000, 200_000), 100)
+
+
+def measure_records(scale: Scale, records: int, value_bytes: int) -> list[Figure]:
+    """All arms over a topic of so many records with values of this size."""
     if not SPARK_CONNECTOR.ready():
         print("   without Spark's connector: run `make rig`", flush=True)
         return []
@@ -42,25 +47,27 @@ def measure(scale: Scale) -> list[Figure]:
     try:
         with ottla_process(settings=NO_FSYNC) as node:
             topic = create_topic(node, _PARTITIONS)
-            records = _fill(node, topic, records)
+            records = _fill(node, topic, records, value_bytes)
             arms: dict[str, Callable[[Path], float]] = {
                 "connector": lambda target: _connector(session, node, topic, target, {}),
                 "tuned": lambda target: _connector(session, node, topic, target, _TUNED),
                 "source": lambda target: _source(session, node, topic, target),
-                "load": lambda target: _load(session, node, topic, target, ()),
+                "load": lambda target: _load(session, node, topic, target),
                 "files": lambda target: _load(
-                    session, node, topic, target, [str(node.folder / "logs")]
+                    session, node, topic, target, log_dirs=[str(node.folder / "logs")]
                 ),
+                "delta": lambda target: _load(session, node, topic, target, format="delta"),
+                "iceberg": lambda target: _load(session, node, topic, target, format="iceberg"),
             }
             seconds = _in_turn(arms, scale, folder)
     finally:
         session.stop()
         shutil.rmtree(folder, ignore_errors=True)
     rates = {name: [records / taken for taken in times] for name, times in seconds.items()}
-    return _figures(rates)
+    return _figures(rates, f"{value_bytes} B")
 
 
-def _figures(rates: dict[str, list[float]]) -> list[Figure]:
+def _figures(rates: dict[str, list[float]], of: str) -> list[Figure]:
     middle = {name: statistics.median(values) for name, values in rates.items()}
 
     def beside(name: str, arm: str, other: str, bound: float | None) -> Figure:
@@ -68,11 +75,13 @@ def _figures(rates: dict[str, list[float]]) -> list[Figure]:
         return Figure(name, middle[arm] / middle[other], "×", AT_LEAST, bound, note)
 
     return [
-        beside("lake load / Spark's connector", "load", "connector", 4.0),
-        beside("lake load / tuned connector", "load", "tuned", None),
-        beside("lake load from segment files / through the broker", "files", "load", 1.5),
-        beside("lake data source / Spark's connector", "source", "connector", 1.5),
-        beside("lake data source / tuned connector", "source", "tuned", None),
+        beside(f"lake load / Spark's connector, {of}", "load", "connector", 5.0),
+        beside(f"lake load / tuned connector, {of}", "load", "tuned", 3.5),
+        beside(f"lake load from segment files / through the broker, {of}", "files", "load", 1.5),
+        beside(f"lake load into Delta / Parquet, {of}", "delta", "load", 0.9),
+        beside(f"lake load into Iceberg / Parquet, {of}", "iceberg", "load", 0.9),
+        beside(f"lake data source / Spark's connector, {of}", "source", "connector", 2.0),
+        beside(f"lake data source / tuned connector, {of}", "source", "tuned", None),
     ]
 
 
@@ -105,22 +114,23 @@ def _session() -> Any:
     return session
 
 
-def _fill(node: Node, topic: str, records: int) -> int:
+def _fill(node: Node, topic: str, records: int, value_bytes: int) -> int:
     """Write random records, evenly over the partitions; return how many."""
-    rounds = -(-records // (_RECORDS_PER_BATCH * _PARTITIONS))
+    per_batch = _BATCH_BYTES // value_bytes
+    rounds = -(-records // (per_batch * _PARTITIONS))
     with connect(node.port) as connection:
         for _ in range(rounds):
             for partition in range(_PARTITIONS):
-                content = os.urandom(100 * _RECORDS_PER_BATCH)
+                content = os.urandom(value_bytes * per_batch)
                 values: list[bytes | None] = [
-                    content[at : at + 100] for at in range(0, len(content), 100)
+                    content[at : at + value_bytes] for at in range(0, len(content), value_bytes)
                 ]
                 now_ms = time.time_ns() // 1_000_000
-                made = build_batch([now_ms] * _RECORDS_PER_BATCH, None, values)
+                made = build_batch([now_ms] * per_batch, None, values)
                 connection.sendall(produce_request(topic, partition, bytes(made), 1))
             for _ in range(_PARTITIONS):
                 receive_frame(connection)
-    return rounds * _RECORDS_PER_BATCH * _PARTITIONS
+    return rounds * per_batch * _PARTITIONS
 
 
 def _connector(
@@ -142,15 +152,15 @@ def _source(session: Any, node: Node, topic: str, target: Path) -> float:
     return time.monotonic() - began
 
 
-def _load(session: Any, node: Node, topic: str, target: Path, log_dirs: Sequence[str]) -> float:
-    """The Spark part of a load: from the tasks' start until the last file is on disk."""
+def _load(session: Any, node: Node, topic: str, target: Path, **settings: Any) -> float:
+    """The part of a load behind the start of Spark: the tasks, their files, and the commit."""
     at: dict[str, float] = {}
     ottla.lake.load(
         topic,
         str(target),
         bootstrap=node.bootstrap,
-        log_dirs=log_dirs,
         spark_session=session,
         on_step=lambda step: at.update({step: time.monotonic()}),
+        **settings,
     )
-    return at["files written"] - at["spark started"]
+    return at["manifest written"] - at["spark started"]

@@ -12,8 +12,9 @@ import io
 import statistics
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -75,23 +76,26 @@ def grow(target: Path, kind: Format, loads: int, content: bytes) -> None:
         table.commit(next_load(table, content))
 
 
-def measure_round(target: Path, kind: Format, content: bytes) -> dict[str, float]:
-    """Seconds of each step of one more load."""
-    began = time.perf_counter()
-    table = open_table(str(target), kind)
-    table.latest()
-    planned = time.perf_counter()
+def measure_round(target: Path, kind: Format, content: bytes) -> dict[str, tuple[float, float]]:
+    """Seconds of each step of one more load, and seconds of the processor."""
+    found: dict[str, tuple[float, float]] = {}
+
+    def timed(step: str, act: Callable[[], Any]) -> Any:
+        wall, processor = time.perf_counter(), time.process_time()
+        result = act()
+        found[step] = (time.perf_counter() - wall, time.process_time() - processor)
+        return result
+
+    def plan() -> LakeTable:
+        table = open_table(str(target), kind)
+        table.latest()
+        return table
+
+    table = timed("planning", plan)
     manifest = next_load(table, content)
-    written = time.perf_counter()
-    table.commit(manifest)
-    committed = time.perf_counter()
-    table.remove_orphans()
-    ended = time.perf_counter()
-    return {
-        "planning": planned - began,
-        "commit": committed - written,
-        "orphans": ended - committed,
-    }
+    timed("commit", lambda: table.commit(manifest))
+    timed("orphans", table.remove_orphans)
+    return found
 
 
 def measure(folder: Path, kind: Format, sizes: list[int], rounds: int) -> None:
@@ -100,16 +104,22 @@ def measure(folder: Path, kind: Format, sizes: list[int], rounds: int) -> None:
     targets = {size: (folder / f"{kind}-{size}").absolute() for size in sizes}
     for size, target in targets.items():
         grow(target, kind, size, content)
-    steps: dict[str, dict[int, list[float]]] = {}
+    steps: dict[str, dict[int, list[tuple[float, float]]]] = {}
     for _ in range(rounds):
         for size, target in targets.items():
             for step, seconds in measure_round(target, kind, content).items():
                 steps.setdefault(step, {}).setdefault(size, []).append(seconds)
     for step, found in steps.items():
-        middle = {size: statistics.median(found[size]) * 1000 for size in sizes}
-        shown = ", ".join(f"{size} loads {middle[size]:7.2f} ms" for size in sizes)
-        times = middle[sizes[-1]] / middle[sizes[0]]
-        print(f"{kind:<8} {step:<9} {shown}   {times:.2f} ×", flush=True)
+        shown, middles = [], []
+        for size in sizes:
+            wall, processor = (
+                statistics.median(times) * 1000 for times in zip(*found[size], strict=True)
+            )
+            middles.append((wall, processor))
+            shown.append(f"{size} loads {wall:7.2f} ms ({processor:.2f} CPU)")
+        (wall, processor), (wall_last, processor_last) = middles[0], middles[-1]
+        times = f"{wall_last / wall:.2f} × ({processor_last / processor:.2f} × CPU)"
+        print(f"{kind:<8} {step:<9} {', '.join(shown)}   {times}", flush=True)
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.columns import columns_of
-from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, read_entries
+from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import sync_written
 from ottla.lake.tables.log import (
@@ -67,6 +67,10 @@ class DeltaLog:
         self._options = dict(options or {})
 
     def newest(self) -> NamedLoad:
+        # Hot: to open the table costs with the number of its files.
+        newest = newest_load(self._store, VERSION_APP, DIGEST_APP)
+        if newest is not None:
+            return newest
         table = self._open()
         return _named(table) if table else NamedLoad()
 

@@ -22,6 +22,8 @@ LOG_FOLDER = "_delta_log/"
 _ENTRY = re.compile(r"(\d{20})\.json")
 # As many digits of a digest as fit into the number of an application transaction.
 _DIGITS = 15
+# A checkpoint comes every ten entries; where it is much older, the library is faster.
+_ENTRIES_MAX = 25
 
 
 def digest_digits(digest: str) -> int:
@@ -53,6 +55,35 @@ def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
         else []
     )
     return entries, bool(numbers) and numbers[0] == 0 and not problems, problems
+
+
+def newest_load(store: FileStore, version_app: str, digest_app: str) -> NamedLoad | None:
+    """The newest load, by the log's entries since its last checkpoint.
+
+    None where they do not say: then the log has to be read as a whole. Both application
+    transactions stand in the entry of a load.
+    """
+    try:
+        first = int(json.loads(store.read(f"{LOG_FOLDER}_last_checkpoint"))["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    found = None
+    for number in range(first, first + _ENTRIES_MAX):
+        try:
+            content = store.read(f"{LOG_FOLDER}{number:020d}.json")
+            actions = [json.loads(line) for line in content.splitlines()]
+            versions = {
+                txn["appId"]: int(txn["version"]) for one in actions if (txn := one.get("txn"))
+            }
+        except FileNotFoundError:
+            return found if number > first else None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        if version_app in versions or digest_app in versions:
+            if not {version_app, digest_app} <= versions.keys():
+                return None
+            found = NamedLoad(versions[version_app], f"{versions[digest_app]:015x}")
+    return None
 
 
 def _entry(name: str, actions: list[dict[str, Any]]) -> LogEntry:

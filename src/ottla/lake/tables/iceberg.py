@@ -55,6 +55,7 @@ from ottla.lake.tables.iceberg_entries import (
     schema_problems,
     snapshots_before,
 )
+from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -73,6 +74,7 @@ _SETTINGS = {
     # Metadata files that no reader needs any more go.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
+    KEEP: KEPT_BY_DEFAULT,
 }
 _TRIES = 20
 _NOT_DONE = (CommitFailedException, ValidationException)
@@ -156,6 +158,7 @@ class IcebergLog:
         }
         removed = self._to_remove(table, manifest)
         table.metadata.properties[_RETRIES] = "0"  # In this process only.
+        share_snapshots(table)
         with table.transaction() as transaction:
             transaction.set_properties(said)
             if not set(columns.names) <= set(table.schema().column_names):
@@ -172,6 +175,7 @@ class IcebergLog:
                     snapshot.append_data_file(file)
                 for file in removed:
                     snapshot.delete_data_file(file)
+            expire_old(transaction, table)
 
     def _to_remove(self, table: Table, manifest: Manifest) -> list[IcebergFile]:
         """The files of the table that `manifest` removes; raises where one counts no more."""
