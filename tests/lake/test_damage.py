@@ -125,6 +125,20 @@ def test_a_flipped_byte_of_a_record(start: Start, folder: Path, tmp_path: Path) 
         )
         assert len(found.problems) == 1
 
+        again = partial(
+            ottla.lake.replace,
+            TOPIC,
+            target,
+            start=f"0:{bad.base_offset}",
+            end=f"0:{bad.last_offset + 1}",
+            bootstrap=node.bootstrap,
+            runner=run_here,
+        )
+        assert (again().rows, again().manifest) == (5, None)
+        found = ottla.lake.verify(target, bootstrap=node.bootstrap)
+        assert (found.problems, found.skipped) == ([], [])
+        assert (found.rows, found.compared) == (100, 100)
+
 
 @pytest.mark.parametrize("place", [LENGTH, MAGIC])
 def test_a_damaged_header_costs_what_the_leader_does_not_give(

@@ -52,6 +52,7 @@ from ottla.lake.tables.table import FencedWriter
 from ottla.lake.task import Task, TaskResult
 from ottla.lake.upkeep.compacting import CompactionResult, compact
 from ottla.lake.upkeep.expiring import ExpiryResult, expire
+from ottla.lake.upkeep.replacing import ReplacementResult, replace
 from ottla.lake.verifying.report import Verification
 from ottla.lake.verifying.verify import verify
 from ottla.ledger.partition import PartitionLedger, Told, Unreadable
@@ -85,6 +86,7 @@ __all__ = [
     "PublishResult",
     "Range",
     "RefusedKind",
+    "ReplacementResult",
     "RowSorting",
     "SchemaChange",
     "SchemaRules",
@@ -116,6 +118,7 @@ __all__ = [
     "load",
     "publish",
     "register",
+    "replace",
     "run_here",
     "run_jobs_here",
     "table",

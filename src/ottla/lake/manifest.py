@@ -7,8 +7,8 @@ far. All of that follows from the ledgers and files, too: `chain` derives it aga
     kind         what it does
     load         adds files of offsets behind the positions, which it moves on
     epoch        adds 1 to the writer epoch: a long-running writer has started
-    compaction   removes files, and adds others with the same rows
-    replacement  removes files, and adds others of the same ranges of offsets
+    compaction   removes files, and adds others with the same rows; so with dead letters
+    replacement  removes files, and adds others of the same ranges of offsets; so with dead letters
     changelog    applies changes behind the positions, which it moves on, to a table with one row of
                  each key: removes the files of the buckets that it touches, and adds others
 """
@@ -32,6 +32,14 @@ MOVES_POSITIONS = frozenset({"load", "changelog"})
 Keeps = Literal["latest", "history"]
 
 _WORDS = {"kind": get_args(Kind), "keeps": get_args(Keeps)}
+_FILES = (
+    "files",
+    "removed",
+    "dead_letters",
+    "hidden",
+    "removed_hidden",
+    "removed_dead_letters",
+)
 _HASH = re.compile(r"[0-9a-f]{32}")
 
 
@@ -126,6 +134,8 @@ class Manifest:
     removed_hidden: tuple[DataFile, ...] = ()
     # None: the table does not go by event time.
     events: EventTimes | None = None
+    # Files of dead letters of earlier commits that count no more.
+    removed_dead_letters: tuple[DataFile, ...] = ()
 
     @property
     def unexplained(self) -> int:
@@ -169,6 +179,7 @@ def next_manifest(
     hidden: Sequence[DataFile] = (),
     removed_hidden: Sequence[DataFile] = (),
     events: EventTimes | None = None,
+    removed_dead_letters: Sequence[DataFile] = (),
 ) -> Manifest:
     """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
 
@@ -220,6 +231,7 @@ def next_manifest(
         hidden=tuple(hidden),
         removed_hidden=tuple(removed_hidden),
         events=events or _events_after(before),
+        removed_dead_letters=tuple(removed_dead_letters),
     )
 
 
@@ -262,7 +274,7 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
     """
     try:
         found, digest = unseal(content)
-        for key in ("files", "removed", "dead_letters", "hidden", "removed_hidden"):
+        for key in _FILES:
             found[key] = tuple(_typed(DataFile(**file)) for file in found.get(key, ()))
         found["ledgers"] = tuple(_ledger(ledger) for ledger in found["ledgers"])
         found["skipped"] = tuple(_typed(Unreadable(**one)) for one in found["skipped"])

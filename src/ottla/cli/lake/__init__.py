@@ -13,6 +13,7 @@ from ottla.cli.lake.history import history
 from ottla.cli.lake.load import load
 from ottla.cli.lake.plan import plan
 from ottla.cli.lake.publish import publish
+from ottla.cli.lake.replace import replace
 from ottla.cli.lake.run import run
 from ottla.cli.lake.status import status
 from ottla.cli.lake.try_schema import try_schema
@@ -30,6 +31,7 @@ _VERBS = (
     load,
     plan,
     publish,
+    replace,
     run,
     status,
     try_schema,

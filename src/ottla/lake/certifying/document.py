@@ -13,7 +13,7 @@ hundred lines, with hashes computed by its own code.
                 "files": [{"path", "partition", "start", "end", "rows", "size_bytes", "hash",
                            "sha256"}],
                 "removed": [paths of files of earlier commits that count no more],
-                "dead_letters": [files, likewise],
+                "dead_letters": [files, likewise], "removed_dead_letters": [paths, likewise],
                 "accepted_loss", "skipped"}]}
 
 The text is JSON with an indentation of 1, as Python's `json.dumps(document, indent=1)` and a line
@@ -111,6 +111,7 @@ def _load(manifest: Manifest, digest: str | None) -> dict[str, Any]:
         "files": [asdict(file) for file in manifest.files],
         "removed": [file.path for file in manifest.removed],
         "dead_letters": [asdict(file) for file in manifest.dead_letters],
+        "removed_dead_letters": [file.path for file in manifest.removed_dead_letters],
         "accepted_loss": _by_partition(manifest.accepted_loss),
         "skipped": [asdict(one) for one in manifest.skipped],
     }

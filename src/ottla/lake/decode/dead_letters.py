@@ -9,6 +9,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -17,6 +18,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.transactions.producer import TransactionalProducer
+from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
@@ -35,15 +37,18 @@ def letters_of_table(
 ) -> list[FoundLetter]:
     """All letters of a table, in order of its loads. Raises OttlaError where there is no table."""
     table = existing_table(target, store_options)
-    marked = _marked(table.store)
-    found = []
-    for manifest in table.history():
-        for file in manifest.dead_letters:
-            found += [
-                _found(one, (file.path, one["offset"]) in marked, file, manifest, table)
-                for one in _rows(table.store, file)
-            ]
-    return found
+    manifests = list(table.history())
+    counting = {file.path for file in live_letters(manifests)}
+    # By offset: the letter of a record may stand in another file since it was marked.
+    partitions = {file.path: file.partition for one in manifests for file in one.dead_letters}
+    marked = {(partitions.get(path), offset) for path, offset in _marked(table.store)}
+    return [
+        _found(one, (file.partition, one["offset"]) in marked, file, manifest, table)
+        for manifest in manifests
+        for file in manifest.dead_letters
+        if file.path in counting
+        for one in _rows(table.store, file)
+    ]
 
 
 async def redrive_table(
@@ -93,6 +98,21 @@ def _marked(store: FileStore) -> set[tuple[str, int]]:
         if name.endswith(".json")
         for path, offset in json.loads(store.read(_MARKS + name))["letters"]
     }
+
+
+def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]]:
+    """Partition and offset of the letters whose files it replaces: they are in the topic."""
+    return {
+        (file.partition, row["offset"])
+        for file in manifest.removed_dead_letters
+        for row in _rows_there(store, file)
+    }
+
+
+def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
+    """The rows of a file; none of one that has expired."""
+    with suppress(FileNotFoundError):
+        yield from _rows(store, file)
 
 
 def _rows(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
@@ -149,14 +169,17 @@ def send_letters(
     ):
         count = len(admin.topics.describe([topic])[0].partitions)
         producer.init_transactions()
-        known = admin.groups.offsets(group).get(place)
-        after = known.offset if known is not None else 0
+        committed = admin.groups.offsets(group).get(place)
+        after = committed.offset if committed is not None else 0
         for manifest in table.history():
             if manifest.version <= after or not manifest.dead_letters:
                 continue
             with producer.transaction():
+                known = _letters_before(table.store, manifest)
                 for file in manifest.dead_letters:
-                    for row in _rows(table.store, file):
+                    for row in _rows_there(table.store, file):
+                        if (file.partition, row["offset"]) in known:
+                            continue
                         one = _found(row, False, file, manifest, table)
                         producer.send(
                             topic,

@@ -23,13 +23,16 @@ def of_files(manifest: Manifest) -> Iterator[str]:
     """Yield what contradicts the rest of the manifest, by the rules of its kind."""
     by = manifest.events.by if manifest.events else "none"
     yield from _of_paths(manifest.files, DATA_FOLDER, by)
-    yield from _of_paths(manifest.dead_letters, DEAD_LETTERS_FOLDER)
+    letters = (*manifest.dead_letters, *manifest.removed_dead_letters)
+    yield from _of_paths(letters, DEAD_LETTERS_FOLDER)
     yield from _of_paths(manifest.removed, DATA_FOLDER, by)
     yield from _of_paths((*manifest.hidden, *manifest.removed_hidden), HIDDEN_FOLDER)
     if manifest.kind not in ("changelog", "epoch") and manifest.changelog is not None:
         yield f"it is a {manifest.kind}, which no changelog table has"
     if manifest.kind != "changelog" and (manifest.hidden or manifest.removed_hidden):
         yield "it has hidden files, which only changelogs have"
+    if manifest.kind not in ("compaction", "replacement") and manifest.removed_dead_letters:
+        yield f"it removes dead letters, which no {manifest.kind} does"
     match manifest.kind:
         case "load":
             if manifest.removed:
@@ -111,20 +114,24 @@ def _of_changelog(manifest: Manifest) -> Iterator[str]:
 
 def _of_compaction(manifest: Manifest) -> Iterator[str]:
     """The files added have the rows of those removed, partition by partition."""
-    if manifest.ledgers or manifest.skipped or manifest.dead_letters:
+    if manifest.ledgers or manifest.skipped:
         yield "it has ledgers or offsets left out, which no compaction has"
-    added, removed = _by_partition(manifest.files), _by_partition(manifest.removed)
-    for partition in sorted(added.keys() | removed.keys()):
-        ours, theirs = added.get(partition, []), removed.get(partition, [])
-        for event in sorted({file.event for file in (*ours, *theirs)}):
-            if _sums(_of_event(ours, event)) != _sums(_of_event(theirs, event)):
-                where = f"partition {partition}{f' and {event}' if event else ''}"
-                yield f"the rows it adds to {where} are not those that it removes"
+    for what, more, fewer in (
+        ("rows", manifest.files, manifest.removed),
+        ("dead letters", manifest.dead_letters, manifest.removed_dead_letters),
+    ):
+        added, removed = _by_partition(more), _by_partition(fewer)
+        for partition in sorted(added.keys() | removed.keys()):
+            ours, theirs = added.get(partition, []), removed.get(partition, [])
+            for event in sorted({file.event for file in (*ours, *theirs)}):
+                if _sums(_of_event(ours, event)) != _sums(_of_event(theirs, event)):
+                    where = f"partition {partition}{f' and {event}' if event else ''}"
+                    yield f"the {what} it adds to {where} are not those that it removes"
 
 
 def _of_replacement(manifest: Manifest) -> Iterator[str]:
     """Each range that is replaced is that of the files which are removed."""
-    removed = _by_partition(manifest.removed)
+    removed = _by_partition((*manifest.removed, *manifest.removed_dead_letters))
     for ledger in manifest.ledgers:
         files = removed.pop(ledger.partition, [])
         if any(file.start < ledger.start or file.end > ledger.end for file in files):

@@ -1,28 +1,70 @@
 """Which files of a table count: those that a commit added, and none has removed since. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.plan import Range
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
 def live_after(live: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
     """Apply `manifest` to the files that counted before it; return what in it contradicts them."""
-    left = {file.path for file in manifest.removed}
-    problems = (
-        list(_left_in_ranges((f for p, f in live.items() if p not in left), manifest))
-        if manifest.kind == "replacement"
-        else []
-    )
-    return problems + _applied(live, manifest.removed, manifest.files)
+    problems = _applied(live, manifest.removed, manifest.files)
+    return problems + list(_left_in_ranges(live, manifest, manifest.files))
 
 
-def _left_in_ranges(live: Iterable[DataFile], manifest: Manifest) -> Iterator[str]:
+def letters_after(letters: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
+    """The same of files of dead letters."""
+    problems = _applied(letters, manifest.removed_dead_letters, manifest.dead_letters)
+    return problems + list(_left_in_ranges(letters, manifest, manifest.dead_letters))
+
+
+def live_letters(manifests: Iterable[Manifest]) -> list[DataFile]:
+    """The files of dead letters that count after all of `manifests`."""
+    letters: dict[str, DataFile] = {}
+    for manifest in manifests:
+        letters_after(letters, manifest)
+    return list(letters.values())
+
+
+def _left_in_ranges(
+    live: Mapping[str, DataFile], manifest: Manifest, added: Sequence[DataFile]
+) -> Iterator[str]:
+    """A replacement leaves no file with offsets of its ranges but those that it adds."""
+    if manifest.kind != "replacement":
+        return
     ranges = {one.partition: one for one in manifest.ledgers}
-    for file in live:
+    new = {file.path for file in added}
+    for file in live.values():
         wanted = ranges.get(file.partition)
-        if wanted is not None and file.start < wanted.end and wanted.start < file.end:
+        if wanted is None or file.path in new:
+            continue
+        if file.start < wanted.end and wanted.start < file.end:
             yield f"it leaves {file.path}, which has offsets of a range that it replaces"
+
+
+def left_out(manifests: Iterable[Manifest]) -> list[Unreadable]:
+    """What commits left out as unreadable, and no later one has read again."""
+    found: list[Unreadable] = []
+    for manifest in manifests:
+        if manifest.kind == "replacement":
+            for ledger in manifest.ledgers:
+                found = [piece for one in found for piece in _outside(one, ledger)]
+        found += manifest.skipped
+    return found
+
+
+def _outside(one: Unreadable, ledger: PartitionLedger) -> Iterator[Unreadable]:
+    if one.partition != ledger.partition:
+        yield one
+        return
+    for start, end in (
+        (one.start, min(one.end, ledger.start)),
+        (max(one.start, ledger.end), one.end),
+    ):
+        if start < end:
+            yield replace(one, start=start, end=end)
 
 
 def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
@@ -31,7 +73,11 @@ def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
         file
         for manifest in manifests
         if manifest.version <= oldest
-        for file in (*manifest.removed, *manifest.removed_hidden)
+        for file in (
+            *manifest.removed,
+            *manifest.removed_hidden,
+            *manifest.removed_dead_letters,
+        )
     ]
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.log.contents import of_files
+from ottla.lake.log.contents import DEAD_LETTERS_FOLDER, of_files
+from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
@@ -48,11 +49,18 @@ def require_rows(newest: Manifest | None, target: str) -> None:
 
 
 def require_live(table: LakeTable, removed: Sequence[DataFile], what: str) -> None:
-    """Raise LoadLost where one of the files counts no more."""
+    """Raise LoadLost where one of the files, of rows or of dead letters, counts no more."""
     live = {file.path: file for file in table.live_files()}
+    if any(map(is_letters, removed)):
+        live |= {file.path: file for file in live_letters(table.history())}
     for file in removed:
         if live.get(file.path) != file:
             raise lost_to(table, f"removed {file.path}", what)
+
+
+def is_letters(file: DataFile) -> bool:
+    """Whether it is a file of dead letters, and not of rows."""
+    return file.path.startswith(f"{DEAD_LETTERS_FOLDER}/")
 
 
 def lost_to(table: LakeTable, deed: str, what: str) -> LoadLost:

@@ -24,7 +24,13 @@ from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
-from ottla.lake.upkeep.commits import commit_on_newest, lost_to, require_live, require_rows
+from ottla.lake.upkeep.commits import (
+    commit_on_newest,
+    is_letters,
+    lost_to,
+    require_live,
+    require_rows,
+)
 from ottla.lake.upkeep.grouping import columns_of, groups
 from ottla.lake.upkeep.rewriting import Rewrite, rewriter
 
@@ -175,10 +181,12 @@ def compaction_on(
             topic_id=before.topic_id,
             cluster_id=before.cluster_id,
             created_ms=time.time_ns() // 1_000_000,
-            files=in_order,
+            files=[file for file in in_order if not is_letters(file)],
             ledgers=(),
             kind="compaction",
-            removed=removed,
+            removed=[file for file in removed if not is_letters(file)],
+            dead_letters=[file for file in in_order if is_letters(file)],
+            removed_dead_letters=[file for file in removed if is_letters(file)],
         )
 
     return make

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ottla.lake.log.live import live_after
+from ottla.lake.log.live import left_out, letters_after, live_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.tables.overriding import overridden_by, without_overridden
 from ottla.lake.tables.table import FilesOfOthers, LakeTable
@@ -18,22 +18,29 @@ def read_chain(
     """
     chain: list[tuple[Manifest, str | None]] = []
     live: dict[str, DataFile] = {}
+    letters: dict[str, DataFile] = {}
     for link in without_overridden(table.links()):
         report.problems += link.problems
         if link.manifest is None:
             continue
         chain.append((link.manifest, link.after.digest))
         report.problems += [
-            f"the manifest {link.name}: {problem}" for problem in live_after(live, link.manifest)
+            f"the manifest {link.name}: {problem}"
+            for problem in (
+                *live_after(live, link.manifest),
+                *letters_after(letters, link.manifest),
+            )
         ]
         report.loads += 1
-        report.skipped += link.manifest.skipped
+        if link.manifest.kind == "replacement":
+            report.read_again += link.manifest.ledgers
         for ledger in link.manifest.ledgers if link.manifest.kind in MOVES_POSITIONS else ():
             before = report.ledgers.get(ledger.partition)
             if before is None:
                 report.ledgers[ledger.partition] = ledger
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
+    report.skipped = left_out(manifest for manifest, _ in chain)
     report.overridden += overridden_by(manifest for manifest, _ in chain)
     return chain, list(live.values())
 

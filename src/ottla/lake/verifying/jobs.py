@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.log.live import ranges_with_files
+from ottla.lake.log.live import left_out, live_letters, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.source import TopicDescription
@@ -63,11 +63,7 @@ def plan_jobs(
         file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path), buckets=buckets)
         for file in live
     }
-    dead = {
-        file.path: HeldFile(file, is_dead=True)
-        for manifest in manifests
-        for file in manifest.dead_letters
-    }
+    dead = {file.path: HeldFile(file, is_dead=True) for file in live_letters(manifests)}
     dead_of, skipped_of = _by_partition(manifests)
     jobs: list[RangeJob] = []
     for of_loads, of_range in ranges_with_files(manifests, [*live, *foreign]):
@@ -93,11 +89,10 @@ def _by_partition(
 ) -> tuple[dict[int, list[DataFile]], dict[int, list[Unreadable]]]:
     dead: dict[int, list[DataFile]] = {}
     skipped: dict[int, list[Unreadable]] = {}
-    for manifest in manifests:
-        for file in manifest.dead_letters:
-            dead.setdefault(file.partition, []).append(file)
-        for one in manifest.skipped:
-            skipped.setdefault(one.partition, []).append(one)
+    for file in live_letters(manifests):
+        dead.setdefault(file.partition, []).append(file)
+    for one in left_out(manifests):
+        skipped.setdefault(one.partition, []).append(one)
     return dead, skipped
 
 

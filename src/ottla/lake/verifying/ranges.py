@@ -171,7 +171,7 @@ def _compare(
         differences.missing = sorted(set(differences.missing) - set(again))
         found.of_topic.append(
             f"{wanted.topic}-{wanted.partition}: readable again since they were left out as "
-            f"unreadable: {named(again)}; load into a new folder to have them"
+            f"unreadable: {named(again)}; `ottla lake replace` reads them again"
         )
     if may_be_compacted(cluster, described, kept.partition, by_broker, len(differences.extra)):
         found.only_in_lake += len(differences.extra)

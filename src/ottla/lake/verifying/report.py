@@ -21,8 +21,10 @@ class Verification:
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
     # What the brokers' own ledger says of all that was loaded, by partition; none of Kafka's.
     told: dict[int, Told] = field(default_factory=dict)
-    # What the loads left out as unreadable, by the manifests.
+    # What was left out as unreadable, by the manifests, and not read again since.
     skipped: list[Unreadable] = field(default_factory=list)
+    # Accounts of ranges that replacements read again, in place of what the ledgers say of them.
+    read_again: list[PartitionLedger] = field(default_factory=list)
     # Records that could not be decoded, which stand in the files of dead letters.
     dead_letters: int = 0
     # Files that tasks or loads left which did not count; the next load removes them.

@@ -1,0 +1,59 @@
+"""Which rows and dead letters a replacement would take away with nothing in their place."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.lake.manifest import DataFile
+from ottla.lake.stores.store import FileStore
+from ottla.ledger.partition import PartitionLedger
+
+# Files are looked at in order of their offsets: those of one neighbourhood are read once.
+_REMEMBERED = 4
+
+
+def lost_by_partition(
+    store: FileStore,
+    old: Sequence[DataFile],
+    new: Sequence[DataFile],
+    ledgers: Sequence[PartitionLedger],
+) -> Mapping[int, int]:
+    """How many offsets of each partition `old` files have and `new` ones do not.
+
+    `ledgers` account for what the new ones were read from: where all of a range is there, nothing
+    is lost, and no file is read. Of an old file that can't be read the rows are counted.
+    """
+    whole = {one.partition for one in ledgers if not _has_gaps(one)}
+    offsets = lru_cache(_REMEMBERED)(lambda path: _offsets(store, path))
+    found: dict[int, int] = {}
+    for file in sorted(old, key=lambda one: (one.partition, one.start)):
+        if file.partition in whole:
+            continue
+        near = [
+            offsets(one.path)
+            for one in new
+            if one.partition == file.partition and one.start < file.end and file.start < one.end
+        ]
+        there = np.concatenate(near) if near else np.empty(0, np.int64)
+        try:
+            lost = int(np.isin(_offsets(store, file.path), there, invert=True).sum())
+        except (OSError, pa.ArrowException):
+            inside = (there >= file.start) & (there < file.end)
+            lost = max(0, file.rows - int(inside.sum()))
+        if lost:
+            found[file.partition] = found.get(file.partition, 0) + lost
+    return found
+
+
+def _has_gaps(ledger: PartitionLedger) -> bool:
+    return ledger.loaded + ledger.dead_letters + ledger.control < ledger.end - ledger.start
+
+
+def _offsets(store: FileStore, path: str) -> Any:
+    with store.open(path) as content:
+        column = pq.read_table(content, columns=["offset"]).column("offset")
+    return column.to_numpy().astype(np.int64)

@@ -1,0 +1,213 @@
+"""Replacement: the rows of ranges of offsets, read from the topic again.
+
+    ranges → tasks that read them → compare with the table → cut files that stick out → manifest
+
+Files that stick out of a range are cut at its ends first, by a compaction: that changes no rows.
+Then one manifest removes what the table has of the ranges and adds what was read, with an account
+of every offset. Where nothing differs nothing is committed, so that a replacement may be repeated.
+Killed at any step it leaves the table with the old rows or with the new ones.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake import spark
+from ottla.lake.cluster import connect
+from ottla.lake.decode.spec import Decode
+from ottla.lake.folder.leftovers import Steps
+from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.loads.boundaries import Limits, offsets_of
+from ottla.lake.loads.committing import LoadSettings, Runner, built_on, commit_plan, plan_load
+from ottla.lake.manifest import Manifest
+from ottla.lake.plan import Boundary, parse_boundary
+from ottla.lake.session import SparkSettings, session
+from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.tables.opening import existing_table, open_table, place_of
+from ottla.lake.upkeep.rewriting import rewriter
+from ottla.lake.upkeep.swapping import NothingDiffers, Swap
+from ottla.ledger.partition import PartitionLedger
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacementResult:
+    """What a replacement did. `manifest` is None where nothing differs."""
+
+    manifest: Manifest | None
+    ranges: Mapping[int, tuple[int, int]]
+    rows: int
+    removed_rows: int
+    ledgers: tuple[PartitionLedger, ...]
+    seconds: float
+
+
+def replace(
+    topic: str,
+    target: str,
+    *,
+    start: str,
+    end: str,
+    bootstrap: str = "localhost:9092",
+    skip_unreadable: bool = False,
+    accept_loss: bool = False,
+    on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
+    decode: Decode | None = None,
+    store_options: Mapping[str, str] | None = None,
+    spark_session: Any = None,
+    spark_settings: SparkSettings | None = None,
+    runner: Runner | None = None,
+    on_step: Callable[[str], None] = lambda _step: None,
+) -> ReplacementResult:
+    """Read ranges of offsets from `topic` again, in place of what the table in `target` has.
+
+    `start` and `end` are boundaries as those of `load`: "0:100,1:50", of partitions that are
+    replaced then and no others, or times. What lies behind the table's positions is left to loads.
+    Raises OttlaError where the topic does not hold all any more that the table has of the ranges,
+    unless `accept_loss`: then it goes, and the manifest says how much. `decode` is how values are
+    decoded from now on; by default as the table's last commit did. `runner` runs the tasks in place
+    of Spark (`run_here`). The other options are those of `load`.
+    """
+    began = time.monotonic()
+    start_at, end_at = parse_boundary(start), parse_boundary(end)
+    settings = LoadSettings(
+        bootstrap,
+        skip_unreadable,
+        accept_loss,
+        null_bad_timestamps=on_bad_timestamp == "null",
+        decode=decode,
+        dead_timestamps=on_bad_timestamp == "dead-letter",
+    )
+    steps = Steps()
+
+    def on_each_step(step: str) -> None:
+        steps.done.add(step)
+        on_step(step)
+
+    with as_storage_error(place_of(target, store_options)):
+        existing_table(target, store_options)  # A mistyped target becomes no new table.
+        table = open_table(target, None, store_options, on_each_step)
+        with closing(connect(bootstrap)) as cluster:
+            described, before, digest = built_on(table, cluster, topic)
+            version = before.version if before else 0
+            history = [one for one in table.history() if one.version <= version]
+            wanted = _ranges(cluster, described, start_at, end_at, _loaded(history))
+        if not accept_loss:
+            _require_held(described, wanted)
+        starts = {partition: range_[0] for partition, range_ in wanted.items()}
+        ends = {partition: range_[1] for partition, range_ in wanted.items()}
+        limits = Limits(starts, ends, gone_below=ends, lost={})
+        plan = plan_load(bootstrap, described, before, digest, limits, kind="replacement")
+        on_each_step("planned")
+        swap = Swap(
+            table,
+            history,
+            wanted,
+            partial(rewriter, runner is not None, spark_session, spark_settings),
+            steps,
+            accept_loss=accept_loss,
+            on_step=on_each_step,
+        )
+
+        def start_runner() -> Runner:
+            return runner or partial(spark.run_tasks, spark_session or session(spark_settings))
+
+        try:
+            manifest = commit_plan(
+                table, plan, settings, start_runner, steps, on_step, commit=swap.commit
+            )
+        except NothingDiffers as found:
+            table.remove_orphans()
+            rows = found.rows
+            return ReplacementResult(None, wanted, rows, rows, (), time.monotonic() - began)
+        table.remove_orphans()
+    return ReplacementResult(
+        manifest,
+        wanted,
+        manifest.rows,
+        sum(file.rows for file in manifest.removed),
+        manifest.ledgers,
+        time.monotonic() - began,
+    )
+
+
+def _loaded(history: Iterable[Manifest]) -> dict[int, tuple[int, int]]:
+    """From where to where each partition was loaded."""
+    found: dict[int, tuple[int, int]] = {}
+    for manifest in history:
+        for ledger in manifest.ledgers if manifest.kind == "load" else ():
+            first, _ = found.get(ledger.partition, (ledger.start, 0))
+            found[ledger.partition] = (first, ledger.end)
+    return found
+
+
+def _ranges(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    loaded: Mapping[int, tuple[int, int]],
+) -> dict[int, tuple[int, int]]:
+    """What is replaced of each partition: offsets that are named, or what was loaded of a time."""
+    named = [set(one.offsets) for one in (start, end) if one.offsets is not None]
+    if len(named) == 2 and named[0] != named[1]:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "a replacement needs a start and an end of the same partitions, such as 0:100,1:50 "
+            "and 0:200,1:80",
+        )
+    positions = {partition: behind for partition, (_, behind) in loaded.items()}
+    starts = offsets_of(cluster, described, start, positions)
+    ends = offsets_of(cluster, described, end, positions, unnamed="latest")
+    found = {}
+    for partition in sorted(named[0] if named else loaded):
+        first, behind = starts[partition], ends[partition]
+        low, high = loaded.get(partition, (0, 0))
+        if start.offsets is None:
+            first = max(first, low)
+        if end.offsets is None:
+            behind = min(behind, high)
+        if not named and first >= behind:
+            continue
+        _require_loaded(described.topic, partition, (first, behind), (low, high))
+        found[partition] = (first, behind)
+    if not found:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the table has loaded nothing of {described.topic} between these times: there is "
+            "nothing to be replaced",
+        )
+    return found
+
+
+def _require_loaded(
+    topic: str, partition: int, wanted: tuple[int, int], loaded: tuple[int, int]
+) -> None:
+    (start, end), (low, high) = wanted, loaded
+    if start >= end:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"partition {partition} would be replaced from offset {start} to {end}; the end lies "
+            "behind the start",
+        )
+    if start < low or end > high:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"the table has loaded {topic}-{partition} from offset {low} to {high}, and not all "
+            f"from {start} to {end}: replace what it has; `ottla lake load` loads what is new",
+        )
+
+
+def _require_held(described: TopicDescription, wanted: Mapping[int, tuple[int, int]]) -> None:
+    for partition, (start, end) in wanted.items():
+        log_start = described.bounds[partition].log_start
+        if start < log_start:
+            raise OttlaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"the log of {described.topic}-{partition} starts at offset {log_start} by now, so "
+                f"that {start} to {min(end, log_start)} can't be read again; the table would lose "
+                "those rows. Start later, or accept it (--accept-loss, accept_loss=True)",
+            )
