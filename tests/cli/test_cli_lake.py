@@ -212,6 +212,21 @@ def test_small_files_are_compacted_by_the_same_file(
     assert "versions 1 to 2 are expired" in proof.out
     assert "proven: 20 rows" in proof.out
 
+    again = run("lake", "replace", path, "--offsets", "0:5-15", "--here").out
+    assert "nothing differs: the table has the 10 rows of the topic" in again
+    decode = ("--value", "string")
+    done = run("lake", "replace", path, "--from", "0:5", "--until", "0:15", "--here", *decode).out
+    assert "10 rows in place of 10" in done
+    assert (
+        f"{topic}-0: offsets 5 to 15 were read again since: 10 rows"
+        in run("lake", "verify", path).out
+    )
+    kinds = [one["kind"] for one in run("lake", "history", path, "-o", "json").json]
+    assert kinds == ["load", "load", "compaction", "compaction", "replacement"]
+    for words in (("--offsets", "0:5"), ("--from", "0:5"), ("--offsets", "0:1-2", "--from", "0:1")):
+        assert run.try_to("lake", "replace", path, *words).code == 2
+    assert run.try_to("lake", "replace", topic, "--offsets", "0:1-2").code == 2
+
 
 def _page(run: Command, path: str, folder: Path) -> str:
     run("lake", "history", path, "--html", str(folder / "page.html"))

@@ -1,90 +1,105 @@
 """`ottla lake replace`: ranges of a table read from the topic again."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake import load_options
+from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
+_HERE = "here"
+
 
 @click.command()
-@click.argument("topic")
-@click.argument("target", metavar="DIR")
+@click.argument("source", metavar="TOPIC|PIPELINE.toml")
+@click.option("--to", "target", metavar="DIR", help="The table; a pipeline names its own.")
 @click.option(
-    "--from", "start", required=True, metavar="PARTITION:OFFSET,…", help="Where the ranges start."
+    "--offsets",
+    metavar="PARTITION:FIRST-END,…",
+    help="The ranges; each END is the first offset that is not replaced.",
 )
 @click.option(
-    "--until",
-    "end",
-    required=True,
-    metavar="PARTITION:OFFSET,…",
-    help="Where they end, of the same partitions; these offsets are not replaced.",
+    "--from",
+    "start",
+    metavar="BOUNDARY",
+    help="Where they start: earliest, @MILLISECONDS, or PARTITION:OFFSET,… (no other partitions).",
 )
+@click.option("--until", "end", metavar="BOUNDARY", help="Where they end, likewise.")
+@load_options.losses
+@load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
-@click.option(
-    "--skip-unreadable",
-    is_flag=True,
-    help="Leave out batches that cannot be read, and count them, instead of failing.",
-)
-@click.option(
-    "--accept-loss",
-    is_flag=True,
-    help="Let rows go that the topic does not hold any more, and put that on record.",
-)
-@click.option(
-    "--on-bad-timestamp",
-    type=click.Choice(["fail", "null"]),
-    default="fail",
-    show_default=True,
-    help="What becomes of a record whose timestamp no Spark timestamp can hold.",
-)
 @with_store_options
+@decode_options
 @spark_options
 @options.bootstrap
 @options.output
+@click.pass_context
 def replace(
-    topic: str,
-    target: str,
-    start: str,
-    end: str,
-    here: bool,
+    ctx: click.Context,
+    /,
+    source: str,
+    target: str | None,
+    offsets: str | None,
+    start: str | None,
+    end: str | None,
     skip_unreadable: bool,
     accept_loss: bool,
     on_bad_timestamp: str,
+    here: bool,
     store_options: dict[str, str],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
     bootstrap: str,
     form: str,
+    **decoding: Any,
 ) -> None:
-    """Read ranges of offsets of TOPIC again, in place of the rows that the table in DIR has.
+    """Read ranges of TOPIC again, in place of a table's rows of them.
 
     \b
-    ottla lake replace flights /lake/flights --from 0:100 --until 0:200
-    ottla lake replace flights /lake/flights --from 0:0,1:50 --until 0:100,1:80 --here
+    ottla lake replace flights --to /lake/flights --offsets 0:100-200
+    ottla lake replace flights --to /lake/flights --from @1704067200000 --until @1704153600000
+    ottla lake replace flights --to /lake/flights --from 0:0,1:50 --until 0:100,1:80 --here
+    ottla lake replace flights.toml --offsets 0:100-200
 
-    The table has loaded these offsets before. Other rows stay, and so do its positions. Where
-    nothing differs it says so and commits nothing, so that it may be repeated.
+    The table has loaded these offsets before. Other rows stay, and so do its positions. The ranges
+    change in one commit. Where nothing differs it says so and commits nothing, so that it may be
+    repeated. Options that say how values are decoded hold for later loads, too.
     """  # noqa: D301
+    starts, ends = _boundaries(offsets, start, end)
     lake = import_lake()
+    settings = lake.SparkSettings(master, name, conf)
+    given = {
+        "topic": source,
+        "bootstrap": bootstrap,
+        "store_options": store_options,
+        "skip_unreadable": skip_unreadable,
+        "on_bad_timestamp": on_bad_timestamp,
+        "decode": declared(decoding),
+    }
+    if is_pipeline(source):
+        if target is not None:
+            raise click.BadOptionUsage("to", "a pipeline names its table: leave --to out")
+        given, settings = _of_pipeline(ctx, source, given, settings)
+        target = given.pop("target")
+    if target is None:
+        raise click.MissingParameter(ctx=ctx, param_type="option", param_hint="--to")
     done = lake.replace(
-        topic,
-        target,
-        start=start,
-        end=end,
-        bootstrap=bootstrap,
-        skip_unreadable=skip_unreadable,
+        **given,
+        target=target,
+        start=starts,
+        end=ends,
         accept_loss=accept_loss,
-        on_bad_timestamp=on_bad_timestamp,
-        store_options=store_options,
-        spark_settings=lake.SparkSettings(master, name, conf),
-        runner=lake.run_here if here else None,
+        spark_settings=settings,
+        runner=lake.run_here if here or settings.master == _HERE else None,
     )
     if form == "json":
         show_one("json", asdict(done))
@@ -92,6 +107,7 @@ def replace(
     if done.manifest is None:
         click.echo(f"nothing differs: the table has the {counted(done.rows, 'row')} of the topic")
         return
+    topic = done.manifest.topic
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.manifest.skipped):
         click.secho(line, fg="yellow")
@@ -103,3 +119,40 @@ def replace(
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
         f"hash {done.manifest.total_hash}"
     )
+
+
+def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tuple[str, str]:
+    """Start and end in the words of boundaries."""
+    if offsets is None:
+        if start is None or end is None:
+            raise click.UsageError("say which offsets: --offsets, or --from and --until")
+        return start, end
+    if start is not None or end is not None:
+        raise click.UsageError("--offsets says both ends: leave --from and --until out")
+    starts, ends = [], []
+    for text in offsets.split(","):
+        partition, _, range_ = text.strip().partition(":")
+        first, _, behind = range_.partition("-")
+        if not all(one.isdecimal() for one in (partition, first, behind)):
+            raise click.BadParameter(f"{text!r} is not PARTITION:FIRST-END, as in 0:100-200")
+        starts.append(f"{partition}:{first}")
+        ends.append(f"{partition}:{behind}")
+    return ",".join(starts), ",".join(ends)
+
+
+def _of_pipeline(
+    ctx: click.Context, path: str, given: dict[str, Any], settings: Any
+) -> tuple[dict[str, Any], Any]:
+    """What the file says, where the command does not. Losses are accepted by the command only."""
+    from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
+
+    pipeline = read_pipeline(ctx, path, given["bootstrap"])
+    pipeline = with_spark(pipeline, settings.master, settings.name, settings.conf)
+    said = running.load_arguments(pipeline)
+    found = {name: said[name] for name in (*given, "target")}
+    found["store_options"] = {**found["store_options"], **given["store_options"]}
+    found["skip_unreadable"] = found["skip_unreadable"] or given["skip_unreadable"]
+    found["decode"] = given["decode"] or found["decode"]
+    if given["on_bad_timestamp"] != "fail":
+        found["on_bad_timestamp"] = given["on_bad_timestamp"]
+    return found, pipeline.spark

@@ -72,6 +72,7 @@ def verify(
     if form == "json":
         answer = asdict(found)
         answer["ledgers"] = ledger_rows(found.ledgers.values())
+        answer["read_again"] = ledger_rows(found.read_again)
         show_one("json", {**answer, "proven": found.proven})
     else:
         show(form, ledger_rows(found.ledgers.values()), LEDGER_COLUMNS, empty="an empty table")
@@ -79,6 +80,9 @@ def verify(
             click.echo("\nwhat the brokers' ledger says of these offsets now:")
             rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
             show(form, rows, _BROKER_COLUMNS)
+        for one in found.read_again:
+            place = f"{found.topic}-{one.partition}: offsets {one.start} to {one.end}"
+            click.echo(f"{place} were read again since: {counted(one.loaded, 'row')}")
         for line in skipped_lines(found.topic, found.skipped):
             click.secho(f"left out when loaded: {line}", fg="yellow")
         for line in found.replaced:

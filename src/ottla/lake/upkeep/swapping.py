@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -14,13 +15,15 @@ from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.row_hash import MODULUS
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.upkeep.commits import commit_on_newest, is_letters, lost_to, require_live
 from ottla.lake.upkeep.compacting import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.upkeep.grouping import columns_of
 from ottla.lake.upkeep.losing import lost_by_partition
 from ottla.lake.upkeep.rewriting import Rewrite, RewriteRunner
 
+# Where a compaction takes files of the ranges meanwhile, they are looked up again.
+_TRIES = 3
 # Offsets [start, end) by partition.
 Ranges = Mapping[int, tuple[int, int]]
 
@@ -60,8 +63,15 @@ class Swap:
     def commit(self, read: Manifest) -> Manifest:
         """Commit what was read, which `read` describes.
 
-        Raises NothingDiffers, and LoadLost where others changed files of the ranges meanwhile.
+        Raises NothingDiffers, and LoadLost where others changed columns, or files of the ranges
+        again and again.
         """
+        for _ in range(_TRIES - 1):
+            with suppress(LoadLost):
+                return self._commit_once(read)
+        return self._commit_once(read)
+
+    def _commit_once(self, read: Manifest) -> Manifest:
         table = self._table
         touched = list(filter(self._overlaps, self._counting()))
         cut = [file for file in touched if not self._is_inside(file)]
