@@ -29,7 +29,7 @@ from ottla.lake.session import SparkSettings, session
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.upkeep.rewriting import rewriter
-from ottla.lake.upkeep.swapping import NothingDiffers, Swap
+from ottla.lake.upkeep.swapping import NothingDiffers, RangeSwap
 from ottla.ledger.partition import PartitionLedger
 
 
@@ -102,7 +102,7 @@ def replace(
         limits = Limits(starts, ends, gone_below=ends, lost={})
         plan = plan_load(bootstrap, described, before, digest, limits, kind="replacement")
         on_each_step("planned")
-        swap = Swap(
+        swap = RangeSwap(
             table,
             history,
             wanted,

@@ -36,7 +36,7 @@ class NothingDiffers(Exception):
         self.rows = rows
 
 
-class Swap:
+class RangeSwap:
     """One replacement of `ranges`. `start_runner` gives what cuts the files that stick out."""
 
     def __init__(
