@@ -62,7 +62,7 @@ def replace(
     form: str,
     **decoding: Any,
 ) -> None:
-    """Read ranges of TOPIC again, in place of a table's rows of them.
+    """Read ranges of TOPIC again in place of a table's rows.
 
     \b
     ottla lake replace flights --to /lake/flights --offsets 0:100-200
