@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from rig.nodes import Node
 from rig.paths import ROOT
@@ -343,3 +343,30 @@ def test_letters_that_were_redriven_stay_so_in_other_files(
         (25, False),
     ]
     assert proven(node, tmp_path).dead_letters == 6
+
+
+def test_files_by_event_time_are_cut_each_in_its_bucket(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Rows that came late are rows of their range when it is read again; no watermark moves."""
+    topic, hour, day_0 = make_topic(node, partitions=1), 3_600_000, 1_772_323_200_000
+    events = ottla.lake.EventSettings("day", late_rows="dead-letter")
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    for first in (0, 30):
+        for number in range(first, first + 30):
+            time_ms = day_0 + (number * 17 % 72) * hour
+            producer.produce(topic, b"v%d" % number, b"k", 0, timestamp=time_ms)
+        assert producer.flush(120) == 0
+        load(node, topic, tmp_path, events=events)
+    before = proven(node, tmp_path)
+    assert before.dead_letters > 0
+    marks = existing_table(str(tmp_path)).latest()[0].events
+    done = replace(node, topic, tmp_path, "0:7", "0:53")
+    assert done.rows == 46
+    found = proven(node, tmp_path)
+    assert (found.rows + found.dead_letters, found.compared) == (60, 60)
+    assert found.dead_letters < before.dead_letters
+    assert existing_table(str(tmp_path)).latest()[0].events.watermarks == marks.watermarks
+    assert replace(node, topic, tmp_path, "0:7", "0:53").manifest is None
+    assert len(ottla.lake.expire(str(tmp_path), keep=1).removed) > 6
+    assert proven(node, tmp_path).rows == found.rows

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -211,6 +211,8 @@ def commit_plan(
         results: list[TaskResult] = []
         if plan.ranges:
             rule = rule_of(events, plan.described)
+            if rule is not None and plan.kind == "replacement":
+                rule = replace(rule, watermark_ms=None)  # What is read again is not late.
             results, typing = _run(table, plan, settings, typing, rule, start_runner())
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)

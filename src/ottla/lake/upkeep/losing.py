@@ -33,20 +33,21 @@ def lost_by_partition(
     for file in sorted(old, key=lambda one: (one.partition, one.start)):
         if file.partition in whole:
             continue
-        near = [
-            offsets(one.path)
-            for one in new
-            if one.partition == file.partition and one.start < file.end and file.start < one.end
-        ]
+        near = [offsets(one.path) for one in new if _overlap(one, file)]
         there = np.concatenate(near) if near else np.empty(0, np.int64)
         try:
             lost = int(np.isin(_offsets(store, file.path), there, invert=True).sum())
         except (OSError, pa.ArrowException):
-            inside = (there >= file.start) & (there < file.end)
-            lost = max(0, file.rows - int(inside.sum()))
+            inside = int(((there >= file.start) & (there < file.end)).sum())
+            beside = sum(one.rows for one in old if one is not file and _overlap(one, file))
+            lost = max(0, file.rows - max(0, inside - beside))
         if lost:
             found[file.partition] = found.get(file.partition, 0) + lost
     return found
+
+
+def _overlap(one: DataFile, other: DataFile) -> bool:
+    return one.partition == other.partition and one.start < other.end and other.start < one.end
 
 
 def _has_gaps(ledger: PartitionLedger) -> bool:

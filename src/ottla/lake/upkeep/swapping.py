@@ -8,10 +8,11 @@ from itertools import pairwise
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.layout import DEAD, layout_of
+from ottla.lake.events.buckets import By
 from ottla.lake.folder.file_check import check_bytes
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
-from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
+from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.row_hash import MODULUS
@@ -58,6 +59,8 @@ class RangeSwap:
         self._on_step = on_step
         self._columns = columns_of(history)
         self._schema = history[-1].table_schema if history else None
+        events = history[-1].events if history else None
+        self._by: By = events.by if events else "none"
         self._require_replaceable()
 
     def commit(self, read: Manifest) -> Manifest:
@@ -148,7 +151,7 @@ class RangeSwap:
     def _stem(self, file: DataFile, version: int, cut_id: str, start: int) -> str:
         stem = self._table.file_stem(version, cut_id, file.partition, start)
         if not is_letters(file):
-            return stem
+            return in_bucket(stem, self._by, file.event)
         return stem.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
 
     def _losses(self, removed: Sequence[DataFile], read: Manifest) -> Mapping[int, int]:
@@ -223,10 +226,11 @@ class RangeSwap:
         return make
 
 
-def _sums(files: Iterable[DataFile]) -> dict[int, tuple[int, int]]:
-    """Rows and hash of each partition."""
-    found: dict[int, tuple[int, int]] = {}
+def _sums(files: Iterable[DataFile]) -> dict[tuple[int, str], tuple[int, int]]:
+    """Rows and hash of each partition and bucket of event time."""
+    found: dict[tuple[int, str], tuple[int, int]] = {}
     for file in files:
-        rows, hashed = found.get(file.partition, (0, 0))
-        found[file.partition] = (rows + file.rows, (hashed + int(file.hash, 16)) % MODULUS)
+        rows, hashed = found.get((file.partition, file.event), (0, 0))
+        sums = (rows + file.rows, (hashed + int(file.hash, 16)) % MODULUS)
+        found[file.partition, file.event] = sums
     return found
