@@ -38,34 +38,67 @@ class LatestRows:
 
 def latest_changes(changes: pa.Table) -> pa.Table:
     """Return the latest change of each key in each partition. No key may be null."""
-    return changes.take(pa.array(latest_places(changes)))
+    return changes.filter(pa.array(is_latest(changes)))
 
 
-def latest_places(changes: pa.Table) -> Numbers:
-    """Return which rows are the latest change of their key in their partition."""
-    keys = key_codes(changes)
-    partitions, offsets = integers(changes, "partition"), integers(changes, "offset")
-    if len(keys) and (partitions == partitions[0]).all() and (offsets[1:] >= offsets[:-1]).all():
-        # As a partition is read: of each key the last row counts.
-        last = np.empty(int(keys.max()) + 1, np.int64)
-        last[keys] = np.arange(len(keys))
-        return last
-    order = np.lexsort((offsets, partitions, keys))
-    found: Numbers = order[ends_group(keys[order], partitions[order])]
+def is_latest(changes: pa.Table) -> Flags:
+    """Return for each row whether it is the latest change of its key in its partition."""
+    found, _ = _latest(_Changes(changes))
     return found
 
 
 def merged(state: pa.Table, changes: pa.Table) -> LatestRows:
     """Apply `changes` to `state`; both have the same columns, and no null key."""
     rows = pa.concat_tables([state, changes])
-    latest = latest_places(rows)
-    keys, times = key_codes(rows)[latest], times_of(rows)[latest]
-    order = np.lexsort((integers(rows, "partition")[latest], times, keys))
-    is_visible = np.zeros(len(latest), np.bool_)
-    is_visible[order[ends_group(keys[order])]] = True
-    is_visible &= rows.column("value").is_valid().to_numpy()[latest]
-    visible, hidden = (rows.take(pa.array(latest[shown])) for shown in (is_visible, ~is_visible))
-    return LatestRows(visible, hidden)
+    found = _Changes(rows)
+    latest, of_several = _latest(found)
+    shown = latest & rows.column("value").is_valid().to_numpy()
+    # Of a key in several partitions one change counts.
+    at = np.flatnonzero(latest & of_several)
+    times = times_of(rows)
+    at = at[np.lexsort((found.partitions[at], times[at], found.keys[at]))]
+    shown[at[~ends_group(found.keys[at])]] = False
+    return LatestRows(rows.filter(pa.array(shown)), rows.filter(pa.array(latest & ~shown)))
+
+
+class _Changes:
+    """The columns that decide which change counts."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.keys = key_codes(rows)
+        self.partitions = integers(rows, "partition")
+        self.offsets = integers(rows, "offset")
+
+
+def _latest(rows: _Changes) -> tuple[Flags, Flags]:
+    """Which rows are the latest change of their key and partition; whose keys are in several.
+
+    Hot: nearly always a key stands in one partition and its changes in order of offset. Then the
+    last row of a key is its latest change, without a sort; what is otherwise is looked for, and
+    only those keys are sorted.
+    """
+    keys, partitions, offsets = rows.keys, rows.partitions, rows.offsets
+    last = np.zeros(int(keys.max(initial=-1)) + 1, np.int64)
+    last[keys] = np.arange(len(keys))  # Of equal indices the last one counts.
+    of_last = last[keys]
+    is_elsewhere = partitions != partitions[of_last]
+    is_odd = is_elsewhere | (offsets > offsets[of_last])
+    found = np.zeros(len(keys), np.bool_)
+    found[last] = True
+    if not is_odd.any():
+        return found, np.zeros(len(keys), np.bool_)
+    at = np.flatnonzero(_of_groups_with(is_odd, keys))
+    at = at[np.lexsort((offsets[at], partitions[at], keys[at]))]
+    found[at] = ends_group(keys[at], partitions[at])
+    return found, _of_groups_with(is_elsewhere, keys)
+
+
+def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
+    """Whether some row of each row's group has its flag."""
+    found = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
+    found[groups[flags]] = True
+    of_rows: Flags = found[groups]
+    return of_rows
 
 
 def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.latest import Numbers, latest_places
+from ottla.lake.changelogs.latest import Flags, is_latest
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Changelog, Keeps
@@ -119,18 +119,19 @@ class _Waiting:
         self._bytes += changes.nbytes
         if self._bytes < _BYTES_AT_ONCE:
             return False
-        rows, places = self.rows()
-        left = rows.take(pa.array(places)) if len(places) < rows.num_rows else rows
+        rows, counts = self.rows()
+        left = rows if counts.all() else rows.filter(pa.array(counts))
         # Where there are few keys, what is left goes on waiting.
         self._parts, self._bytes = [left], left.nbytes
         return self._bytes > _BYTES_AT_ONCE // 2
 
-    def rows(self) -> tuple[pa.Table, Numbers]:
-        """Give up what waits, and the places of the changes that count."""
+    def rows(self) -> tuple[pa.Table, Flags]:
+        """Give up what waits, and which of the changes count."""
         rows = pa.concat_tables(self._parts)
         self._parts, self._bytes = [ROW_SCHEMA.empty_table()], 0
-        places = latest_places(rows) if self._keeps == "latest" else np.arange(rows.num_rows)
-        return rows, places
+        if self._keeps == "latest":
+            return rows, is_latest(rows)
+        return rows, np.ones(rows.num_rows, np.bool_)
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:

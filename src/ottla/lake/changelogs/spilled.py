@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.changelogs.latest import Numbers, buckets_of
+from ottla.lake.changelogs.latest import Flags, buckets_of
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore, StoreWriter
@@ -42,8 +42,9 @@ class SpilledOutput:
         self._writer: Any = None
         self.pieces: list[Piece] = []
 
-    def write(self, changes: pa.Table, places: Numbers) -> None:
-        """Append the changes at some places, each to a piece of its bucket. No key may be null."""
+    def write(self, changes: pa.Table, counts: Flags) -> None:
+        """Append the changes that count, each to a piece of its bucket. No key may be null."""
+        places = np.flatnonzero(counts)
         if len(places) == 0:
             return
         with as_storage_error(self._store.address(FOLDER)):
