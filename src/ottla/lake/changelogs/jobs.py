@@ -19,9 +19,12 @@ class JobRunner(Protocol):
 def run_jobs_here(
     jobs: Sequence[Job], run: Callable[[Job], str], sizes: Sequence[int]
 ) -> list[str]:
-    """Run jobs in this process, as many at once as it has cores, without Spark."""
+    """Run jobs in this process, without Spark: a few more at once than it has cores.
+
+    So some compute while others wait for brokers and disks.
+    """
     del sizes
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    pool = ThreadPoolExecutor((os.cpu_count() or 1) + 2)
     try:
         return list(pool.map(run, jobs))
     finally:

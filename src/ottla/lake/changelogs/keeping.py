@@ -20,7 +20,7 @@ from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.reducing import OnNullKey
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.spilled import remove_work
-from ottla.lake.changelogs.state import read_states, remove_hidden_orphans
+from ottla.lake.changelogs.state import read_state_of, remove_hidden_orphans
 from ottla.lake.cluster import connect
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
@@ -112,10 +112,10 @@ def changelog(
 
         manifest = before
         if not plan.is_empty:
-            state, named = read_states(table)
+            state = read_state_of(table, before, digest)
             whole = ChangesPlan(plan, kept, state, on_null_key)
             manifest = commit_changes(table, whole, settings, start_runner, steps, on_step)
-            remove_hidden_orphans(table, manifest, named)
+            remove_hidden_orphans(table, state, manifest)
         if group is not None and manifest is not None:
             commit_positions(group, manifest, bootstrap)
         removed = table.remove_orphans()

@@ -1,18 +1,26 @@
 """The files that make up a changelog table's state now, and those that never became part of it."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs import checkpoints
+from ottla.lake.changelogs.checkpoints import StateFiles
 from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.log.live import hidden_after, live_after
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.tables.data_files import load_stem
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.overriding import without_overridden
+from ottla.lake.tables.table import LakeTable, ManifestLink
 
 _FOLDER = f"{HIDDEN_FOLDER}/"
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
+# A checkpoint is written once so many manifests follow the one before.
+_MANIFESTS_BETWEEN = 10
+# Files of old commits are looked at once in so many commits: all manifests are read for that.
+_SWEEP_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +32,61 @@ class TableState:
 
     visible: Mapping[int, DataFile]
     hidden: Mapping[int, DataFile]
+    # The number of the columns' schema that each file has; 0: raw columns only.
+    schemas: Mapping[str, int] = field(default_factory=dict)
+    # The manifests behind the checkpoint that the state was read from.
+    behind: Sequence[Manifest] = ()
 
 
-def read_states(table: LakeTable) -> tuple[TableState, frozenset[str]]:
-    """Return the table's state, and the paths of all hidden files that some commit names.
+def read_state_of(table: LakeTable, newest: Manifest | None, digest: str | None) -> TableState:
+    """Return the table's state, by its newest checkpoint and the manifests behind that.
 
-    Raises OttlaError as `table.latest` does.
+    `newest` and its digest are what `table.latest` has returned. A checkpoint is written where
+    many manifests follow the last one. Raises OttlaError as `table.latest` does.
     """
-    live: dict[str, DataFile] = {}
-    hidden: dict[str, DataFile] = {}
-    named: set[str] = set()
-    for manifest in table.history():
+    version = newest.version if newest else 0
+    for start in checkpoints.newest_first(table.store):
+        if start.standing.version > version:
+            continue  # Of a table that was rolled back.
+        if start.standing.version == version and start.standing.digest != digest:
+            continue
+        with suppress(OttlaError):  # A checkpoint that the chain contradicts decides nothing.
+            return _followed(table, start)
+    return _followed(table, StateFiles())
+
+
+def _followed(table: LakeTable, start: StateFiles) -> TableState:
+    live, hidden, schemas = dict(start.visible), dict(start.hidden), dict(start.schemas)
+    standing, behind = start.standing, list[Manifest]()
+    for link in without_overridden(table.links(standing)):
+        manifest = _sound(table, link)
         problems = live_after(live, manifest) + hidden_after(hidden, manifest)
         if problems:
             raise _damaged(table, f"the manifest of commit {manifest.version}: {problems[0]}")
-        named.update(file.path for file in manifest.hidden)
-    live = {path: file for path, file in live.items() if not file.closed}
+        live = {path: file for path, file in live.items() if not file.closed}
+        number = manifest.table_schema.number if manifest.table_schema else 0
+        schemas.update(dict.fromkeys((file.path for file in _added(manifest)), number))
+        standing = link.after
+        behind.append(manifest)
     visible_by, hidden_by = by_bucket(live), by_bucket(hidden)
     if (len(visible_by), len(hidden_by)) != (len(live), len(hidden)):
         raise _damaged(table, "a bucket has two files")
-    return TableState(visible_by, hidden_by), frozenset(named)
+    schemas = {path: number for path, number in schemas.items() if path in live or path in hidden}
+    if len(behind) >= _MANIFESTS_BETWEEN:
+        # The commits count already: a checkpoint that can't be written is no failure of theirs.
+        with suppress(OSError, OttlaError):
+            checkpoints.write(table.store, StateFiles(standing, live, hidden, schemas))
+    return TableState(visible_by, hidden_by, schemas, behind)
+
+
+def _added(manifest: Manifest) -> Iterable[DataFile]:
+    return (*manifest.files, *manifest.hidden)
+
+
+def _sound(table: LakeTable, link: ManifestLink) -> Manifest:
+    if link.manifest is None or link.problems:
+        raise _damaged(table, "; ".join(link.problems))
+    return link.manifest
 
 
 def by_bucket(files: Mapping[str, DataFile]) -> dict[int, DataFile]:
@@ -56,15 +99,19 @@ def hidden_stem(version: int, load_id: str, bucket: int) -> str:
     return f"{_FOLDER}{load_stem(version, load_id)}-p{bucket}"
 
 
-def remove_hidden_orphans(table: LakeTable, newest: Manifest, named: frozenset[str]) -> None:
+def remove_hidden_orphans(table: LakeTable, state: TableState, newest: Manifest) -> None:
     """Remove hidden files that no commit can ever name.
 
-    `named` has those that a commit up to the one before `newest` names.
+    Those of commits before `state.behind` were looked at then, and are once in a while.
     """
-    kept = named | {file.path for file in newest.hidden}
+    known: Sequence[Manifest] = (*state.behind, newest)
+    if newest.version % _SWEEP_COMMITS == 0:
+        known = list(table.history())
+    loads = {manifest.version: manifest.load_id for manifest in known}
+    named = {file.path for manifest in known for file in manifest.hidden}
     for match in filter(None, map(_NAME.fullmatch, table.store.names(_FOLDER))):
-        path = _FOLDER + match[0]
-        if path in kept or int(match[1]) > newest.version or table.running.may_run(match[2]):
+        path, version = _FOLDER + match[0], int(match[1])
+        if path in named or version not in loads or table.running.may_run(match[2]):
             continue
         table.store.remove(path)
 

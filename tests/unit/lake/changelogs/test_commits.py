@@ -9,9 +9,11 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.changelogs.state import hidden_stem, read_states
+from ottla.lake.changelogs import checkpoints
+from ottla.lake.changelogs.state import hidden_stem, read_state_of
 from ottla.lake.manifest import Changelog, DataFile, Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.output import ParquetOutput
+from ottla.lake.stores.local import LocalStore
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
@@ -30,7 +32,7 @@ def file_at(table: OwnTable, path: str, start: int, end: int) -> DataFile:
 def commit(table: OwnTable, start: int, end: int) -> Manifest:
     """Take the keys of [start, end) in; every key is new, and is hidden at once as well."""
     before, digest = table.latest()
-    state, _ = read_states(table)
+    state = read_state_of(table, before, digest)
     version = before.version + 1 if before else 1
     load_id = f"{version:032x}"
     visible = file_at(table, f"{table.file_stem(version, load_id, 0, 0)}-a.parquet", 0, end - 1)
@@ -66,13 +68,12 @@ def table(tmp_path: Path) -> OwnTable:
 
 
 def test_the_state_is_what_the_last_commit_of_each_bucket_left(table: OwnTable) -> None:
-    newest, _ = table.latest()
+    newest, digest = table.latest()
     assert newest is not None
     assert (newest.positions, newest.rows, newest.total_rows) == ({0: 12}, 11, 11)
-    state, named = read_states(table)
+    state = read_state_of(table, newest, digest)
     assert (state.visible, state.hidden) == ({0: newest.files[0]}, {0: newest.hidden[0]})
     assert list(table.live_files()) == [newest.files[0]]
-    assert len(named) == 2
     assert from_bytes(to_bytes(newest), "x")[0] == newest
 
 
@@ -130,7 +131,7 @@ def test_a_hidden_file_is_removed_once(table: OwnTable) -> None:
     said = "it removes _ottla/hidden/x.parquet, which does not count like that"
     assert said in "\n".join(ottla.lake.verify(str(table.store.root), bootstrap=None).problems)
     with pytest.raises(OttlaError, match=said):
-        read_states(table)
+        read_state_of(table, newest, digest)
 
 
 def test_an_unknown_kind_of_table_is_no_manifest(table: OwnTable) -> None:
@@ -141,3 +142,49 @@ def test_an_unknown_kind_of_table_is_no_manifest(table: OwnTable) -> None:
     unknown = replace(newest, changelog=replace(newest.changelog, keeps="all"))  # type: ignore[arg-type]
     with pytest.raises(OttlaError, match="keeps is 'all'"):
         from_bytes(to_bytes(unknown), "x")
+
+
+def _reads(table: OwnTable, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the manifests that reading the state takes."""
+    found: list[str] = []
+    read = LocalStore.read
+
+    def noted(store: LocalStore, path: str) -> bytes:
+        found.append(path)
+        return read(store, path)
+
+    newest, digest = table.latest()
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "read", noted)
+        read_state_of(table, newest, digest)
+    return [path for path in found if "manifests/" in path]
+
+
+def test_few_manifests_are_read_however_many_there_are(
+    table: OwnTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By checkpoints of the state; without them the state is the same."""
+    for at in range(12, 40):
+        commit(table, at, at + 1)
+        assert len(_reads(table, monkeypatch)) <= 10
+    newest, digest = table.latest()
+    by_checkpoint = read_state_of(table, newest, digest)
+    (tmp := table.store.root / "_ottla/states").joinpath("not-a-checkpoint").touch()
+    for path in tmp.glob("*.json"):
+        path.write_bytes(path.read_bytes().replace(b'"rows": 1', b'"rows": 2', 1))
+    without = read_state_of(table, newest, digest)
+    assert (by_checkpoint.visible, by_checkpoint.hidden) == (without.visible, without.hidden)
+    assert len(without.behind) == 30
+
+
+def test_a_checkpoint_of_another_table_decides_nothing(table: OwnTable) -> None:
+    """As after a rollback to a copy: its digest is not that of the manifest of its version."""
+    for at in range(12, 22):
+        commit(table, at, at + 1)
+    newest, digest = table.latest()
+    wanted = read_state_of(table, newest, digest)
+    (found,) = checkpoints.newest_first(table.store)
+    strange = replace(found.standing, digest="0" * 64)
+    checkpoints.write(table.store, replace(found, standing=strange, visible={}))
+    again = read_state_of(table, newest, digest)
+    assert (again.visible, again.hidden) == (wanted.visible, wanted.hidden)
