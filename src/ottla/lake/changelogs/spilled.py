@@ -62,11 +62,11 @@ class SpilledOutput:
                     self._writer.write_batch(batch)
 
     def finish(self) -> None:
-        """End the file, if it was begun."""
+        """End the file, if it was begun. It is not forced to the disk: no commit will name it."""
         if self._file is not None:
             with as_storage_error(self._store.address(FOLDER)):
                 self._writer.close()
-                self._file.finish()
+                self._file.finish(durable=False)
 
     def discard(self) -> None:
         """Leave no file behind."""

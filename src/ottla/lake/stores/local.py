@@ -46,11 +46,13 @@ class _LocalWriter:
     def close(self) -> None:
         pass
 
-    def finish(self) -> None:
+    def finish(self, *, durable: bool = True) -> None:
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if durable:
+            os.fsync(self._file.fileno())
         self._file.close()
-        sync_folder(self._path.parent)
+        if durable:
+            sync_folder(self._path.parent)
 
     def discard(self) -> None:
         with suppress(OSError):

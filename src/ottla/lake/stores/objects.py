@@ -90,7 +90,7 @@ class _ObjectWriter:
     def close(self) -> None:
         pass
 
-    def finish(self) -> None:
+    def finish(self, *, durable: bool = True) -> None:  # noqa: ARG002  # Always durable.
         self.closed = True
         with self._store.errors_of(self._path):
             try:

@@ -47,8 +47,11 @@ class StoreWriter(Protocol):
     def close(self) -> None:
         """Do nothing: `finish` and `discard` end the file, not the Parquet writer."""
 
-    def finish(self) -> None:
-        """Make the file visible and durable: it survives a power cut once this returns."""
+    def finish(self, *, durable: bool = True) -> None:
+        """Make the file visible and durable: it survives a power cut once this returns.
+
+        Not `durable`: it need not survive one, as files that no commit will name.
+        """
 
     def discard(self) -> None:
         """Leave nothing behind. Raises nothing for a storage that takes no more."""

@@ -64,7 +64,7 @@ class _HdfsWriter:
     def close(self) -> None:
         pass
 
-    def finish(self) -> None:
+    def finish(self, *, durable: bool = True) -> None:  # noqa: ARG002  # Always durable.
         self.closed = True
         try:
             self._send().end()
