@@ -85,6 +85,10 @@ def held(target: Path, moment_ms: int) -> list[tuple[bytes, bytes, int, int]]:
     )
 
 
+def place(row: dict[str, Any]) -> tuple[bytes, bytes, int, int]:
+    return bytes(row["key"]), bytes(row["value"]), row["partition"], row["offset"]
+
+
 def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.LoadResult:
     given = {"runner": run_jobs_here, "buckets": 3, "kind": "history", **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
@@ -107,6 +111,9 @@ def test_at_any_time_it_holds_what_the_topic_held(
         for _ in range(5):
             moment_ms = START_MS + chance.randrange(-10, 10 * len(written) + 50)
             assert held(tmp_path, moment_ms) == replay(written, moment_ms)
+            moment = EPOCH + timedelta(milliseconds=moment_ms)
+            read = ottla.lake.table(str(tmp_path), as_of=moment).to_arrow().to_pylist()
+            assert sorted(map(place, read)) == replay(written, moment_ms)
         assert problems(tmp_path, either) == []
         assert problems(tmp_path, None) == []
     found = ottla.lake.verify(str(tmp_path), bootstrap=either.bootstrap)
@@ -129,6 +136,10 @@ def test_sql_reads_it_as_of_a_time(
         {"files": paths, "moment": EPOCH + timedelta(milliseconds=moment_ms)},
     ).fetchall()
     assert sorted(rows) == replay(written, moment_ms)
+    moment = EPOCH + timedelta(milliseconds=moment_ms)
+    frame = ottla.lake.table(str(tmp_path), as_of=moment).to_spark(spark)
+    assert sorted(place(row.asDict()) for row in frame.collect()) == replay(written, moment_ms)
+    assert "valid_from" in ottla.lake.table(str(tmp_path)).to_arrow().schema.names
 
 
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])

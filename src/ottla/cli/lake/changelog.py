@@ -2,8 +2,6 @@
 
 import signal
 import threading
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import click
@@ -11,7 +9,15 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake import load_options
-from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.ledgers import (
+    LEDGER_COLUMNS,
+    columns_changed,
+    import_lake,
+    ledger_rows,
+    letters_line,
+    skipped_lines,
+)
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms
@@ -47,7 +53,10 @@ from ottla.cli.text.output import show, show_one
     help="What becomes of a record without a key; skipped ones are counted as keyless.",
 )
 @load_options.losses
-@load_options.on_bad_timestamp("fail", "null")
+@load_options.override
+@load_options.on_bad_timestamp("fail", "null", "dead-letter")
+@load_options.log_dirs
+@load_options.dead_letter_topic
 @click.option(
     "--every",
     "every_ms",
@@ -55,6 +64,7 @@ from ottla.cli.text.output import show, show_one
     callback=lambda _context, _option, text: None if text is None else span_ms(text),
     help="Run again and again, so long apart (10s, 5m), until SIGTERM or Ctrl-C.",
 )
+@decode_options
 @spark_options
 @options.bootstrap
 @options.output
@@ -71,13 +81,17 @@ def changelog(
     on_null_key: str,
     skip_unreadable: bool,
     accept_loss: bool,
+    override: str | None,
     on_bad_timestamp: str,
+    log_dirs: tuple[str, ...],
+    dead_letter_topic: str | None,
     every_ms: int | None,
     master: str | None,
     conf: dict[str, str],
     name: str | None,
     bootstrap: str,
     form: str,
+    **decoding: Any,
 ) -> None:
     """Keep one row of each key of TOPIC in the table in DIR.
 
@@ -86,14 +100,23 @@ def changelog(
     ottla lake changelog planes --to /lake/planes --format delta
     ottla lake changelog planes --to /lake/positions --kind history
     ottla lake changelog planes --to /lake/planes --every 10s
+    ottla lake changelog shop.orders --to /lake/orders --key json --value debezium-json
 
-    The row of a key is its latest record; a record with a null value deletes it. A history has a
-    row of each record, with the time for which it held (valid_from, valid_to). Run it again and
-    it applies only what came since. Killed at any step it neither loses nor repeats a change.
+    The row of a key is its latest record; a record with a null value deletes it, and so does an
+    envelope of Debezium with op d. A history has a row of each record, with the time for which it
+    held (valid_from, valid_to). Run it again and it applies only what came since. Killed at any
+    step it neither loses nor repeats a change. Of two with --every the older one stops.
     """  # noqa: D301
     loads = import_lake()
-    run = partial(
-        loads.changelog,
+    stop = threading.Event()
+
+    def on_step(step: str) -> None:
+        if step in ("following", "spark started") and every_ms is not None:
+            # Each time: Spark sets handlers of its own when it starts.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: stop.set())
+
+    done = loads.changelog(
         topic,
         target,
         bootstrap=bootstrap,
@@ -106,24 +129,23 @@ def changelog(
         skip_unreadable=skip_unreadable,
         accept_loss=accept_loss,
         on_bad_timestamp=on_bad_timestamp,
+        decode=declared(decoding),
+        dead_letter_topic=dead_letter_topic,
+        log_dirs=log_dirs,
+        override=override,
         format=table_format,
         store_options=store_options,
         spark_settings=loads.SparkSettings(master, name, conf),
+        every_ms=every_ms,
+        stop=stop,
+        on_run=lambda result: _show(topic, target, result, form),
+        on_step=on_step,
     )
     if every_ms is None:
-        _show(topic, run(), form)
-        return
-    stop = threading.Event()
-    while not stop.is_set():
-        with suppress(loads.LoadLost):  # Another run has committed: on top of that.
-            _show(topic, run(), form)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            # Each time: Spark sets handlers of its own when it starts.
-            signal.signal(number, lambda *_: stop.set())
-        stop.wait(every_ms / 1000)
+        _show(topic, target, done, form)
 
 
-def _show(topic: str, done: Any, form: str) -> None:
+def _show(topic: str, target: str, done: Any, form: str) -> None:
     total = done.manifest.total_rows if done.manifest else 0
     if form == "json":
         answer = {"topic": topic, "changes": done.rows, "rows": total, "seconds": done.seconds}
@@ -134,6 +156,8 @@ def _show(topic: str, done: Any, form: str) -> None:
         return
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.skipped):
+        click.secho(line, fg="yellow")
+    for line in columns_changed(topic, done.manifest) + letters_line(target, done.ledgers):
         click.secho(line, fg="yellow")
     click.echo(
         f"{counted(done.rows, 'change')} applied in {done.seconds:.1f} s; "

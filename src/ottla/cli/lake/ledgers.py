@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.quantities import counted
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 LEDGER_COLUMNS = [
@@ -48,3 +49,18 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
 def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:
     """A row for each partition, with the remainder that has to be 0."""
     return [{**asdict(ledger), "unexplained": ledger.unexplained} for ledger in ledgers]
+
+
+def columns_changed(topic: str, manifest: Any) -> list[str]:
+    """A line for each change of a table's typed columns that a commit made."""
+    return [
+        f"columns changed: {change.what}, from "
+        + ", ".join(f"{topic}-{p} offset {o}" for p, o in sorted(change.offsets.items()))
+        for change in (manifest.schema_changes if manifest else ())
+    ]
+
+
+def letters_line(target: str, ledgers: Iterable[PartitionLedger]) -> list[str]:
+    """How many dead letters there are, and where to see them; nothing where there are none."""
+    dead = sum(ledger.dead_letters for ledger in ledgers)
+    return [f"{counted(dead, 'dead letter')}: `ottla dlq list {target}` shows them"] if dead else []

@@ -9,7 +9,14 @@ from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
-from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
+from ottla.cli.lake.ledgers import (
+    LEDGER_COLUMNS,
+    columns_changed,
+    import_lake,
+    ledger_rows,
+    letters_line,
+    skipped_lines,
+)
 from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -25,21 +32,12 @@ from ottla.cli.text.output import show, show_one
 @load_options.end
 @load_options.group
 @load_options.losses
-@click.option(
-    "--override",
-    metavar="REASON",
-    help="Build on a table whose manifests contradict each other, and put that on record.",
-)
+@load_options.override
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @load_options.event_times
 @load_options.file_sizes
 @load_options.log_dirs
-@click.option(
-    "--dead-letter-topic",
-    default=None,
-    metavar="TOPIC",
-    help="Send a copy of each dead letter to this topic.",
-)
+@load_options.dead_letter_topic
 @decode_options
 @spark_options
 @options.bootstrap
@@ -117,13 +115,10 @@ def load(
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.skipped):
         click.secho(line, fg="yellow")
-    for change in done.manifest.schema_changes:
-        places = ", ".join(f"{topic}-{p} offset {o}" for p, o in sorted(change.offsets.items()))
-        click.echo(f"columns changed: {change.what}, from {places}")
-    dead = sum(ledger.dead_letters for ledger in done.ledgers)
-    if dead:
-        letters = f"{counted(dead, 'dead letter')}: `ottla dlq list {target}` shows them"
-        click.secho(letters, fg="yellow")
+    for line in columns_changed(topic, done.manifest):
+        click.echo(line)
+    for line in letters_line(target, done.ledgers):
+        click.secho(line, fg="yellow")
     for partition, count in done.manifest.accepted_loss.items():
         lost = f"{topic}-{partition}: {counted(count, 'offset')} lost: deleted before the load"
         click.secho(lost, fg="yellow")

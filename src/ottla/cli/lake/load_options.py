@@ -176,3 +176,22 @@ def log_dirs(command: Command) -> Command:
         help="A broker's log directory that tasks can see: they read its files directly; "
         "repeatable.",
     )(command)
+
+
+def override(command: Command) -> Command:
+    """`--override`, with a reason."""
+    return click.option(
+        "--override",
+        metavar="REASON",
+        help="Build on a table whose manifests contradict each other, and put that on record.",
+    )(command)
+
+
+def dead_letter_topic(command: Command) -> Command:
+    """`--dead-letter-topic`."""
+    return click.option(
+        "--dead-letter-topic",
+        default=None,
+        metavar="TOPIC",
+        help="Send a copy of each dead letter to this topic.",
+    )(command)

@@ -17,9 +17,20 @@ from ottla.lake.changelogs.reducing import (
 )
 from ottla.lake.changelogs.spilled import path_stem, remove_work
 from ottla.lake.changelogs.state import TableState, hidden_stem
+from ottla.lake.changelogs.typed import Columns, require_fitting, with_operation
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
-from ottla.lake.loads.committing import LoadPlan, LoadSettings, commit_checked, settled_ledgers
-from ottla.lake.manifest import Changelog, DataFile, Manifest, next_manifest
+from ottla.lake.loads.committing import (
+    SCHEMAS_MAX,
+    LoadPlan,
+    LoadSettings,
+    commit_checked,
+    schemas_never_settle,
+    settled_ledgers,
+)
+from ottla.lake.loads.typing import LoadTyping, load_typing
+from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
+from ottla.lake.manifest import Changelog, DataFile, Manifest, TableSchema, next_manifest
+from ottla.lake.plan import Range
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
@@ -32,6 +43,10 @@ class ChangesPlan:
     changelog: Changelog
     state: TableState
     on_null_key: OnNullKey = "fail"
+
+    @property
+    def columns_before(self) -> TableSchema | None:
+        return self.load.before.table_schema if self.load.before else None
 
 
 def commit_changes(
@@ -54,16 +69,17 @@ def commit_changes(
         removed_on_failure(table, load.version, load.load_id, steps),
         _without_work(table, load.load_id),
     ):
+        typing = _typing(plan, settings)
         reduced: list[Reduced] = []
         merged: list[Merged] = []
         if load.ranges:
             run = start_runner()
-            reduced = _reduced(table, plan, settings, run)
+            reduced, typing = _reduced(table, plan, settings, typing, run)
             on_step("changes reduced")
-            merged = _merged(table, plan, reduced, run)
+            merged = _merged(table, plan, reduced, typing, run)
         on_step("files written")
         ledgers, found = settled_ledgers(load, [one.read for one in reduced], settings)
-        manifest = _manifest(plan, reduced, merged, ledgers, found)
+        manifest = _manifest(plan, reduced, merged, ledgers, found, typing)
         commit_checked(table, load, settings, manifest)
     return manifest
 
@@ -78,11 +94,56 @@ def _without_work(table: LakeTable, load_id: str) -> Iterator[None]:
             remove_work(table.store, table.running, load_id)
 
 
-def _reduced(
-    table: LakeTable, plan: ChangesPlan, settings: LoadSettings, run: JobRunner
-) -> list[Reduced]:
+def _typing(plan: ChangesPlan, settings: LoadSettings) -> LoadTyping | None:
+    """How records are decoded; None where the table has raw columns only."""
     load = plan.load
-    jobs = [
+    require_fitting(settings.decode, plan.columns_before, load.before is None)
+    typing = load_typing(
+        settings.decode,
+        plan.columns_before,
+        dead_timestamps=settings.dead_timestamps,
+        starts=load.limits.starts,
+        ranges=[sized.wanted for sized in load.ranges],
+        bootstrap=settings.bootstrap,
+    )
+    return with_operation(typing)
+
+
+def _reduced(
+    table: LakeTable,
+    plan: ChangesPlan,
+    settings: LoadSettings,
+    typing: LoadTyping | None,
+    run: JobRunner,
+) -> tuple[list[Reduced], LoadTyping | None]:
+    """Run the first stage; again, with more columns, where records have fields that none has."""
+    sizes = [sized.size_bytes for sized in plan.load.ranges]
+    for _ in range(SCHEMAS_MAX):
+        jobs = _reduce_jobs(table, plan, settings, typing)
+        found = sorted(
+            map(reduced_from_text, run(jobs, reduce_range, sizes)),
+            key=lambda one: (one.read.ledger.partition, one.path),
+        )
+        news = [
+            (one.read.ledger.partition, new, offset)
+            for one in found
+            for new, offset in one.read.news
+        ]
+        if not news:
+            return found, typing
+        assert typing is not None, "only what decodes finds new fields"
+        for one in found:
+            for path in (one.path, *([one.read.dead.path] if one.read.dead else [])):
+                table.store.remove(path)
+        typing = typing.with_news(news)
+    raise schemas_never_settle()
+
+
+def _reduce_jobs(
+    table: LakeTable, plan: ChangesPlan, settings: LoadSettings, typing: LoadTyping | None
+) -> list[ReduceJob]:
+    load = plan.load
+    return [
         ReduceJob(
             wanted=sized.wanted,
             bootstrap=settings.bootstrap,
@@ -93,19 +154,28 @@ def _reduced(
             on_null_key=plan.on_null_key,
             skip_unreadable=settings.skip_unreadable,
             null_bad_timestamps=settings.null_bad_timestamps,
+            log_dirs=settings.log_dirs,
+            columns=Columns(typing.sorting if typing else None),
+            dead_path=_dead_stem(table, load, sized.wanted),
         )
         for sized in load.ranges
     ]
-    texts = run(jobs, reduce_range, [sized.size_bytes for sized in load.ranges])
-    return sorted(
-        map(reduced_from_text, texts), key=lambda one: (one.read.ledger.partition, one.path)
-    )
+
+
+def _dead_stem(table: LakeTable, load: LoadPlan, wanted: Range) -> str:
+    stem = table.file_stem(load.version, load.load_id, wanted.partition, wanted.start)
+    return stem.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
 
 
 def _merged(
-    table: LakeTable, plan: ChangesPlan, reduced: Sequence[Reduced], run: JobRunner
+    table: LakeTable,
+    plan: ChangesPlan,
+    reduced: Sequence[Reduced],
+    typing: LoadTyping | None,
+    run: JobRunner,
 ) -> list[Merged]:
     load, state = plan.load, plan.state
+    columns = Columns(typing.sorting if typing else None)
     sizes: dict[int, int] = {}
     changes: dict[int, dict[str, list[int]]] = {}
     for one in reduced:
@@ -122,6 +192,10 @@ def _merged(
             visible_path=table.file_stem(load.version, load.load_id, bucket, 0),
             hidden_path=hidden_stem(load.version, load.load_id, bucket),
             keeps=plan.changelog.keeps,
+            columns=columns,
+            of_other_columns=frozenset(
+                path for path, number in state.schemas.items() if number != columns.number
+            ),
         )
         for bucket, by_path in sorted(changes.items())
     ]
@@ -137,6 +211,7 @@ def _manifest(
     merged: Sequence[Merged],
     ledgers: Sequence[PartitionLedger],
     found: Mapping[PartitionLedger, int],
+    typing: LoadTyping | None,
 ) -> Manifest:
     """What the table will hold: the new files of each bucket that was touched for its old ones."""
     load, state = plan.load, plan.state
@@ -160,6 +235,10 @@ def _manifest(
         changelog=plan.changelog,
         hidden=[one.hidden for one in merged if one.hidden],
         removed_hidden=_of_buckets(state.hidden, merged),
+        overridden=load.overridden,
+        table_schema=typing.table_schema() if typing else None,
+        schema_changes=typing.changes if typing else (),
+        dead_letters=[one.read.dead for one in reduced if one.read.dead],
     )
 
 

@@ -1,21 +1,21 @@
 """Compares a bucket of a changelog table with itself and with a replay of the topic. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from ottla.lake.changelogs.latest import (
-    Flags,
     Numbers,
     buckets_of,
     ends_group,
     integers,
+    is_latest,
     key_codes,
-    latest_changes,
     merged,
 )
+from ottla.lake.changelogs.typed import Flags
 from ottla.lake.proof import canonical_words
 from ottla.lake.row_hash import Words, row_hashes
 
@@ -32,6 +32,15 @@ class PartitionDifferences:
     outdated: list[int] = field(default_factory=list)
     altered: list[int] = field(default_factory=list)
     extra: list[int] = field(default_factory=list)
+
+    def add(self, other: "PartitionDifferences") -> None:
+        """Add those of another bucket."""
+        self.compared += other.compared
+        self.below_start += other.below_start
+        self.missing += other.missing
+        self.outdated += other.outdated
+        self.altered += other.altered
+        self.extra += other.extra
 
     def told(self, partition: str) -> Iterator[str]:
         """What is wrong, in words."""
@@ -50,7 +59,13 @@ class PartitionDifferences:
 Differences = dict[int, PartitionDifferences]
 
 
-def contradictions(bucket: int, buckets: int, visible: pa.Table, hidden: pa.Table) -> Iterator[str]:
+def contradictions(
+    bucket: int,
+    buckets: int,
+    visible: pa.Table,
+    hidden: pa.Table,
+    operation: str | None = None,
+) -> Iterator[str]:
     """Yield how the rows of a bucket contradict each other."""
     state = pa.concat_tables([visible, hidden])
     for rows in (visible, hidden):
@@ -59,18 +74,35 @@ def contradictions(bucket: int, buckets: int, visible: pa.Table, hidden: pa.Tabl
             return
     if (buckets_of(state.column("key"), buckets) != bucket).any():
         yield f"bucket {bucket} holds keys of other buckets"
-    if latest_changes(state).num_rows != state.num_rows:
-        yield f"bucket {bucket} holds a key of a partition twice"
-    wanted = _places(merged(state, state.slice(0, 0)).visible)
-    if not np.array_equal(wanted, _places(visible)):
-        yield f"bucket {bucket} hides rows that are the latest of their keys, or shows others"
+    again = state.filter(pa.array(~is_latest(state)))
+    if again.num_rows:
+        yield f"bucket {bucket} holds a key of a partition twice {named_places(_places(again))}"
+    wanted = merged(state, state.slice(0, 0), operation).visible
+    if not np.array_equal(_sorted_places(wanted), _sorted_places(visible)):
+        yield (
+            f"bucket {bucket} hides rows that are the latest of their keys, or shows others "
+            f"{named_places(_places(wanted) ^ _places(visible))}"
+        )
 
 
-def _places(rows: pa.Table) -> Numbers:
+def _sorted_places(rows: pa.Table) -> Numbers:
     """Partition and offset of each row, in order."""
     places = np.stack([integers(rows, "partition"), integers(rows, "offset")])
     found: Numbers = places[:, np.lexsort(places[::-1])]
     return found
+
+
+def _places(rows: pa.Table) -> set[tuple[int, int]]:
+    """Partition and offset of each row."""
+    partitions, offsets = integers(rows, "partition"), integers(rows, "offset")
+    return set(zip(partitions.tolist(), offsets.tolist(), strict=True))
+
+
+def named_places(places: Collection[tuple[int, int]]) -> str:
+    """The first few places, in words."""
+    named = ", ".join(f"{partition}:{offset}" for partition, offset in sorted(places)[:_NAMED_MAX])
+    more = f" and {len(places) - _NAMED_MAX} more" if len(places) > _NAMED_MAX else ""
+    return f"(PARTITION:OFFSET): {named}{more}"
 
 
 def compare(

@@ -10,25 +10,28 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.changelogs.comparing import Differences, compare_at
+from ottla.lake.changelogs.comparing import Differences, compare_at, named_places
 from ottla.lake.changelogs.history import VALIDITY, extended, nothing_yet
 from ottla.lake.changelogs.latest import (
-    Flags,
     Numbers,
     buckets_of,
     ends_group,
     integers,
+    is_latest,
     key_codes,
-    latest_changes,
 )
+from ottla.lake.changelogs.typed import Flags, holds
 
 _FROM, _TO = (one.name for one in VALIDITY)
 _HOLDS = np.int64((1 << 63) - 1)
-_NAMED_MAX = 10
 
 
 def history_contradictions(
-    bucket: int, buckets: int, visible: pa.Table, hidden: pa.Table
+    bucket: int,
+    buckets: int,
+    visible: pa.Table,
+    hidden: pa.Table,
+    operation: str | None = None,
 ) -> Iterator[str]:
     """Yield how the rows of a bucket contradict each other, their times apart."""
     state = pa.concat_tables([visible, hidden])
@@ -37,9 +40,9 @@ def history_contradictions(
         return
     if (buckets_of(state.column("key"), buckets) != bucket).any():
         yield f"bucket {bucket} holds keys of other buckets"
-    if visible.column("value").null_count or hidden.column("value").null_count < hidden.num_rows:
+    if not holds(visible, operation).all() or holds(hidden, operation).any():
         yield f"bucket {bucket} shows deletions, or hides values"
-    if latest_changes(hidden).num_rows != hidden.num_rows:
+    if not is_latest(hidden).all():
         yield f"bucket {bucket} hides two deletions of a key"
     partitions, offsets = integers(state, "partition"), integers(state, "offset")
     order = np.lexsort((offsets, partitions))
@@ -54,6 +57,7 @@ def compare_history(
     floors: Mapping[int, int],
     whole: Collection[int],
     found: Differences,
+    operation: str | None = None,
 ) -> Iterator[str]:
     """Add to `found` how values differ from the topic's; yield what is wrong with their times.
 
@@ -62,14 +66,14 @@ def compare_history(
     state = pa.concat_tables([visible, hidden])
     names = [one.name for one in VALIDITY]
     records = state.drop_columns(names)
-    values = topic.filter(topic.column("value").is_valid())
+    values = topic.filter(pa.array(holds(topic, operation)))
     rows = visible.drop_columns(names)
     places = integers(pa.concat_tables([values, rows]), "offset")
     compare_at(places, rows, values, floors, found)
     known = _once(pa.concat_tables([records, topic]))
-    wanted = extended(nothing_yet(known.schema), known)
+    wanted = extended(nothing_yet(known.schema), known, operation)
     expected = pa.concat_tables([wanted.closed, wanted.open])
-    yield from _of_times(state, expected, whole)
+    yield from _of_times(state, expected, whole, operation)
     yield from _overlaps(state)
 
 
@@ -80,14 +84,16 @@ def _once(changes: pa.Table) -> pa.Table:
     return changes.take(pa.array(order[ends_group(partitions[order], offsets[order])]))
 
 
-def _of_times(state: pa.Table, expected: pa.Table, whole: Collection[int]) -> Iterator[str]:
+def _of_times(
+    state: pa.Table, expected: pa.Table, whole: Collection[int], operation: str | None
+) -> Iterator[str]:
     rows = pa.concat_tables([expected, state])
     partitions, offsets = integers(rows, "partition"), integers(rows, "offset")
     of_state = np.arange(rows.num_rows) >= expected.num_rows
     order = np.lexsort((of_state, offsets, partitions))
     partitions, offsets, of_state = partitions[order], offsets[order], of_state[order]
     starts, ends = _times(rows, _FROM)[order], _times(rows, _TO)[order]
-    is_value = rows.column("value").is_valid().to_numpy()[order]
+    is_value = holds(rows, operation)[order]
     is_last = ends_group(partitions, offsets)
     is_first = np.ones(len(is_last), np.bool_)
     is_first[1:] = is_last[:-1]
@@ -121,9 +127,8 @@ def _overlaps(state: pa.Table) -> Iterator[str]:
 
 def _told(what: str, partitions: Numbers, offsets: Numbers, at: Numbers) -> Iterator[str]:
     if len(at):
-        named = [f"{partitions[one]}:{offsets[one]}" for one in at[:_NAMED_MAX].tolist()]
-        more = f" and {len(at) - _NAMED_MAX} more" if len(at) > _NAMED_MAX else ""
-        yield f"{what} (PARTITION:OFFSET): {', '.join(named)}{more}"
+        places = set(zip(partitions[at].tolist(), offsets[at].tolist(), strict=True))
+        yield f"{what} {named_places(places)}"
 
 
 def _times(rows: pa.Table, name: str) -> Numbers:

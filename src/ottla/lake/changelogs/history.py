@@ -8,12 +8,14 @@ most in a partition (`as_of`).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ottla.lake.changelogs.latest import Flags, Numbers, ends_group, integers, key_codes, times_of
+from ottla.lake.changelogs.latest import Numbers, ends_group, integers, key_codes, times_of
+from ottla.lake.changelogs.typed import Flags, holds
 
 _TIME = pa.timestamp("us", tz="UTC")
 VALIDITY = (pa.field("valid_from", _TIME), pa.field("valid_to", _TIME))
@@ -24,18 +26,18 @@ class Intervals:
     """Values with their times, in columns `VALIDITY` behind those of the changes.
 
     `closed` ones change no more. `open` ones hold still; deletions that are the last change of
-    their key are among them, with a null value: they end what held, and begin nothing.
+    their key are among them (`typed.holds` says which): they end what held, and begin nothing.
     """
 
     closed: pa.Table
     open: pa.Table
 
 
-def extended(open_rows: pa.Table, changes: pa.Table) -> Intervals:
+def extended(open_rows: pa.Table, changes: pa.Table, operation: str | None = None) -> Intervals:
     """Apply `changes`, in any order, to what held before.
 
     Changes at or below the open offset of their key and partition were applied already and change
-    nothing. No key may be null.
+    nothing. No key may be null. `operation` is the column that says which rows delete.
     """
     rows = pa.concat_tables([open_rows, _starting(changes)])
     keys, partitions, offsets = (
@@ -54,8 +56,8 @@ def extended(open_rows: pa.Table, changes: pa.Table) -> Intervals:
     starts = _running_highest(integers(rows, "valid_from"), is_last)
     ends = pa.array(np.append(starts[1:], 0)[: len(starts)], mask=is_last)
     rows = _replaced(rows, pa.array(starts), ends)
-    held = rows.filter(pa.array(~is_last))
-    return Intervals(held.filter(held.column("value").is_valid()), rows.filter(pa.array(is_last)))
+    closed = rows.filter(pa.array(~is_last & holds(rows, operation)))
+    return Intervals(closed, rows.filter(pa.array(is_last)))
 
 
 def nothing_yet(schema: pa.Schema) -> pa.Table:
@@ -64,15 +66,23 @@ def nothing_yet(schema: pa.Schema) -> pa.Table:
 
 
 def as_of(intervals: pa.Table, micros: int) -> pa.Table:
-    """Return the values that held at a time (microseconds since 1970), in the changes' columns."""
+    """Return the values that held at a time (microseconds since 1970), in the changes' columns.
+
+    `intervals` are rows of files that readers see, or closed and open ones: deletions hold nothing.
+    """
+    held = pc.and_(holds_at(intervals, micros), intervals.column("value").is_valid())
+    rows = intervals.filter(held)
+    return rows.drop_columns([field.name for field in VALIDITY])
+
+
+def holds_at(intervals: pa.Table | pa.RecordBatch, micros: int) -> Any:
+    """Which rows held at a time, as an Arrow array."""
     moment = pa.scalar(micros, _TIME)
     begins, ends = intervals.column("valid_from"), intervals.column("valid_to")
-    holds = pc.and_(
+    return pc.and_(
         pc.less_equal(begins, moment),
         pc.fill_null(pc.greater(ends, moment), True),  # Arrow's signature.
     )
-    rows = intervals.filter(pc.and_(holds, intervals.column("value").is_valid()))
-    return rows.drop_columns([field.name for field in VALIDITY])
 
 
 def _starting(changes: pa.Table) -> pa.Table:

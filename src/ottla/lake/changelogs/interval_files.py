@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.lake.changelogs.history import VALIDITY
+from ottla.lake.changelogs.typed import Columns
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.manifest import DataFile, Keeps
 from ottla.lake.proof import batch_hash, canonical_words
@@ -20,9 +21,9 @@ INTERVAL_SCHEMA = pa.schema([*ROW_SCHEMA, *VALIDITY])
 _NO_TIME = np.uint64(1 << 63)
 
 
-def schema_of(keeps: Keeps) -> pa.Schema:
+def schema_of(keeps: Keeps, columns: Columns = Columns()) -> pa.Schema:  # noqa: B008  # Frozen.
     """The columns of a changelog table's files."""
-    return INTERVAL_SCHEMA if keeps == "history" else ROW_SCHEMA
+    return pa.schema([*columns.schema, *VALIDITY]) if keeps == "history" else columns.schema
 
 
 def changelog_hash(rows: pa.Table) -> int:

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ottla.lake.changelogs.typed import Flags, holds
 from ottla.lake.row_hash import bytes_sums
 
 Numbers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 # The time of a record whose timestamp no column can hold: before all others.
 _NO_TIME = np.int64(-(1 << 63))
 
@@ -47,12 +47,15 @@ def is_latest(changes: pa.Table) -> Flags:
     return found
 
 
-def merged(state: pa.Table, changes: pa.Table) -> LatestRows:
-    """Apply `changes` to `state`; both have the same columns, and no null key."""
+def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> LatestRows:
+    """Apply `changes` to `state`; both have the same columns, and no null key.
+
+    `operation` is the column that says which rows delete (`typed.holds`).
+    """
     rows = pa.concat_tables([state, changes])
     found = _Changes(rows)
     latest, of_several = _latest(found)
-    shown = latest & rows.column("value").is_valid().to_numpy()
+    shown = latest & holds(rows, operation)
     # Of a key in several partitions one change counts.
     at = np.flatnonzero(latest & of_several)
     times = times_of(rows)

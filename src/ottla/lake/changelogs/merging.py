@@ -7,17 +7,19 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.history import Intervals, extended
+from ottla.lake.changelogs.history import VALIDITY, Intervals, extended
 from ottla.lake.changelogs.interval_files import schema_of, write_intervals
 from ottla.lake.changelogs.latest import merged
 from ottla.lake.changelogs.spilled import read_pieces
+from ottla.lake.changelogs.typed import Columns, holds
+from ottla.lake.decode.layout import FileLayout
 from ottla.lake.manifest import DataFile, Keeps
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import hash_text
@@ -40,6 +42,9 @@ class MergeJob:
     visible_path: str
     hidden_path: str
     keeps: Keeps = "latest"
+    columns: Columns = field(default_factory=Columns)
+    # Files of the state that have other columns.
+    of_other_columns: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +62,34 @@ def merge_bucket(job: MergeJob) -> str:
     batches = [
         batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
     ]
-    changes = pa.Table.from_batches(batches, ROW_SCHEMA)
-    schema = schema_of(job.keeps)
+    changes = pa.Table.from_batches(batches, job.columns.schema)
+    schema, operation = schema_of(job.keeps, job.columns), job.columns.operation
     state = pa.concat_tables(
-        [read_state(job.store, file, schema) for file in (job.visible, job.hidden) if file]
+        [_state(job, file, schema) for file in (job.visible, job.hidden) if file]
         or [schema.empty_table()]
     )
     if job.keeps == "history":
-        return json.dumps(asdict(_with_history(job, extended(state, changes))))
-    found = merged(state, changes)
+        return json.dumps(asdict(_with_history(job, extended(state, changes, operation))))
+    found = merged(state, changes, operation)
     visible = _written(job, job.visible_path, found.visible)
     hidden = _written(job, job.hidden_path, found.hidden)
     return json.dumps(asdict(Merged(job.bucket, visible, hidden)))
 
 
+def _state(job: MergeJob, file: DataFile, schema: pa.Schema) -> pa.Table:
+    """The rows of a file of the state, in the columns that the table has now."""
+    rows = read_state(job.store, file)
+    if file.path in job.of_other_columns:
+        times = [(one, rows.column(one.name)) for one in VALIDITY if job.keeps == "history"]
+        rows = job.columns.decoded(rows)
+        for one, column in times:
+            rows = rows.append_column(one, column)
+    return rows.cast(schema)
+
+
 def _with_history(job: MergeJob, found: Intervals) -> Merged:
-    holds = found.open.column("value").is_valid()
-    visible, hidden = found.open.filter(holds), found.open.filter(pc.invert(holds))
+    held = pa.array(holds(found.open, job.columns.operation))
+    visible, hidden = found.open.filter(held), found.open.filter(pc.invert(held))
     return Merged(
         job.bucket,
         write_intervals(job.store, job.visible_path, job.bucket, visible),
@@ -91,7 +107,7 @@ def merged_from_text(text: str) -> Merged:
     return Merged(found["bucket"], visible, hidden, closed)
 
 
-def read_state(store: FileStore, file: DataFile, schema: pa.Schema) -> pa.Table:
+def read_state(store: FileStore, file: DataFile) -> pa.Table:
     """Return the rows of a file of the state. Raises OttlaError where it is not as written."""
     try:
         content = store.read(file.path)
@@ -100,7 +116,7 @@ def read_state(store: FileStore, file: DataFile, schema: pa.Schema) -> pa.Table:
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise _damaged(store, file, "is not as it was written")
     # Tasks run side by side: each keeps to one core.
-    rows: pa.Table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False).cast(schema)
+    rows: pa.Table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     return rows
 
 
@@ -116,10 +132,12 @@ def _written(job: MergeJob, stem: str, rows: pa.Table) -> DataFile | None:
     if rows.num_rows == 0:
         return None
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
-    output = ParquetOutput(job.store, path)
+    output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
     try:
         for batch in rows.to_batches():
-            output.write(batch)
+            raw = batch.select(ROW_SCHEMA.names)
+            if raw.num_rows:
+                output.write(raw, batch.columns[raw.num_columns :])
         output.finish()
     except BaseException:
         output.discard()

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.comparing import PartitionDifferences
+from ottla.lake.changelogs.dead_letters import read_letters
+from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.verifying import (
     ChangelogFiles,
     ReplayedTopic,
@@ -17,8 +19,9 @@ from ottla.lake.loads.committing import explained_ledgers
 from ottla.lake.log.live import hidden_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.plan import Range
+from ottla.lake.row_hash import MODULUS
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, skipped_lines
 from ottla.ledger.partition import Unreadable
 
@@ -31,11 +34,12 @@ class ChangelogProof:
     hash: int
     compared: int = 0
     only_in_lake: int = 0
+    dead_letters: int = 0
     problems: list[str] = field(default_factory=list)
 
 
 def prove_changelog(
-    store: FileStore,
+    table: LakeTable,
     manifests: Sequence[Manifest],
     live: Sequence[DataFile],
     cluster: Cluster | None,
@@ -43,21 +47,38 @@ def prove_changelog(
     bootstrap: str | None,
     on_file: Callable[[str], None],
     bounds: LogBounds = NO_BOUNDS,
+    runner: JobRunner | None = None,
 ) -> ChangelogProof:
-    """Verify the table of these manifests, against the topic where a cluster is given."""
+    """Verify the table of these manifests, against the topic where a cluster is given.
+
+    Topic and buckets are read in this process, or by `runner`.
+    """
     problems: list[str] = []
-    files = replace(_files(store, manifests, live, problems), bounds=bounds)
+    letters = read_letters(table.store, manifests, on_file)
+    problems += letters.problems
+    files = replace(
+        _files(table, manifests, live, problems), bounds=bounds, left_out=letters.offsets
+    )
     if cluster is None or described is None or bootstrap is None:
-        found = verify_changelog(files, None, on_file)
-        return ChangelogProof(found.rows, found.hash, problems=problems + found.problems)
+        found = verify_changelog(files, None, on_file, runner)
+        return ChangelogProof(
+            found.rows,
+            found.hash,
+            dead_letters=letters.rows,
+            problems=problems + found.problems,
+        )
     begins, starts, ends = _reach(manifests, described)
     has_gaps = described.compacted or described.has_ledger
-    with Replaying(files, bootstrap, has_gaps) as replaying:
+    with Replaying(files, bootstrap, has_gaps, runner) as replaying:
         replay = _replay(replaying, begins, starts, ends, problems)
-        found = verify_changelog(files, replay, on_file)
+        found = verify_changelog(files, replay, on_file, runner)
     if replay is not None:
         problems += _unlike_loads(replay, manifests, described, bootstrap)
-    proof = ChangelogProof(found.rows, found.hash, problems=problems + found.problems)
+        if sum(part.left_out_hash for part in replay.parts) % MODULUS != letters.hash_from(starts):
+            problems.append(f"the dead letters differ from the records of {described.topic}")
+    proof = ChangelogProof(
+        found.rows, found.hash, dead_letters=letters.rows, problems=problems + found.problems
+    )
     for partition, differences in sorted(found.differences.items()):
         extra = _unexplained(cluster, described, partition, ends, differences)
         proof.compared += differences.compared
@@ -68,7 +89,7 @@ def prove_changelog(
 
 
 def _files(
-    store: FileStore,
+    table: LakeTable,
     manifests: Sequence[Manifest],
     live: Sequence[DataFile],
     problems: list[str],
@@ -85,7 +106,22 @@ def _files(
     for files in (*visible_by.values(), *hidden_by.values()):
         if sum(not file.closed for file in files) > 1:
             problems.append(f"bucket {files[0].partition} has two files")
-    return ChangelogFiles(store, newest.topic, newest.changelog, visible_by, hidden_by)
+    schemas = {
+        file.path: manifest.table_schema
+        for manifest in manifests
+        for file in (*manifest.files, *manifest.hidden)
+        if manifest.table_schema is not None
+    }
+    return ChangelogFiles(
+        table.store,
+        table.running,
+        newest.topic,
+        newest.changelog,
+        visible_by,
+        hidden_by,
+        newest.table_schema,
+        schemas,
+    )
 
 
 def _by_bucket(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.history import as_of
-from ottla.lake.changelogs.interval_files import INTERVAL_SCHEMA
+from ottla.lake.changelogs.history import VALIDITY, as_of
 from ottla.lake.changelogs.merging import read_state
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.manifest import Manifest
+from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.opening import existing_table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TIMES = [one.name for one in VALIDITY]
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -24,19 +25,31 @@ def changelog_as_of(
     A key that is in several partitions has one of each. Raises OttlaError where `target` holds no
     history.
     """
+    micros = micros_of(moment)
+    table = existing_table(target, store_options)
+    newest, _ = table.latest()
+    require_history(target, newest)
+    parts = [as_of(read_state(table.store, file), micros) for file in table.live_files()]
+    # Files that were not written again since a column came have none of it.
+    return pa.concat_tables(
+        [columns_of(newest).empty_table().drop_columns(_TIMES), *parts],
+        promote_options="permissive",
+    )
+
+
+def micros_of(moment: datetime) -> int:
+    """A time as files have it. Raises OttlaError for one without a time zone."""
     if moment.tzinfo is None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{moment} has no time zone: give one, such as timezone.utc"
         )
-    table = existing_table(target, store_options)
-    newest, _ = table.latest()
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def require_history(target: str, newest: Manifest | None) -> None:
+    """Raise OttlaError where a table keeps no times."""
     if newest is None or newest.changelog is None or newest.changelog.keeps != "history":
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
             f"{target} holds no history: `ottla lake changelog TOPIC --to DIR --kind history`",
         )
-    micros = (moment - _EPOCH) // _MICROSECOND
-    parts = [
-        as_of(read_state(table.store, file, INTERVAL_SCHEMA), micros) for file in table.live_files()
-    ]
-    return pa.concat_tables([ROW_SCHEMA.empty_table(), *parts])

@@ -5,7 +5,8 @@ Reads a range, keeps what the table may need of it, and spreads that over the bu
 
 import json
 import uuid
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -13,12 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.latest import Flags, is_latest
+from ottla.lake.changelogs.dead_letters import DeadLetterOutput
+from ottla.lake.changelogs.latest import is_latest
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
-from ottla.lake.cluster import connect
+from ottla.lake.changelogs.typed import Columns, Flags, of_no_row
+from ottla.lake.decode.decoder import NewField
+from ottla.lake.decode.rows import RowSorter
 from ottla.lake.manifest import Changelog, Keeps
 from ottla.lake.plan import Range
+from ottla.lake.proof import batch_hash
 from ottla.lake.reader import read_range
+from ottla.lake.replica.reading import open_cluster
+from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 from ottla.lake.task import TaskResult, result_from_text, result_to_text
@@ -43,6 +50,13 @@ class ReduceJob:
     on_null_key: OnNullKey = "fail"
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
+    log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
+    columns: Columns = field(default_factory=Columns)
+    # Where the file of dead letters goes; an attempt adds a name of its own.
+    dead_path: str = ""
+    # Of a replay for `verify`: offsets of dead letters, which are no changes.
+    left_out: Sequence[int] = ()
+    is_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +66,7 @@ class Reduced:
     read: TaskResult
     path: str
     pieces: tuple[Piece, ...]
+    left_out_hash: int = 0  # Of the rows at the offsets that were to be left out.
 
 
 def reduce_range(job: ReduceJob) -> str:
@@ -61,39 +76,49 @@ def reduce_range(job: ReduceJob) -> str:
     """
     wanted = job.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, job.compacted)
-    path = f"{job.path}-{uuid.uuid4().hex[:12]}.arrow"
-    output = SpilledOutput(job.store, path, job.changelog.buckets)
-    cluster = connect(job.bootstrap)
-    keyless = 0
+    attempt = uuid.uuid4().hex[:12]
+    path = f"{job.path}-{attempt}.arrow"
+    output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
+    dead = DeadLetterOutput(job.store, f"{job.dead_path}-{attempt}.parquet")
+    cluster = open_cluster(job.bootstrap, job.log_dirs)
+    taking = _Taking(job, dead)
     try:
         batches = read_range(
             wanted,
             cluster,
             account,
             skip_unreadable=job.skip_unreadable,
-            null_bad_timestamps=job.null_bad_timestamps,
+            null_bad_timestamps=job.null_bad_timestamps or taking.has_dead_timestamps,
+            bad_times=taking.bad_times,
         )
-        waiting = _Waiting(job.changelog.keeps)
+        waiting = _Waiting(job.changelog.keeps, job.columns.schema)
         for batch in batches:
-            with_key = _with_key(batch, job.on_null_key)
-            keyless += batch.num_rows - with_key.num_rows
-            if waiting.add(with_key):
+            if waiting.add(taking.changes_of(batch)):
                 output.write(*waiting.rows())
         output.write(*waiting.rows())
         output.finish()
+        dead.finish()
     except BaseException:
         output.discard()
+        dead.discard()
         raise
     finally:
         cluster.close()
     ledger = account.ledger_with_gaps()
-    ledger = replace(ledger, loaded=ledger.loaded - keyless, keyless=keyless)
-    read = TaskResult(ledger, (), tuple(account.skipped))
+    ledger = replace(
+        ledger,
+        loaded=ledger.loaded - taking.keyless - dead.rows - taking.left_out,
+        keyless=taking.keyless,
+        dead_letters=dead.rows + taking.left_out,
+    )
+    letters = dead.file(wanted)
+    read = TaskResult(ledger, (), tuple(account.skipped), letters, taking.news)
     return json.dumps(
         {
             "read": result_to_text(read),
             "path": path,
             "pieces": [asdict(piece) for piece in output.pieces],
+            "left_out_hash": taking.left_out_hash,
         }
     )
 
@@ -102,15 +127,85 @@ def reduced_from_text(text: str) -> Reduced:
     """What `reduce_range` returned."""
     found = json.loads(text)
     pieces = tuple(Piece(**piece) for piece in found["pieces"])
-    return Reduced(result_from_text(found["read"]), found["path"], pieces)
+    read = result_from_text(found["read"])
+    return Reduced(read, found["path"], pieces, found["left_out_hash"])
+
+
+class _Taking:
+    """Takes changes out of what was read: those that have a key, decode, and are none's letters."""
+
+    def __init__(self, job: ReduceJob, dead: DeadLetterOutput) -> None:
+        self._job = job
+        self._dead = dead
+        self._sorter = RowSorter(job.columns.sorting) if job.columns.sorting else None
+        self._operation = job.columns.operation
+        self._left_out = pa.array(job.left_out, pa.int64())
+        self.bad_times: dict[int, int] = {}
+        self.keyless = 0
+        self.left_out = 0
+        self.left_out_hash = 0
+
+    @property
+    def has_dead_timestamps(self) -> bool:
+        sorting = self._job.columns.sorting
+        return sorting is not None and sorting.dead_timestamps
+
+    @property
+    def news(self) -> tuple[tuple[NewField, int], ...]:
+        """Fields that the columns do not have, and the first offset with each."""
+        return tuple(self._sorter.news.values()) if self._sorter else ()
+
+    def changes_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The changes in a batch, in the columns of the table. Raises OttlaError."""
+        if len(self._left_out):
+            batch = self._without_left_out(batch)
+        rows = _with_key(batch, self._job.on_null_key)
+        self.keyless += batch.num_rows - rows.num_rows
+        if self._sorter is None:
+            return rows
+        found = self._sorter.sort(rows, self.bad_times)
+        self.bad_times.clear()
+        self._dead.write(found.dead, found.reasons)
+        columns = [*found.kept.columns, *found.typed]
+        changes = pa.RecordBatch.from_arrays(columns, schema=self._job.columns.schema)
+        odd = of_no_row(changes, self._operation)
+        if not odd.any() or self._job.is_replay:
+            return changes
+        self._refuse(changes.filter(pa.array(odd)))
+        return changes.filter(pa.array(~odd))
+
+    def _without_left_out(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        is_dead = pc.is_in(batch.column("offset"), self._left_out)
+        dead = batch.filter(is_dead)
+        self.left_out += dead.num_rows
+        self.left_out_hash = (self.left_out_hash + batch_hash(dead)) % MODULUS
+        return batch.filter(pc.invert(is_dead))
+
+    def _refuse(self, rows: pa.RecordBatch) -> None:
+        """Envelopes that change no row of a key are dead letters, or an error."""
+        sorting = self._job.columns.sorting
+        assert sorting is not None, "envelopes are decoded"
+        operation, offset = rows.column(self._operation)[0], rows.column("offset")[0]
+        why = f"an envelope with op {operation} changes no row of a key"
+        if sorting.decode.on_bad_record != "dead-letter":
+            topic, partition = rows.column("topic")[0], rows.column("partition")[0]
+            raise OttlaError(
+                ErrorCode.INVALID_RECORD,
+                f"the record at {topic}-{partition} offset {offset}: {why}; have such records "
+                "among the dead letters (`ottla lake changelog --on-bad-record dead-letter`, "
+                "Decode(…, on_bad_record='dead-letter')), or stop the connector from writing them "
+                "(skipped.operations=t)",
+            )
+        self._dead.refuse(rows.select(ROW_SCHEMA.names), "schema", why)
 
 
 class _Waiting:
     """Changes that wait to be written, reduced now and then; a history needs them all."""
 
-    def __init__(self, keeps: Keeps) -> None:
+    def __init__(self, keeps: Keeps, schema: pa.Schema) -> None:
         self._keeps = keeps
-        self._parts: list[pa.Table] = [ROW_SCHEMA.empty_table()]
+        self._empty = schema.empty_table()
+        self._parts: list[pa.Table] = [self._empty]
         self._bytes = 0
 
     def add(self, changes: pa.RecordBatch) -> bool:
@@ -128,7 +223,7 @@ class _Waiting:
     def rows(self) -> tuple[pa.Table, Flags]:
         """Give up what waits, and which of the changes count."""
         rows = pa.concat_tables(self._parts)
-        self._parts, self._bytes = [ROW_SCHEMA.empty_table()], 0
+        self._parts, self._bytes = [self._empty], 0
         if self._keeps == "latest":
             return rows, is_latest(rows)
         return rows, np.ones(rows.num_rows, np.bool_)

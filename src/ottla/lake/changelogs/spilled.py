@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.changelogs.latest import Flags, buckets_of
+from ottla.lake.changelogs.latest import buckets_of
+from ottla.lake.changelogs.typed import Flags
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore, StoreWriter
@@ -34,7 +35,10 @@ class Piece:
 class SpilledOutput:
     """A file of changes in the making; begun with the first of them."""
 
-    def __init__(self, store: FileStore, path: str, buckets: int) -> None:
+    def __init__(
+        self, store: FileStore, path: str, buckets: int, schema: pa.Schema = ROW_SCHEMA
+    ) -> None:
+        self._schema = schema
         self._store = store
         self._path = path
         self._buckets = buckets
@@ -50,7 +54,7 @@ class SpilledOutput:
         with as_storage_error(self._store.address(FOLDER)):
             if self._file is None:
                 self._file = self._store.create(self._path)
-                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), ROW_SCHEMA)
+                self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), self._schema)
             buckets = buckets_of(changes.column("key").take(pa.array(places)), self._buckets)
             order = np.argsort(buckets.astype(np.int16), kind="stable")
             bounds = np.searchsorted(buckets[order], np.arange(self._buckets + 1))

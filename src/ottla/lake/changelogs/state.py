@@ -1,7 +1,7 @@
 """The files that make up a changelog table's state now, and those that never became part of it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -38,10 +38,16 @@ class TableState:
     behind: Sequence[Manifest] = ()
 
 
-def read_state_of(table: LakeTable, newest: Manifest | None, digest: str | None) -> TableState:
+def read_state_of(
+    table: LakeTable,
+    newest: Manifest | None,
+    digest: str | None,
+    accepted: Collection[str] = (),
+) -> TableState:
     """Return the table's state, by its newest checkpoint and the manifests behind that.
 
-    `newest` and its digest are what `table.latest` has returned. A checkpoint is written where
+    `newest` and its digest are what `table.latest` has returned, `accepted` problems that an
+    operator chose to build on. A checkpoint is written where
     many manifests follow the last one. Raises OttlaError as `table.latest` does.
     """
     version = newest.version if newest else 0
@@ -51,15 +57,15 @@ def read_state_of(table: LakeTable, newest: Manifest | None, digest: str | None)
         if start.standing.version == version and start.standing.digest != digest:
             continue
         with suppress(OttlaError):  # A checkpoint that the chain contradicts decides nothing.
-            return _followed(table, start)
-    return _followed(table, StateFiles())
+            return _followed(table, start, accepted)
+    return _followed(table, StateFiles(), accepted)
 
 
-def _followed(table: LakeTable, start: StateFiles) -> TableState:
+def _followed(table: LakeTable, start: StateFiles, accepted: Collection[str]) -> TableState:
     live, hidden, schemas = dict(start.visible), dict(start.hidden), dict(start.schemas)
     standing, behind = start.standing, list[Manifest]()
     for link in without_overridden(table.links(standing)):
-        manifest = _sound(table, link)
+        manifest = _sound(table, link, accepted)
         problems = live_after(live, manifest) + hidden_after(hidden, manifest)
         if problems:
             raise _damaged(table, f"the manifest of commit {manifest.version}: {problems[0]}")
@@ -83,9 +89,10 @@ def _added(manifest: Manifest) -> Iterable[DataFile]:
     return (*manifest.files, *manifest.hidden)
 
 
-def _sound(table: LakeTable, link: ManifestLink) -> Manifest:
-    if link.manifest is None or link.problems:
-        raise _damaged(table, "; ".join(link.problems))
+def _sound(table: LakeTable, link: ManifestLink, accepted: Collection[str]) -> Manifest:
+    problems = [problem for problem in link.problems if problem not in accepted]
+    if link.manifest is None or problems:
+        raise _damaged(table, "; ".join(problems or link.problems))
     return link.manifest
 
 

@@ -5,35 +5,40 @@ state   has each key of a partition once, shows the latest change of each key, h
 topic   each row is the record at its offset; no key has a later record below the table's position;
         no key is missing
 
-The replay goes through files of changes in a temporary folder of this machine, and compares one
-bucket at a time: memory holds the changes of one task and the rows of one bucket.
+The replay goes through files of changes, and compares one bucket at a time: memory holds the
+changes of one task and the rows of one bucket. They lie in a temporary folder of this machine, or,
+where tasks of Spark read and compare, among the table's own files of work.
 """
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import TracebackType
 from typing import Self
 
-import pyarrow as pa
-
-from ottla.lake.changelogs.comparing import Differences, compare, contradictions
-from ottla.lake.changelogs.comparing_history import compare_history, history_contradictions
-from ottla.lake.changelogs.history import VALIDITY
-from ottla.lake.changelogs.interval_files import changelog_hash, schema_of
-from ottla.lake.changelogs.latest import latest_changes
+from ottla.lake.changelogs.bucket_check import (
+    BucketFindings,
+    BucketJob,
+    ReplayedBucket,
+    check_bucket,
+    findings_of_bucket,
+    run_bucket_job,
+)
+from ottla.lake.changelogs.comparing import Differences, PartitionDifferences
+from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.reducing import Reduced, ReduceJob, reduce_range, reduced_from_text
-from ottla.lake.changelogs.spilled import read_pieces
-from ottla.lake.decode.layout import RAW, FileLayout
-from ottla.lake.folder.damaged_files import DamagedFiles
-from ottla.lake.folder.file_check import FileUnreadable, check_bytes
+from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
+from ottla.lake.changelogs.spilled import path_stem, remove_work
+from ottla.lake.changelogs.typed import columns_from, operations_only
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.manifest import Changelog, DataFile
+from ottla.lake.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.plan import Range, ranges
-from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.row_hash import MODULUS
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.running import RunningLoads
 
 _OFFSETS_AT_ONCE = 2_000_000
 
@@ -43,10 +48,16 @@ class ChangelogFiles:
     """The files of a changelog table that count, by bucket."""
 
     store: FileStore
+    running: RunningLoads
     topic: str
     changelog: Changelog
     visible: Mapping[int, Sequence[DataFile]]
     hidden: Mapping[int, Sequence[DataFile]]
+    # The typed columns of the table, and of each file that has some.
+    schema: TableSchema | None = None
+    schemas: Mapping[str, TableSchema] = field(default_factory=dict)
+    # Offsets of dead letters, by partition: they are no changes.
+    left_out: Mapping[int, Sequence[int]] = field(default_factory=dict)
     bounds: LogBounds = NO_BOUNDS
 
 
@@ -59,29 +70,24 @@ class ChangelogFindings:
     differences: Differences = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
+    def add(self, one: BucketFindings) -> None:
+        """Add what a bucket holds."""
+        self.rows += one.rows
+        self.hash = (self.hash + one.hash) % MODULUS
+        self.problems += one.problems
+        for partition, differences in one.differences.items():
+            self.differences.setdefault(partition, PartitionDifferences()).add(differences)
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTopic:
-    """Changes of the topic, by bucket, in a folder of this machine."""
+    """Changes of the topic, by bucket, in files of changes."""
 
     store: FileStore
     parts: Sequence[Reduced]
     floors: Mapping[int, int]
     # Where the table began to read.
     begins: Mapping[int, int]
-
-    def bucket(self, number: int) -> pa.Table:
-        """The changes of a bucket, for a table of latest values the latest of each task."""
-        batches = [
-            batch
-            for part in self.parts
-            for batch in read_pieces(
-                self.store,
-                part.path,
-                [piece.number for piece in part.pieces if piece.bucket == number],
-            )
-        ]
-        return pa.Table.from_batches(batches, ROW_SCHEMA)
 
     def whole(self) -> set[int]:
         """Partitions of which every record was replayed that a table has read since its start."""
@@ -90,6 +96,7 @@ class ReplayedTopic:
             for part in self.parts
             if part.read.ledger.loaded
             + part.read.ledger.keyless
+            + part.read.ledger.dead_letters
             + part.read.ledger.control
             + part.read.ledger.aborted
             < part.read.ledger.end - part.read.ledger.start
@@ -98,103 +105,98 @@ class ReplayedTopic:
 
 
 def verify_changelog(
-    files: ChangelogFiles, replay: ReplayedTopic | None, on_file: Callable[[str], None]
+    files: ChangelogFiles,
+    replay: ReplayedTopic | None,
+    on_file: Callable[[str], None],
+    runner: JobRunner | None = None,
 ) -> ChangelogFindings:
-    """Check each bucket's files and rows, and compare it with `replay` where that is given."""
+    """Check each bucket's files and rows, and compare it with `replay` where that is given.
+
+    In this process, one after another, or by `runner`.
+    """
     found = ChangelogFindings()
-    whole = replay.whole() if replay else set()
-    for bucket in range(files.changelog.buckets):
-        visible = _rows(files, bucket, files.visible, found, on_file)
-        found.rows += visible.num_rows
-        found.hash = (found.hash + changelog_hash(visible)) % MODULUS
-        hidden = _rows(files, bucket, files.hidden, found, on_file)
-        keyed = not visible.column("key").null_count + hidden.column("key").null_count
-        topic = replay.bucket(bucket) if replay else ROW_SCHEMA.empty_table()
-        floors = replay.floors if replay else {}
-        if files.changelog.keeps == "history":
-            found.problems += history_contradictions(
-                bucket, files.changelog.buckets, visible, hidden
-            )
-            if keyed:
-                differences = found.differences if replay else {}
-                found.problems += compare_history(
-                    visible, hidden, topic, floors, whole, differences
-                )
-            continue
-        found.problems += contradictions(bucket, files.changelog.buckets, visible, hidden)
-        if replay is not None and keyed:
-            state = latest_changes(pa.concat_tables([visible, hidden]))
-            compare(state, latest_changes(topic), floors, found.differences)
+    jobs = _bucket_jobs(files, replay)
+    if runner is None:
+        for job in jobs:
+            for file in (*job.visible, *job.hidden):
+                on_file(file.path)
+            found.add(check_bucket(job))
+        return found
+    texts = runner(jobs, run_bucket_job, [job.size_bytes for job in jobs])
+    for one in sorted(map(findings_of_bucket, texts), key=lambda one: one.bucket):
+        found.add(one)
     return found
 
 
-def _rows(
-    files: ChangelogFiles,
-    bucket: int,
-    by_bucket: Mapping[int, Sequence[DataFile]],
-    found: ChangelogFindings,
-    on_file: Callable[[str], None],
-) -> pa.Table:
-    """The rows of a bucket's files, as far as they can be read."""
-    rows: list[pa.Table] = [schema_of(files.changelog.keeps).empty_table()]
-    for file in by_bucket.get(bucket, ()):
-        on_file(file.path)
-        rows.append(_rows_of(files, file, found))
-    return pa.concat_tables(rows)
-
-
-def _rows_of(files: ChangelogFiles, file: DataFile, found: ChangelogFindings) -> pa.Table:
-    schema = schema_of(files.changelog.keeps)
-    empty: pa.Table = schema.empty_table()
-    try:
-        changed = check_bytes(files.store, file)
-        layout = FileLayout(VALIDITY) if files.changelog.keeps == "history" else RAW
-        with DamagedFiles(files.store) as damaged:
-            if changed:
-                found.problems += changed
-                damaged.add(file.path, layout)
-            rows = pa.Table.from_batches(damaged.batches(file.path, layout), schema)
-        found.problems += [] if changed else files.bounds.problems(files.store, file)
-    except FileNotFoundError:
-        found.problems.append(
-            f"{file.path} is missing: {file.rows} rows of bucket {file.partition}"
+def _bucket_jobs(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketJob]:
+    columns = columns_from(files.schema)
+    whole = replay.whole() if replay else set()
+    pieces: dict[int, dict[str, list[int]]] = {}
+    for part in replay.parts if replay else ():
+        for piece in part.pieces:
+            pieces.setdefault(piece.bucket, {}).setdefault(part.path, []).append(piece.number)
+    paths = {
+        bucket: [file.path for by in (files.visible, files.hidden) for file in by.get(bucket, ())]
+        for bucket in range(files.changelog.buckets)
+    }
+    return [
+        BucketJob(
+            bucket=bucket,
+            store=files.store,
+            topic=files.topic,
+            changelog=files.changelog,
+            visible=files.visible.get(bucket, ()),
+            hidden=files.hidden.get(bucket, ()),
+            schemas={path: files.schemas[path] for path in paths[bucket] if path in files.schemas},
+            operation=columns.operation,
+            bounds=LogBounds(
+                files.bounds.kind,
+                {p: files.bounds.files[p] for p in paths[bucket] if p in files.bounds.files},
+            ),
+            replayed=ReplayedBucket(
+                replay.store,
+                tuple((path, tuple(numbers)) for path, numbers in pieces.get(bucket, {}).items()),
+                replay.floors,
+                tuple(whole),
+                operations_only(columns).schema,
+            )
+            if replay
+            else None,
         )
-        return empty
-    except OSError as error:
-        found.problems.append(f"{file.path} can't be read: {error}")
-        return empty
-    except FileUnreadable as error:
-        found.problems.append(f"{file.path} {error}")
-        return empty
-    counted = rows.num_rows, hash_text(changelog_hash(rows))
-    if counted != (file.rows, file.hash):
-        found.problems.append(
-            f"{file.path} holds {counted[0]} rows with hash {counted[1]}; its manifest says "
-            f"{file.rows} rows with hash {file.hash}"
-        )
-    if files.changelog.keeps == "history":
-        ended = rows.num_rows - rows.column("valid_to").null_count
-        if ended != (rows.num_rows if file.closed else 0):
-            found.problems.append(f"{file.path} mixes values that hold with others that have ended")
-    if set(rows.column("topic").unique().to_pylist()) - {files.topic}:
-        found.problems.append(f"{file.path} holds rows of another topic")
-    return rows
+        for bucket in range(files.changelog.buckets)
+    ]
 
 
 class Replaying:
-    """Reads a topic again into a temporary folder, which goes when the context is left."""
+    """Reads a topic again into files of changes, which go when the context is left."""
 
-    def __init__(self, files: ChangelogFiles, bootstrap: str, has_gaps: bool) -> None:
+    def __init__(
+        self, files: ChangelogFiles, bootstrap: str, has_gaps: bool, runner: JobRunner | None
+    ) -> None:
         self._files = files
         self._bootstrap = bootstrap
         self._has_gaps = has_gaps
-        self._folder = TemporaryDirectory(prefix="ottla-verify-")
+        self._runner = runner
+        self._folder: TemporaryDirectory[str] | None = None
+        self._load_id = uuid.uuid4().hex
+        self._columns = operations_only(columns_from(files.schema))
 
     def __enter__(self) -> Self:
+        if self._runner is None:
+            self._folder = TemporaryDirectory(prefix="ottla-verify-")
+            Path(self._folder.name, WORK_FOLDER).mkdir(parents=True)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+        else:
+            remove_work(self._files.store, self._files.running, self._load_id)
 
     def replay(
         self, begins: Mapping[int, int], starts: Mapping[int, int], ends: Mapping[int, int]
@@ -204,19 +206,31 @@ class Replaying:
         The table began to read at `begins`; at a later start the log does not reach back to that.
         """
         planned = ranges(self._files.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
-        store = LocalStore(Path(self._folder.name))
-        parts = [reduced_from_text(reduce_range(self._job(one, store))) for one in planned]
+        if self._runner is None:
+            assert self._folder is not None, "the context is open"
+            local = LocalStore(Path(self._folder.name))
+            parts = [reduced_from_text(reduce_range(self._job(one, local))) for one in planned]
+            return ReplayedTopic(local, parts, starts, begins)
+        store = self._files.store
+        jobs = [self._job(one, store) for one in planned]
+        with self._files.running.mark(self._load_id):
+            texts = self._runner(jobs, reduce_range, [one.end - one.start for one in planned])
+        parts = sorted(map(reduced_from_text, texts), key=lambda one: one.path)
         return ReplayedTopic(store, parts, starts, begins)
 
     def _job(self, wanted: Range, store: FileStore) -> ReduceJob:
+        left_out = self._files.left_out.get(wanted.partition, ())
         return ReduceJob(
             wanted=wanted,
             bootstrap=self._bootstrap,
             compacted=self._has_gaps,
             store=store,
-            path=f"p{wanted.partition}-{wanted.start}",
+            path=path_stem(self._load_id, wanted.partition, wanted.start),
             changelog=self._files.changelog,
             on_null_key="skip",
             skip_unreadable=True,
             null_bad_timestamps=True,
+            columns=self._columns,
+            left_out=tuple(one for one in left_out if wanted.start <= one < wanted.end),
+            is_replay=True,
         )

@@ -40,7 +40,7 @@ from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger, Told
 
 # How often a load begins again since its records have fields that its columns do not have.
-_SCHEMAS_MAX = 5
+SCHEMAS_MAX = 5
 # Offsets of one task at most; it is split further by its bytes.
 _OFFSETS_PER_TASK = 2_000_000
 _LOSS = (
@@ -281,7 +281,7 @@ def _run(
     runner: Runner,
 ) -> tuple[list[TaskResult], LoadTyping | None]:
     """Run the tasks; again, with more columns, where records have fields that no column has."""
-    for _ in range(_SCHEMAS_MAX):
+    for _ in range(SCHEMAS_MAX):
         results = runner(_tasks(table, plan, settings, typing, rule))
         news = [(r.ledger.partition, new, offset) for r in results for new, offset in r.news]
         if not news:
@@ -290,9 +290,14 @@ def _run(
         for file in (one for r in results for one in r.written):
             table.store.remove(file.path)
         typing = typing.with_news(news)
-    raise OttlaError(
+    raise schemas_never_settle()
+
+
+def schemas_never_settle() -> OttlaError:
+    """The error of records that show other fields each time they are read."""
+    return OttlaError(
         ErrorCode.UNKNOWN_SERVER_ERROR,
-        f"the records show other fields each time they are read, {_SCHEMAS_MAX} times; nothing was "
+        f"the records show other fields each time they are read, {SCHEMAS_MAX} times; nothing was "
         "committed: declare the columns (--columns), or leave new fields out (rules.add = ignore)",
     )
 

@@ -11,15 +11,20 @@ memory for some megabytes, whatever is read; the other forms for all of it.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.history import VALIDITY, holds_at
+from ottla.lake.changelogs.reading import micros_of, require_history
+from ottla.lake.manifest import Manifest
 from ottla.lake.notebook.registering import register
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.session import session
+from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.opening import existing_table
 
 _BATCH_ROWS = 1 << 16
@@ -93,7 +98,7 @@ class TopicRows(LakeRows):
 
 
 class TableRows(LakeRows):
-    """Rows of the files that count in a table now."""
+    """Rows of the files that count in a table now; of a history, those that held at `as_of`."""
 
     def __init__(
         self,
@@ -101,11 +106,17 @@ class TableRows(LakeRows):
         columns: Sequence[str] | None,
         limit: int | None,
         store_options: Mapping[str, str] | None,
+        as_of: datetime | None = None,
     ) -> None:
         self._table = existing_table(target, store_options)
         self._paths = list(self._table.live_paths())
         self._limit = limit
-        found = self._columns()
+        newest, _ = self._table.latest()
+        self._moment = None if as_of is None else micros_of(as_of)
+        found = self._columns(newest)
+        if as_of is not None:
+            require_history(target, newest)
+            found = pa.schema([one for one in found if one not in VALIDITY])
         unknown = sorted(set(columns or ()) - set(found.names))
         if unknown:
             raise OttlaError(
@@ -127,21 +138,32 @@ class TableRows(LakeRows):
         if not addresses:
             return started.createDataFrame(self.schema.empty_table().to_pandas())
         reading = started.read.option("mergeSchema", "true")
-        frame = reading.parquet(*addresses).select(*self.schema.names)
+        frame = reading.parquet(*addresses)
+        if self._moment is not None:
+            frame = frame.where(
+                f"unix_micros(valid_from) <= {self._moment} AND "
+                f"(valid_to IS NULL OR unix_micros(valid_to) > {self._moment})"
+            )
+        frame = frame.select(*self.schema.names)
         return frame if self._limit is None else frame.limit(self._limit)
 
     def _batches(self) -> Iterator[Any]:
         for path in self._paths:
             with self._table.store.open(path) as file, pq.ParquetFile(file) as parquet:
-                present = [n for n in self._schema.names if n in parquet.schema_arrow.names]
+                times = [] if self._moment is None else [one.name for one in VALIDITY]
+                wanted = [*self._schema.names, *times]
+                present = [n for n in wanted if n in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
-                    yield _fitted(batch, self._schema)
+                    yield _fitted(self._held(batch), self._schema)
 
-    def _columns(self) -> Any:
+    def _held(self, batch: Any) -> Any:
+        """The rows that held at the time that is asked for."""
+        return batch if self._moment is None else batch.filter(holds_at(batch, self._moment))
+
+    def _columns(self, newest: Manifest | None) -> Any:
         """Those of all files: decoding may have added some from one load on."""
-        newest, _ = self._table.latest()
         if newest is None or newest.table_schema is None:
-            return ROW_SCHEMA
+            return columns_of(newest)
         schemas = []
         for path in self._paths:
             with self._table.store.open(path) as file:
@@ -176,9 +198,14 @@ def table(
     columns: Sequence[str] | None = None,
     limit: int | None = None,
     store_options: Mapping[str, str] | None = None,
+    as_of: datetime | None = None,
 ) -> TableRows:
-    """Return the rows of a table, as they count now. Raises OttlaError where there is no table."""
-    return TableRows(target, columns, limit, store_options)
+    """Return the rows of a table, as they count now. Raises OttlaError where there is no table.
+
+    With `as_of`, a time that has a zone, those values of a history that held then, without the
+    columns of times.
+    """
+    return TableRows(target, columns, limit, store_options, as_of)
 
 
 def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:

@@ -48,10 +48,10 @@ def verify(
     """Verify the table in `target`; against the topic too where `bootstrap` is given.
 
     Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
-    `spark_session` or `spark_settings` are given (of a changelog table: in this process always);
-    or by `runner`. The report is the same. `on_file` is called with each file's path.
-    Differences are reported, not raised. Raises OttlaError where there is no table, or where the
-    cluster can't be asked.
+    `spark_session` or `spark_settings` are given; or by `runner`. The report is the same. `on_file`
+    is called with each file's path. Tasks of a changelog table write files of work into it, which
+    are removed at the end. Differences are reported, not raised. Raises OttlaError where there is
+    no table, or where the cluster can't be asked.
     """
     table = existing_table(target, store_options)
     report = Verification("")
@@ -82,12 +82,17 @@ def verify(
                     newest.positions,
                     described.bounds,
                 )
+        if spark_session is not None or spark_settings is not None:
+            runner = partial(
+                run_jobs, spark_session or session(spark_settings), consequence=_FAILED
+            )
         if newest.changelog is not None:
             proof = prove_changelog(
-                table.store, manifests, live, cluster, described, bootstrap, on_file, bounds
+                table, manifests, live, cluster, described, bootstrap, on_file, bounds, runner
             )
             report.rows, total = proof.rows, proof.hash
             report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
+            report.dead_letters = proof.dead_letters
             report.problems += proof.problems
         else:
             live = remaining(live, agreement.others)
@@ -104,8 +109,6 @@ def verify(
                 described=described,
                 bounds=bounds,
             )
-            if spark_session is not None or spark_settings is not None:
-                runner = partial(_on_spark, spark_session or session(spark_settings))
             found = _run_here(jobs, cluster, on_file) if runner is None else _run(jobs, runner)
             total += _merge(found, report)
         if cluster is not None and described is not None and described.has_ledger:
@@ -120,12 +123,6 @@ def verify(
             f"says {newest.total_rows} rows with hash {newest.total_hash}"
         )
     return report
-
-
-def _on_spark(
-    spark: Any, jobs: Sequence[RangeJob], run: Callable[[RangeJob], str], sizes: Sequence[int]
-) -> list[str]:
-    return run_jobs(spark, jobs, run, sizes, _FAILED)
 
 
 def _run_here(

@@ -121,7 +121,7 @@ def follow(
             start_runner = lambda: partial(spark.run_tasks, started)  # noqa: E731
         writer.take_over(start_at)
         on_step("following")
-        last = _Tries(stop, on_trouble)
+        last = Tries(stop, on_trouble)
 
         def commit(ends: Mapping[int, int]) -> None:
             began_s = time.monotonic()
@@ -138,7 +138,7 @@ def follow(
                 last.failed(error)
 
 
-class _Tries:
+class Tries:
     """Which failures are tried again, and when."""
 
     def __init__(self, stop: threading.Event, on_trouble: Callable[[OttlaError], None]) -> None:

@@ -1,0 +1,191 @@
+"""One bucket of a changelog table: its files against their manifests, and against a replay.
+
+Runs in the process of `verify`, or in a task of Spark: the findings are the same.
+"""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+import pyarrow as pa
+
+from ottla.lake.changelogs.comparing import (
+    Differences,
+    PartitionDifferences,
+    compare,
+    contradictions,
+)
+from ottla.lake.changelogs.comparing_history import compare_history, history_contradictions
+from ottla.lake.changelogs.history import VALIDITY
+from ottla.lake.changelogs.interval_files import changelog_hash
+from ottla.lake.changelogs.latest import latest_changes
+from ottla.lake.changelogs.spilled import read_pieces
+from ottla.lake.decode.layout import FileLayout, layout_of
+from ottla.lake.decode.proving import TypedCheck
+from ottla.lake.folder.damaged_files import DamagedFiles
+from ottla.lake.folder.file_check import FileUnreadable, check_bytes
+from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
+from ottla.lake.manifest import Changelog, DataFile, TableSchema
+from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.stores.store import FileStore
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedBucket:
+    """Changes of the topic that belong to a bucket: files of changes, and pieces in them."""
+
+    store: FileStore
+    pieces: Sequence[tuple[str, Sequence[int]]]
+    # Where the replay of each partition begins, and those of which it has every change.
+    floors: Mapping[int, int]
+    whole: Collection[int]
+    schema: pa.Schema = ROW_SCHEMA
+
+    def changes(self) -> pa.Table:
+        """The changes, of a table of latest values the latest of each task."""
+        batches = [
+            batch
+            for path, numbers in self.pieces
+            for batch in read_pieces(self.store, path, numbers)
+        ]
+        return pa.Table.from_batches(batches, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketJob:
+    """A bucket to check. Can be pickled."""
+
+    bucket: int
+    store: FileStore
+    topic: str
+    changelog: Changelog
+    visible: Sequence[DataFile]
+    hidden: Sequence[DataFile]
+    # The typed columns of each file that has some, by its path.
+    schemas: Mapping[str, TableSchema] = field(default_factory=dict)
+    # The column that says which rows delete (`typed.holds`).
+    operation: str | None = None
+    bounds: LogBounds = NO_BOUNDS
+    # None: the files are compared with their manifests only.
+    replayed: ReplayedBucket | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in (*self.visible, *self.hidden))
+
+
+@dataclass(slots=True)
+class BucketFindings:
+    """What a bucket holds, and what is wrong with it."""
+
+    bucket: int
+    rows: int = 0
+    hash: int = 0
+    differences: Differences = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def run_bucket_job(job: BucketJob) -> str:
+    """Check a bucket; return its findings as they travel to the driver."""
+    found = asdict(check_bucket(job))
+    found["differences"] = list(found["differences"].items())
+    return json.dumps(found)
+
+
+def findings_of_bucket(text: str) -> BucketFindings:
+    """The findings that `run_bucket_job` returned."""
+    found = json.loads(text)
+    differences = {p: PartitionDifferences(**one) for p, one in found.pop("differences")}
+    return BucketFindings(**{**found, "differences": differences})
+
+
+def check_bucket(job: BucketJob) -> BucketFindings:
+    """Check the bucket's files and rows, and compare it with the replay where there is one."""
+    found = BucketFindings(job.bucket)
+    visible = _rows(job, job.visible, found)
+    found.rows += visible.num_rows
+    found.hash = (found.hash + changelog_hash(visible)) % MODULUS
+    hidden = _rows(job, job.hidden, found)
+    keyed = not visible.column("key").null_count + hidden.column("key").null_count
+    replayed, buckets, operation = job.replayed, job.changelog.buckets, job.operation
+    topic = replayed.changes() if replayed else None
+    floors = replayed.floors if replayed else {}
+    if job.changelog.keeps == "history":
+        found.problems += history_contradictions(job.bucket, buckets, visible, hidden, operation)
+        if keyed:
+            differences = found.differences if replayed else {}
+            changes = _columns(job, False).empty_table() if topic is None else topic
+            whole = replayed.whole if replayed else ()
+            found.problems += compare_history(
+                visible, hidden, changes, floors, whole, differences, operation
+            )
+        return found
+    found.problems += contradictions(job.bucket, buckets, visible, hidden, operation)
+    if topic is not None and keyed:
+        state = latest_changes(pa.concat_tables([visible, hidden]))
+        compare(state, latest_changes(topic), floors, found.differences)
+    return found
+
+
+def _columns(job: BucketJob, is_state: bool = True) -> pa.Schema:
+    """The columns that decide: the raw ones, the operation, and the times of a history."""
+    more = [pa.field(job.operation, pa.string())] if job.operation else []
+    times = VALIDITY if is_state and job.changelog.keeps == "history" else ()
+    return pa.schema([*ROW_SCHEMA, *more, *times])
+
+
+def _rows(job: BucketJob, files: Sequence[DataFile], found: BucketFindings) -> pa.Table:
+    """The rows of files, as far as they can be read."""
+    schema = _columns(job)
+    return pa.concat_tables([schema.empty_table(), *(_rows_of(job, one, found) for one in files)])
+
+
+def _rows_of(job: BucketJob, file: DataFile, found: BucketFindings) -> pa.Table:
+    schema = _columns(job)
+    is_history = job.changelog.keeps == "history"
+    typed = layout_of(job.schemas.get(file.path)).added
+    layout = FileLayout((*typed, *(VALIDITY if is_history else ())))
+    try:
+        changed = check_bytes(job.store, file)
+        with DamagedFiles(job.store) as damaged:
+            if changed:
+                found.problems += changed
+                damaged.add(file.path, layout)
+            rows = pa.Table.from_batches(damaged.batches(file.path, layout), layout.schema)
+        found.problems += [] if changed else job.bounds.problems(job.store, file)
+    except FileNotFoundError:
+        found.problems.append(
+            f"{file.path} is missing: {file.rows} rows of bucket {file.partition}"
+        )
+        return schema.empty_table()
+    except OSError as error:
+        found.problems.append(f"{file.path} can't be read: {error}")
+        return schema.empty_table()
+    except FileUnreadable as error:
+        found.problems.append(f"{file.path} {error}")
+        return schema.empty_table()
+    _check_rows(job, file, rows, found)
+    for name in schema.names:
+        if name not in rows.schema.names:  # No row had a value when the file was written.
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.string()))
+    return rows.select(schema.names)
+
+
+def _check_rows(job: BucketJob, file: DataFile, rows: pa.Table, found: BucketFindings) -> None:
+    counted = rows.num_rows, hash_text(changelog_hash(rows))
+    if counted != (file.rows, file.hash):
+        found.problems.append(
+            f"{file.path} holds {counted[0]} rows with hash {counted[1]}; its manifest says "
+            f"{file.rows} rows with hash {file.hash}"
+        )
+    if job.changelog.keeps == "history":
+        ended = rows.num_rows - rows.column("valid_to").null_count
+        if ended != (rows.num_rows if file.closed else 0):
+            found.problems.append(f"{file.path} mixes values that hold with others that have ended")
+    if set(rows.column("topic").unique().to_pylist()) - {job.topic}:
+        found.problems.append(f"{file.path} holds rows of another topic")
+    schema = job.schemas.get(file.path)
+    if schema is not None:
+        problems = TypedCheck(schema).of_own_rows(rows.to_batches())
+        found.problems += [f"{file.path}: {problem}" for problem in problems]

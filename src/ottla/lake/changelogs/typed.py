@@ -1,0 +1,153 @@
+"""The columns of a changelog table's rows, and which of its rows are deletions.
+
+Typed columns stand behind the raw ones. They follow from a row's key and value and from the
+table's schema alone, so that a row of an earlier schema is decoded again when it is written again.
+A deletion is a record with a null value, or an envelope of Debezium whose operation is `d`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode import typed_schema
+from ottla.lake.decode.rows import RowSorter, RowSorting
+from ottla.lake.decode.spec import Column, Decode, decode_from, free_name
+from ottla.lake.decode.typed_schema import TypedSchema
+from ottla.lake.decode.types import plain
+from ottla.lake.loads.typing import LoadTyping
+from ottla.lake.manifest import TableSchema
+from ottla.lake.schema import ROW_SCHEMA
+
+Flags = npt.NDArray[np.bool_]
+
+_DELETION = "d"
+# Of a whole table, or of none: no row of a key.
+_OF_NO_ROW = ("t", "m")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns behind the raw ones. `sorting` None: there are none. Pickles."""
+
+    sorting: RowSorting | None = None
+
+    @property
+    def number(self) -> int:
+        """Of the schema; 0: raw columns only."""
+        return self.sorting.schema.number if self.sorting and self.typed else 0
+
+    @property
+    def typed(self) -> tuple[Any, ...]:
+        """Arrow fields."""
+        return tuple(self.sorting.schema.fields) if self.sorting else ()
+
+    @property
+    def schema(self) -> Any:
+        """The columns of a change."""
+        return pa.schema([*ROW_SCHEMA, *self.typed])
+
+    @property
+    def operation(self) -> str | None:
+        """The column with Debezium's operation, where there is one."""
+        return operation_of(self.sorting.decode, self.sorting.schema) if self.sorting else None
+
+    def decoded(self, rows: pa.Table) -> pa.Table:
+        """Rows of a file of another schema, or of none, in these columns and what is behind them.
+
+        What can't be decoded is null: such rows were taken in by the rules of their time.
+        """
+        if self.sorting is None:
+            return rows
+        decode = replace(self.sorting.decode, on_bad_record="null")
+        sorter = RowSorter(RowSorting(decode, self.sorting.schema))
+        raw = rows.select(ROW_SCHEMA.names).combine_chunks().to_batches()
+        parts = [sorter.sort(batch, {}).typed for batch in raw if batch.num_rows]
+        found = rows.select(ROW_SCHEMA.names)
+        for at, field in enumerate(self.typed):
+            found = found.append_column(
+                field, pa.chunked_array([part[at] for part in parts], field.type)
+            )
+        return found
+
+
+def columns_from(schema: TableSchema | None) -> Columns:
+    """The columns that a manifest names."""
+    if schema is None:
+        return Columns()
+    typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})
+    return Columns(RowSorting(decode_from(schema.decode), typed))
+
+
+def operations_only(columns: Columns) -> Columns:
+    """As few columns as say which rows are deletions."""
+    name = columns.operation
+    if columns.sorting is None or name is None:
+        return Columns()
+    kept = tuple(one for one in columns.sorting.schema.value if one.name == name)
+    decode = replace(columns.sorting.decode, key=None, on_bad_record="null")
+    return Columns(RowSorting(decode, TypedSchema(columns.number, (), kept)))
+
+
+def operation_of(decode: Decode, schema: TypedSchema) -> str | None:
+    """The column with Debezium's operation; None where values are no envelopes."""
+    if decode.value is None or not decode.value.debezium:
+        return None
+    return next((one.name for one in schema.value if one.source == ("op",)), None)
+
+
+def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
+    """Which rows have a value: all but deletions. `operation` names the column that says so."""
+    found: Flags = rows.column("value").is_valid().to_numpy(zero_copy_only=False)
+    if operation is not None:
+        deleted = pc.fill_null(pc.equal(rows.column(operation), _DELETION), False)
+        found = found & ~deleted.to_numpy(zero_copy_only=False)
+    return found
+
+
+def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
+    """Which rows are envelopes that change no row of a key: truncations and messages."""
+    if operation is None:
+        return np.zeros(rows.num_rows, np.bool_)
+    found: Flags = pc.is_in(rows.column(operation), pa.array(_OF_NO_ROW)).to_numpy(False)
+    return found
+
+
+def with_operation(typing: LoadTyping | None) -> LoadTyping | None:
+    """The typing with a column of Debezium's operation, which says what is a deletion."""
+    if typing is None or typing.sorting.decode.value is None:
+        return typing
+    decode, schema = typing.sorting.decode, typing.sorting.schema
+    if not _is_debezium(decode) or operation_of(decode, schema) is not None:
+        return typing
+    taken = {name.lower() for name in schema.names}
+    column = Column(free_name("op", "value", taken), plain("string"), source=("op",))
+    found = schema.with_columns("value", (column, *schema.value))
+    return replace(typing, sorting=replace(typing.sorting, schema=found))
+
+
+def require_fitting(decode: Decode | None, before: TableSchema | None, is_new: bool) -> None:
+    """Raise OttlaError where rows can't be decoded so, or what a deletion is would change."""
+    if decode is None:
+        return
+    if not decode.keep_raw:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "a changelog table needs the keys and values of its rows: leave out --drop-raw "
+            "(keep_raw=False)",
+        )
+    known = decode_from(before.decode) if before else None
+    if not is_new and _is_debezium(known) is not _is_debezium(decode):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "whether values are Debezium's envelopes decides which records are deletions, and so "
+            "it can't change later: make another table in a folder of its own",
+        )
+
+
+def _is_debezium(decode: Decode | None) -> bool:
+    return decode is not None and decode.value is not None and decode.value.debezium

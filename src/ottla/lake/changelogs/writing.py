@@ -1,0 +1,179 @@
+"""A writer of one changelog table: applies what is new, once or again and again.
+
+A long-running writer takes the table over by a higher writer epoch: of two, the one that was
+started earlier finds that at its next commit, and stops.
+"""
+
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.committing import ChangesPlan, commit_changes
+from ottla.lake.changelogs.jobs import JobRunner
+from ottla.lake.changelogs.kinds import kept_by
+from ottla.lake.changelogs.reducing import OnNullKey
+from ottla.lake.changelogs.spilled import remove_work
+from ottla.lake.changelogs.state import read_state_of, remove_hidden_orphans
+from ottla.lake.cluster import connect
+from ottla.lake.folder.leftovers import Steps
+from ottla.lake.loads.boundaries import limits_of_load
+from ottla.lake.loads.committing import (
+    LoadPlan,
+    LoadSettings,
+    built_on,
+    plan_load,
+    require_no_planned_loss,
+)
+from ottla.lake.manifest import Keeps, Manifest, next_manifest
+from ottla.lake.plan import Boundary
+from ottla.lake.tables.overriding import Foundation, foundation, on_record
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.telling import commit_positions
+
+# How often the first commit of a long-running writer is tried while others commit.
+_TAKE_OVER_TRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogWishes:
+    """What a run asks for. What the table keeps is decided by its first run."""
+
+    kind: Keeps | None = None
+    buckets: int | None = None
+    on_null_key: OnNullKey = "fail"
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one run did: `manifest` is the table's newest, `is_new` whether the run made it."""
+
+    manifest: Manifest | None
+    is_new: bool
+    removed: tuple[str, ...]  # Orphans of loads that never counted.
+
+
+class ChangelogWriter:
+    """Used from one thread at a time."""
+
+    def __init__(
+        self,
+        table: LakeTable,
+        topic: str,
+        settings: LoadSettings,
+        wishes: ChangelogWishes,
+        steps: Steps,
+        on_step: Callable[[str], None],
+    ) -> None:
+        self._table = table
+        self._topic = topic
+        self._settings = settings
+        self._wishes = wishes
+        self._steps = steps
+        self._on_step = on_step
+        self._writer_epoch: int | None = None  # None: not a long-running writer.
+
+    def apply(
+        self,
+        start: Boundary,
+        end: Boundary,
+        start_runner: Callable[[], JobRunner],
+        override: str | None = None,
+    ) -> Applied:
+        """Apply what is new. Raises OttlaError (LoadLost, FencedWriter; nothing is changed)."""
+        table, settings = self._table, self._settings
+        base = foundation(table) if override else None
+        problems = base.problems if base else ()
+        overridden = on_record(problems, override) if override else ()
+        plan = self._plan(start, end, base, overridden)
+        before = plan.before
+        require_no_planned_loss(plan, settings)
+        kept = kept_by(before, self._wishes.kind, self._wishes.buckets, plan, settings)
+        self._on_step("planned")
+        manifest = before
+        if not plan.is_empty:
+            state = read_state_of(table, before, plan.before_digest, problems)
+            whole = ChangesPlan(plan, kept, state, self._wishes.on_null_key)
+            manifest = commit_changes(
+                table, whole, settings, start_runner, self._steps, self._on_step
+            )
+            remove_hidden_orphans(table, state, manifest)
+        if self._wishes.group is not None and manifest is not None:
+            commit_positions(self._wishes.group, manifest, settings.bootstrap)
+        removed = table.remove_orphans()
+        remove_work(table.store, table.running)
+        return Applied(manifest, not plan.is_empty, tuple(removed))
+
+    def _plan(
+        self, start: Boundary, end: Boundary, base: Foundation | None, overridden: tuple[str, ...]
+    ) -> LoadPlan:
+        bootstrap = self._settings.bootstrap
+        with closing(connect(bootstrap)) as cluster:
+            described, before, digest = built_on(
+                self._table, cluster, self._topic, base, is_changelog=True
+            )
+            self._require_epoch(before)
+            positions = before.positions if before else None
+            limits = limits_of_load(cluster, described, start, end, positions)
+            if end.kind == "earliest":
+                # To pin positions: those that have one may have lost records, which is not read.
+                limits = replace(limits, ends=limits.starts, lost={})
+            return plan_load(bootstrap, described, before, digest, limits, overridden)
+
+    def _require_epoch(self, newest: Manifest | None) -> None:
+        if self._writer_epoch is None or newest is None:
+            return
+        if newest.writer_epoch != self._writer_epoch:
+            raise FencedWriter(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"a writer with epoch {newest.writer_epoch} has taken {self._table.store.url} over "
+                f"from this one, which has epoch {self._writer_epoch} and stops: see that only one "
+                "long-running `ottla lake changelog` is started for a table",
+            )
+
+    def take_over(self, start: Boundary) -> None:
+        """Fence long-running writers that were started before.
+
+        `start` is where partitions start that have no position yet: each has one afterwards.
+        """
+        for _ in range(_TAKE_OVER_TRIES):
+            try:
+                self.apply(start, Boundary("earliest"), _no_jobs)
+                self._add_epoch()
+                return
+            except LoadLost:
+                continue  # Another writer has committed: on top of that.
+            except FencedWriter:
+                continue
+        raise OttlaError(
+            ErrorCode.CONCURRENT_TRANSACTIONS,
+            f"other writers commit to {self._table.store.url} all the time: stop them first",
+        )
+
+    def _add_epoch(self) -> None:
+        with closing(connect(self._settings.bootstrap)) as cluster:
+            described, before, digest = built_on(
+                self._table, cluster, self._topic, is_changelog=True
+            )
+        manifest = next_manifest(
+            before,
+            digest,
+            load_id=uuid.uuid4().hex,
+            topic=self._topic,
+            topic_id=described.topic_id,
+            cluster_id=described.cluster_id,
+            created_ms=time.time_ns() // 1_000_000,
+            files=(),
+            ledgers=(),
+            kind="epoch",
+        )
+        self._table.commit(manifest)
+        self._writer_epoch = manifest.writer_epoch
+
+
+def _no_jobs() -> JobRunner:
+    """What runs the jobs of a plan that has none."""
+    raise AssertionError("a plan without ranges has no jobs")
