@@ -7,6 +7,7 @@ machine, and only then do settings for one machine belong to it.
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ _DEFAULT_NAME = "ottla lake"
 _WORKERS_PYTHON = "spark.pyspark.python"
 _SUBMITTED_MASTER = re.compile(r"--master\b|--remote\b|\bspark\.(master|remote)\b")
 _DEFAULTS_MASTER = re.compile(r"^\s*spark\.(master|remote)(\s*[=:]|\s)\s*\S", re.MULTILINE)
+_DEFAULTS_PYTHON = re.compile(r"^\s*spark\.pyspark\.python(?:\s*[=:]|\s)\s*(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,33 @@ def quiet_settings(
     return quiet
 
 
+def workers_python(
+    conf: Mapping[str, str], environment: Mapping[str, str], defaults: str, here: str
+) -> str:
+    """Return the program that runs tasks: as Spark is configured, else `here`, this Python.
+
+    PySpark itself looks at its environment alone; settings come first, as with spark-submit.
+    """
+    found = _DEFAULTS_PYTHON.search(defaults)
+    return (
+        conf.get(_WORKERS_PYTHON)
+        or environment.get("PYSPARK_PYTHON")
+        or (found[1] if found else here)
+    )
+
+
+def path_with(python: str, path: str, here: str) -> str:
+    """Return a PATH on which the bare name `python` means the one beside `here`, if it is there.
+
+    The driver's JVM plans Python data sources with the workers' program, found by its own PATH.
+    """
+    folder = os.path.dirname(here)
+    beside = shutil.which(python, path=folder) if os.path.basename(python) == python else None
+    if beside is None or shutil.which(python, path=path) == beside:
+        return path
+    return f"{folder}{os.pathsep}{path}"
+
+
 def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
     """Whether the master is chosen outside of this program."""
     return (
@@ -113,14 +142,17 @@ def session(wanted: SparkSettings | None = None) -> Any:
             "loads run on Spark, which is not installed: pip install 'ottla[lake]'",
         ) from None
     wanted = wanted or SparkSettings()
-    # Workers must be this Python, with these packages, and not whatever is first on the path.
-    os.environ.setdefault("PYSPARK_PYTHON", wanted.conf.get(_WORKERS_PYTHON, sys.executable))
+    defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
+    # Unless said otherwise workers are this Python, with these packages, and not the first on the
+    # path.
+    python = workers_python(wanted.conf, os.environ, defaults, sys.executable)
+    os.environ["PYSPARK_PYTHON"] = python
+    os.environ["PATH"] = path_with(python, os.environ.get("PATH", ""), sys.executable)
     try:
         # Also where another thread made it: its settings are not ours to change.
         return SparkSession.active()
     except PySparkException:
         pass  # None runs.
-    defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
     builder = SparkSession.builder
     settings = builder_settings(wanted, os.environ, defaults)
     for name, value in (quiet_settings(settings, os.environ, defaults) | settings).items():

@@ -1,8 +1,17 @@
 """Settings for one machine belong to a master that we chose, and to no other."""
 
+from pathlib import Path
+
 import pytest
 
-from ottla.lake.session import LOCAL_SETTINGS, SparkSettings, builder_settings, quiet_settings
+from ottla.lake.session import (
+    LOCAL_SETTINGS,
+    SparkSettings,
+    builder_settings,
+    path_with,
+    quiet_settings,
+    workers_python,
+)
 
 HERE = {"spark.app.name": "ottla lake", "spark.master": "local[*,4]", **LOCAL_SETTINGS}
 NAMED = {"spark.app.name": "ottla lake"}
@@ -90,3 +99,26 @@ def test_other_options_of_the_driver_stay() -> None:
     """Only the level is set then."""
     given = {"spark.driver.extraJavaOptions": "-Xmx2g"}
     assert quiet_settings(given, {}, "") == {"spark.log.level": "ERROR"}
+
+
+def test_workers_run_the_python_that_is_configured_else_this_one() -> None:
+    """An explicit setting wins over the environment, that over the site's file."""
+    conf, site = {"spark.pyspark.python": "python3.11"}, "spark.pyspark.python  /opt/python\n"
+    environment = {"PYSPARK_PYTHON": "/env/python"}
+    assert workers_python(conf, environment, site, "/here") == "python3.11"
+    assert workers_python({}, environment, site, "/here") == "/env/python"
+    assert workers_python({}, {}, site, "/here") == "/opt/python"
+    assert workers_python({}, {}, "# spark.pyspark.python x", "/here") == "/here"
+
+
+def test_bare_name_of_a_python_means_the_one_beside_this_one(tmp_path: Path) -> None:
+    """Workers find theirs by the same name; a path, or a name that is not here, stays as it is."""
+    here, other = tmp_path / "venv", tmp_path / "system"
+    for folder in (here, other):
+        folder.mkdir()
+        (folder / "python3.11").touch(0o755)
+    python = str(here / "python")
+    assert path_with("python3.11", str(other), python) == f"{here}:{other}"
+    assert path_with("python3.11", f"{here}:{other}", python) == f"{here}:{other}"
+    assert path_with("python3.12", str(other), python) == str(other)
+    assert path_with("./environment/bin/python3.11", str(other), python) == str(other)

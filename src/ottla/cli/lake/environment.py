@@ -19,10 +19,11 @@ def environment(path: str) -> None:
     ottla lake environment --to env.tar.gz
     ottla lake run flights.toml --master spark://head:7077 \\
         --conf spark.archives=env.tar.gz#environment \\
-        --conf spark.pyspark.python=./environment/bin/python
+        --conf spark.executorEnv.PYTHONPATH=environment/lib \\
+        --conf spark.pyspark.python=python3.11
 
-    The workers need a Python of the same version as this one, and nothing of ottla. PySpark is left
-    out: the executors' Spark has its own.
+    The workers need a Python of the same version as this one, under that name on their path, and
+    nothing of ottla. PySpark is left out: the executors' Spark has its own.
     """  # noqa: D301
     import_lake()
     from ottla.lake.pipeline.shipping import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.
@@ -32,5 +33,6 @@ def environment(path: str) -> None:
     click.echo(f"{path}: {size}, {counted(len(packed), 'package')}, for {PYTHON} on the workers")
     click.echo(
         f"spark-submit --archives {path}#environment "
-        "--conf spark.pyspark.python=./environment/bin/python …"
+        "--conf spark.executorEnv.PYTHONPATH=environment/lib "
+        f"--conf spark.pyspark.python={PYTHON} …"
     )
