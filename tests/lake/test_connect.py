@@ -13,6 +13,8 @@ import pytest
 from rig.nodes import Node
 from spark_daemon import free_port, started
 
+import ottla.lake
+
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
 
@@ -51,7 +53,7 @@ def remote(spark: Any, tmp_path: Path) -> Iterator[str]:
 def test_connect_loads_and_reads(
     node: Node, remote: str, make_topic: MakeTopic, produce: Produce, tmp_path: Path
 ) -> None:
-    """`run` with progress, the data source, and the table, all by the same server."""
+    """`run`, `load`, `follow` and `verify`, the data source, and the table, by one server."""
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 300)
     path, target = tmp_path / "pipeline.toml", str(tmp_path / "table")
@@ -73,7 +75,18 @@ def test_connect_loads_and_reads(
     assert (count, in_table) == ("300", "300")
     assert 0 < int(of_one) < 300
 
-    verified = subprocess.run(
-        [*command, "verify", str(path), "-o", "json"], check=False, capture_output=True, text=True
-    )
-    assert json.loads(verified.stdout)["proven"]
+    produce(node, topic, 300, 340)
+    there = ["--bootstrap", node.bootstrap, "--master", remote]
+    for words in (
+        ["load", topic, "--to", target],
+        ["follow", topic, "--to", str(tmp_path / "followed"), "--once"],
+        ["verify", target, "--spark", "-o", "json"],
+    ):
+        done = subprocess.run(
+            [*command, *words, *there], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    followed = ottla.lake.verify(str(tmp_path / "followed"), bootstrap=node.bootstrap)
+    assert (followed.problems, followed.rows) == ([], 340)
+    report = json.loads(done.stdout)
+    assert (report["proven"], report["rows"], report["compared"]) == (True, 340, 340)

@@ -110,14 +110,13 @@ def follow(
         table = open_table(target, format, store_options, on_each_step)
         writer = FollowingWriter(table, topic, settings, group, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
-        batches: MicroBatches
+        parsed = parse_options(options | {"start": "last-load", "table": place})
+        batches: MicroBatches = PlainBatches(parsed, once=once, poll_s=poll_s)
         if runner is not None:
-            parsed = parse_options(options | {"start": "last-load", "table": place})
-            batches = PlainBatches(parsed, once=once, poll_s=poll_s)
             start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
         else:
-            started = _classic(spark_session or session(spark_settings))
-            batches = _on_spark(started, options, once, poll_s)
+            started = spark_session or session(spark_settings)
+            batches = _on_spark(started, options, once, poll_s) or batches
             start_runner = lambda: partial(spark.run_tasks, started)  # noqa: E731
         writer.take_over(start_at)
         on_step("following")
@@ -184,19 +183,17 @@ def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -
     }
 
 
-def _on_spark(started: Any, options: Mapping[str, str], once: bool, poll_s: float) -> MicroBatches:
+def _on_spark(
+    started: Any, options: Mapping[str, str], once: bool, poll_s: float
+) -> MicroBatches | None:
+    """Micro-batches of Structured Streaming, where that serves.
+
+    With Spark Connect it would commit in the server's process, and before Spark 4.2 it has no
+    limits: there the ends are found in this process, and only tasks run on Spark.
+    """
+    from ottla.lake.datasource import SPARK_VERSION  # noqa: PLC0415  # Spark.
     from ottla.lake.stream.follow.spark_batches import SparkBatches  # noqa: PLC0415  # Spark.
 
+    if SPARK_VERSION < (4, 2) or type(started).__module__.startswith("pyspark.sql.connect"):
+        return None
     return SparkBatches(started, options, once=once, poll_s=poll_s)
-
-
-def _classic(started: Any) -> Any:
-    """The session, if commits can be made in this process. Raises OttlaError."""
-    if type(started).__module__.startswith("pyspark.sql.connect"):
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "follow commits in the process of Spark's driver, and with Spark Connect that is "
-            "elsewhere: run it by spark-submit or with a master, or run `ottla lake load` again "
-            "and again",
-        )
-    return started
