@@ -34,6 +34,11 @@ class Hosts:
             self.close()
             raise
 
+    @property
+    def here(self) -> str:
+        """The address under which hosts reach the machine that they are on."""
+        return f"10.{self._subnet}.0.2"
+
     def address(self, name: str) -> str:
         """The address under which the others reach a host."""
         return f"10.{self._subnet}.{self._numbers[name]}.2"
@@ -104,7 +109,7 @@ class Hosts:
         ours, theirs = f"{self._prefix}l", "onlooker"
         run("ip", "link", "add", ours, "type", "veth", "peer", "name", theirs)
         run("ip", "link", "set", theirs, "netns", self._router)
-        run("ip", "addr", "add", f"10.{self._subnet}.0.2/24", "dev", ours)
+        run("ip", "addr", "add", f"{self.here}/24", "dev", ours)
         run("ip", "link", "set", ours, "up")
         gateway = f"10.{self._subnet}.0.1"
         run("ip", "-n", self._router, "addr", "add", f"{gateway}/24", "dev", theirs)

@@ -70,8 +70,12 @@ def start(
     *,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    session: bool = False,
 ) -> Process:
-    """Start a program whose output is appended to `log`."""
+    """Start a program whose output is appended to `log`.
+
+    With `session` it leads a session of its own, by which all that it starts can be found.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     started_s = time.perf_counter()
     with log.open("ab") as output:
@@ -82,5 +86,6 @@ def start(
             stderr=subprocess.STDOUT,
             env={**os.environ, **(env or {})},
             cwd=cwd,
+            start_new_session=session,
         )
     return Process(child, log, started_s)

@@ -41,10 +41,11 @@ class S3Server:
     port: int
     folder: Path
     process: Process
+    host: str = "127.0.0.1"
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def environment(self) -> dict[str, str]:
         """What clients take their credentials from."""
@@ -59,14 +60,17 @@ class S3Server:
 
 
 @contextlib.contextmanager
-def s3(*buckets: str, signed: bool = True) -> Iterator[S3Server]:
-    """Start a server with `buckets`, and stop it at the end. It checks signatures if `signed`."""
+def s3(*buckets: str, signed: bool = True, host: str = "127.0.0.1") -> Iterator[S3Server]:
+    """Start a server with `buckets`, and stop it at the end. It checks signatures if `signed`.
+
+    `host`: the address of this machine on which it listens.
+    """
     home = Path(tempfile.mkdtemp(prefix="rig-s3-"))
     port = free_port()
     for bucket in buckets:
         (home / "data" / bucket).mkdir(parents=True)
     settings = {
-        "s3proxy.endpoint": f"http://127.0.0.1:{port}",
+        "s3proxy.endpoint": f"http://{host}:{port}",
         "s3proxy.authorization": "aws-v2-or-v4" if signed else "none",
         "s3proxy.identity": KEY,
         "s3proxy.credential": SECRET,
@@ -81,17 +85,17 @@ def s3(*buckets: str, signed: bool = True) -> Iterator[S3Server]:
     command: list[str | Path] = [java(), *_FLAGS, logging, "-cp", class_path(S3PROXY), _MAIN]
     process = start([*command, "--properties", home / "s3proxy.conf"], home / "s3proxy.log")
     try:
-        _wait_until_serving(process, port)
-        yield S3Server(port, home, process)
+        _wait_until_serving(process, host, port)
+        yield S3Server(port, home, process, host)
     finally:
         process.kill()
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _wait_until_serving(process: Process, port: int, timeout_s: float = 180.0) -> None:
+def _wait_until_serving(process: Process, host: str, port: int, timeout_s: float = 180.0) -> None:
     deadline_s = time.perf_counter() + timeout_s
     while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+        with contextlib.suppress(OSError), socket.create_connection((host, port), 5):
             return
         if not process.alive() or time.perf_counter() > deadline_s:
             raise DiedEarly(f"S3Proxy does not serve:\n{process.log_tail()}")

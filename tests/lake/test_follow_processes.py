@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,19 @@ import ottla.lake
 
 MakeTopic = Callable[..., str]
 PATIENCE_S = 200
+LOCAL = ("--master", "local[2,4]")
 
 
 class Following:
     """A running `ottla lake follow`, and the lines of its commits."""
 
-    def __init__(self, node: Node, topic: str, target: Path) -> None:
-        words = f"lake follow {topic} --to {target} --every 500ms -o json --master local[2,4]"
+    def __init__(
+        self, node: Node, topic: str, target: Path | str, spark: Sequence[str] = LOCAL
+    ) -> None:
+        words = f"lake follow {topic} --to {target} --every 500ms -o json"
+        command = [sys.executable, "-m", "ottla.cli", *words.split()]
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "ottla.cli", *words.split(), "--bootstrap", node.bootstrap],
+            [*command, "--bootstrap", node.bootstrap, *spark],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "JAVA_HOME": str(java_home())},
@@ -87,7 +91,7 @@ def command(pid: int) -> str:
 
 
 @contextmanager
-def produced(node: Node, topic: str) -> Iterator[list[int]]:
+def produced(node: Node, topic: str, value: bytes = b"v%d") -> Iterator[list[int]]:
     """Records all the time; how many there are stands in the list at the end."""
     stop = threading.Event()
     count = [0]
@@ -96,7 +100,7 @@ def produced(node: Node, topic: str) -> Iterator[list[int]]:
         producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0, "linger.ms": 20})
         while not stop.wait(0.02):
             for _ in range(20):
-                producer.produce(topic, b"v%d" % count[0])
+                producer.produce(topic, value % count[0])
                 count[0] += 1
             producer.poll(0)
         assert producer.flush(120) == 0

@@ -1,0 +1,167 @@
+"""A standalone Spark cluster with a broker and an S3 server, for its test."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from chaos.commands import missing
+from chaos.hosts import TOOLS, network
+from confluent_kafka import Producer
+from pyarrow.fs import FileSystem, LocalFileSystem, S3FileSystem
+from rig.broker import ottla
+from rig.java import java_home
+from rig.loopback_hosts import LoopbackHosts
+from rig.nodes import Node
+from rig.probe import free_port
+from rig.s3 import KEY, REGION, SECRET, S3Server, s3
+from rig.spark_cluster import Network, SparkCluster, spark_cluster
+
+from ottla.lake import files as lake_files
+from ottla.lake import verify
+
+BUCKET = "lake"
+WORKERS = ("one", "two")
+PATIENCE_S = 250
+RECORD_BYTES = 1024
+
+
+@dataclass
+class Site:
+    """Two hosts, a broker and an S3 server that they reach, and a Spark cluster."""
+
+    here: str
+    node: Node
+    server: S3Server
+    cluster: SparkCluster
+    bare_python: Path  # The only one on the workers' path: it has nothing but its library.
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def bootstrap(self) -> str:
+        """The broker under the address that workers reach."""
+        return f"{self.here}:{self.node.port}"
+
+    def options(self) -> list[str]:
+        return [*self.cluster.options(), "--bootstrap", self.bootstrap]
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Begin `ottla lake …` on the cluster."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "ottla.cli", "lake", *words, *self.options()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **self.environment},
+        )
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """`ottla lake …` on the cluster: its exit code, and what it printed."""
+        started = self.start(*words)
+        told, _ = started.communicate(timeout=PATIENCE_S)
+        return started.returncode, told
+
+    def kill_a_busy_worker(self, runs: Callable[[], bool]) -> str:
+        """Kill all on the first host that runs tasks, as if it had lost its power; which it was."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        while not (busy := self.cluster.busy()):
+            assert runs(), "it has ended"
+            assert time.monotonic() < deadline_s, "no tasks run"
+            time.sleep(0.02)
+        self.cluster.kill(busy[0])
+        return busy[0]
+
+    def require_each_once(self, topic: str, target: str, count: int) -> None:
+        """Verify finds nothing, and DuckDB counts the numbers from 0 to `count` once each."""
+        options = store_options(target, self.server)
+        proof = verify(target, bootstrap=self.node.bootstrap, store_options=options)
+        assert (proof.topic, proof.problems, proof.rows) == (topic, [], count)
+        paths = lake_files(target, store_options=options)
+        columns = ["partition", "offset", "value"]
+        system = file_system(target, self.server)
+        found = [
+            pq.ParquetFile(system.open_input_file(path.removeprefix("s3://"))) for path in paths
+        ]
+        rows = pa.concat_tables([file.read(columns) for file in found])
+        with duckdb.connect() as database:
+            database.register("lake", rows)
+            number = "CAST(CAST(value[1:10] AS VARCHAR) AS BIGINT)"
+            counted = database.execute(
+                f"SELECT count(*), count(DISTINCT {number}), min({number}), max({number}),"
+                ' count(DISTINCT (partition, "offset")) FROM lake'
+            ).fetchone()
+        assert counted == (count, count, 0, count - 1, count)
+
+
+def store_options(target: str, server: S3Server) -> Mapping[str, str]:
+    """What this process needs to read a table; commands have it in their environment."""
+    if not target.startswith("s3://"):
+        return {}
+    return {
+        "aws_endpoint": server.endpoint,
+        "aws_region": REGION,
+        "aws_access_key_id": KEY,
+        "aws_secret_access_key": SECRET,
+    }
+
+
+def file_system(target: str, server: S3Server) -> FileSystem:
+    """Where pyarrow reads a table."""
+    if not target.startswith("s3://"):
+        return LocalFileSystem()
+    return S3FileSystem(
+        access_key=KEY, secret_key=SECRET, region=REGION, endpoint_override=server.endpoint
+    )
+
+
+@contextmanager
+def hosts() -> Iterator[Network]:
+    """Network namespaces where they can be made, else addresses of loopback."""
+    if reason := missing(TOOLS):
+        print(f"workers are on addresses of loopback, not in namespaces of their own: {reason}")
+        yield LoopbackHosts(WORKERS)
+        return
+    with network(WORKERS) as made:
+        yield made
+
+
+@contextmanager
+def site(folder: Path) -> Iterator[Site]:
+    """All of it for as long as the block lasts."""
+    bare = folder / "bare"
+    venv.create(bare, symlinks=True, with_pip=False)
+    with ExitStack() as stack:
+        made = stack.enter_context(hosts())
+        port = free_port()
+        listeners = {
+            "listeners": f"PLAINTEXT://0.0.0.0:{port}",
+            "advertised.listeners": f"PLAINTEXT://{made.here}:{port}",
+        }
+        node = stack.enter_context(ottla(port=port, settings=listeners))
+        server = stack.enter_context(s3(BUCKET, host=made.here))
+        on_workers = {
+            **server.environment(),
+            "PATH": f"{bare / 'bin'}:{os.environ['PATH']}",
+        }
+        cluster = stack.enter_context(spark_cluster(made, WORKERS, folder, on_workers))
+        of_commands = {**server.environment(), "JAVA_HOME": str(java_home())}
+        yield Site(made.here, node, server, cluster, bare / "bin" / "python", of_commands)
+
+
+def send(node: Node, topic: str, count: int) -> None:
+    """Values of `RECORD_BYTES` that begin with the numbers below `count`; they do not compress."""
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0, "linger.ms": 20})
+    chance = random.Random(count)
+    for number in range(count):
+        producer.produce(topic, b"%010d" % number + chance.randbytes(RECORD_BYTES - 10))
+        producer.poll(0)
+    assert producer.flush(120) == 0
