@@ -1,0 +1,109 @@
+"""One ACL, and the filter by which ACLs are found and deleted."""
+
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.security.names import (
+    CLUSTER_NAME,
+    WILDCARD,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    title,
+)
+from ottla.security.principal import parse_principal
+
+
+class Pattern(NamedTuple):
+    """The resources that an ACL protects: one by name, all of a type (`*`), or by prefix."""
+
+    type: ResourceType
+    name: str
+    kind: PatternType = PatternType.LITERAL
+
+    def __str__(self) -> str:
+        return f"{title(self.type.name)}:{self.kind.name}:{self.name}"
+
+
+class Acl(NamedTuple):
+    """A rule: `principal`, coming from `host`, may or may not do `operation`."""
+
+    pattern: Pattern
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+    def __str__(self) -> str:
+        return (
+            f"{self.permission.name} {self.principal} from {self.host} "
+            f"{self.operation.name} on {self.pattern}"
+        )
+
+
+class AclFilter(NamedTuple):
+    """Which ACLs are meant; None and ANY stand for all."""
+
+    type: ResourceType = ResourceType.ANY
+    name: str | None = None
+    kind: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+    def matches(self, acl: Acl) -> bool:
+        """Whether `acl` is meant."""
+        return (
+            self.type in (ResourceType.ANY, acl.pattern.type)
+            and self._matches_name(acl.pattern)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (Operation.ANY, acl.operation)
+            and self.permission in (Permission.ANY, acl.permission)
+        )
+
+    def _matches_name(self, pattern: Pattern) -> bool:
+        if self.kind not in (PatternType.ANY, PatternType.MATCH, pattern.kind):
+            return False
+        if self.name is None or self.name == pattern.name:
+            return True
+        if self.kind is not PatternType.MATCH:
+            return False
+        if pattern.kind is PatternType.PREFIXED:
+            return self.name.startswith(pattern.name)
+        return pattern.name == WILDCARD
+
+    def check(self) -> None:
+        """Raises OttlaError(INVALID_REQUEST) where a number stands for nothing known."""
+        for what, value in (
+            ("resource type", self.type),
+            ("pattern type", self.kind),
+            ("operation", self.operation),
+            ("permission type", self.permission),
+        ):
+            if value == 0:
+                raise _invalid(f"Unknown {what} in an ACL filter")
+
+
+def check_acl(acl: Acl) -> None:
+    """Whether an ACL may be stored. Raises OttlaError(INVALID_REQUEST), as Kafka does."""
+    pattern = acl.pattern
+    if pattern.type in (ResourceType.UNKNOWN, ResourceType.ANY):
+        raise _invalid(f"Invalid resourceType {pattern.type.name}")
+    if pattern.kind not in (PatternType.LITERAL, PatternType.PREFIXED):
+        raise _invalid(f"Invalid patternType {pattern.kind.name}; use LITERAL or PREFIXED")
+    if acl.operation in (Operation.UNKNOWN, Operation.ANY):
+        raise _invalid(f"Invalid operation {acl.operation.name}")
+    if acl.permission not in (Permission.DENY, Permission.ALLOW):
+        raise _invalid(f"Invalid permissionType {acl.permission.name}; use ALLOW or DENY")
+    if pattern.type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not pattern.name:
+        raise _invalid("Invalid empty resource name")
+    parse_principal(acl.principal)
+
+
+def _invalid(message: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_REQUEST, message)

@@ -1,0 +1,172 @@
+"""The authorizer: whether a principal may do what it asks for, and which rule says so.
+
+Decides as Kafka's StandardAuthorizer: super users may do everything; a DENY of any ACL that
+applies wins over every ALLOW; without either the request is denied. READ, WRITE, DELETE and ALTER
+include DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS, in an ALLOW only.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from ottla.security.acl import Acl, Pattern
+from ottla.security.names import WILDCARD, Operation, PatternType, Permission, ResourceType
+from ottla.security.principal import Principal
+from ottla.security.rules import Rules, comes_from, naming
+
+# Decisions that are remembered; all are forgotten when there are more, or the rules change.
+_REMEMBERED_MAX = 65_536
+# A name that Kafka uses to learn whether a principal may use any resource of a type.
+_SOME_NAME = "hardcode"
+
+_INCLUDING: dict[Operation, frozenset[Operation]] = {
+    Operation.DESCRIBE: frozenset(
+        (
+            Operation.DESCRIBE,
+            Operation.READ,
+            Operation.WRITE,
+            Operation.DELETE,
+            Operation.ALTER,
+        )
+    ),
+    Operation.DESCRIBE_CONFIGS: frozenset((Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)),
+}
+
+
+class Reason(Enum):
+    """Why a request is allowed or denied, as a sentence."""
+
+    SUPER_USER = "the principal is one of super.users"
+    ALLOWED = "an ACL allows it, and none denies it"
+    DENIED = "an ACL denies it; a DENY wins over every ALLOW"
+    NO_RULE = "no ACL allows it"
+    EVERYONE = (
+        "no ACL protects the resource, and allow.everyone.if.no.acl.found opens such resources"
+    )
+
+
+class Decision(NamedTuple):
+    """What was decided, and by which ACL where one decided."""
+
+    allowed: bool
+    reason: Reason
+    acl: Acl | None = None
+
+
+class Authorizer:
+    """Decides by the newest rules."""
+
+    def __init__(
+        self,
+        super_users: frozenset[Principal] = frozenset(),
+        *,
+        allow_everyone_if_no_acl: bool = False,
+        rules: Rules | None = None,
+    ) -> None:
+        self.super_users = super_users
+        self._allow_everyone = allow_everyone_if_no_acl
+        self._decided: dict[tuple[Principal, str, Operation, ResourceType, str], bool] = {}
+        self.rules = rules or Rules()
+        # Grows with each change: what was allowed under another version may not be any more.
+        self.version = 1
+
+    def set_pattern(self, pattern: Pattern, acls: Iterable[Acl]) -> None:
+        """Decide by other ACLs of one pattern from now on."""
+        self.rules.set_pattern(pattern, acls)
+        self._forget()
+
+    def set_rules(self, rules: Rules) -> None:
+        """Decide by other rules from now on."""
+        self.rules = rules
+        self._forget()
+
+    def _forget(self) -> None:
+        self._decided = {}
+        self.version += 1
+
+    # Hot: once per topic of a request that takes the slow path.
+    def allows(
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        kind: ResourceType,
+        name: str,
+    ) -> bool:
+        """Whether the operation is allowed on the resource of that type and name."""
+        asked = (principal, host, operation, kind, name)
+        allowed = self._decided.get(asked)
+        if allowed is None:
+            allowed = self.explain(principal, host, operation, kind, name).allowed
+            if len(self._decided) >= _REMEMBERED_MAX:
+                self._decided = {}
+            self._decided[asked] = allowed
+        return allowed
+
+    def explain(
+        self,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        kind: ResourceType,
+        name: str,
+    ) -> Decision:
+        """The decision with its reason."""
+        if principal in self.super_users:
+            return Decision(allowed=True, reason=Reason.SUPER_USER)
+        who = str(principal)
+        is_protected = False
+        allowing: Acl | None = None
+        for section in self.rules.sections(kind, name):
+            is_protected = True
+            for acl in naming(section, who):
+                if not (_covers(acl, operation) and comes_from(acl, host)):
+                    continue
+                if acl.permission is Permission.DENY:
+                    return Decision(allowed=False, reason=Reason.DENIED, acl=acl)
+                allowing = allowing or acl
+        if allowing is not None:
+            return Decision(allowed=True, reason=Reason.ALLOWED, acl=allowing)
+        if not is_protected and self._allow_everyone:
+            return Decision(allowed=True, reason=Reason.EVERYONE)
+        return Decision(allowed=False, reason=Reason.NO_RULE)
+
+    def allows_any(
+        self, principal: Principal, host: str, operation: Operation, kind: ResourceType
+    ) -> bool:
+        """Whether the operation is allowed on at least one resource of the type (KIP-679)."""
+        if self.allows(principal, host, operation, kind, _SOME_NAME):
+            return True
+        allowed: list[Acl] = []
+        denied_names: set[str] = set()
+        denied_prefixes: set[str] = set()
+        for acl in self.rules.of_type(kind, str(principal)):
+            if acl.operation not in (operation, Operation.ALL) or not comes_from(acl, host):
+                continue
+            if acl.permission is Permission.ALLOW:
+                allowed.append(acl)
+            elif acl.pattern.kind is PatternType.PREFIXED:
+                denied_prefixes.add(acl.pattern.name)
+            else:
+                denied_names.add(acl.pattern.name)
+        if WILDCARD in denied_names:
+            return False
+        return any(
+            (acl.pattern.kind is PatternType.LITERAL and acl.pattern.name == WILDCARD)
+            or not _is_overruled(acl, denied_names, denied_prefixes)
+            for acl in allowed
+        )
+
+
+def _covers(acl: Acl, operation: Operation) -> bool:
+    if acl.operation in (operation, Operation.ALL):
+        return True
+    return acl.permission is Permission.ALLOW and acl.operation in _INCLUDING.get(operation, ())
+
+
+def _is_overruled(acl: Acl, denied_names: set[str], denied_prefixes: set[str]) -> bool:
+    """Whether a DENY holds for every resource that an ALLOW opens."""
+    name = acl.pattern.name
+    if acl.pattern.kind is PatternType.LITERAL and name in denied_names:
+        return True
+    return any(name[:length] in denied_prefixes for length in range(1, len(name) + 1))

@@ -1,0 +1,84 @@
+"""ACLs in the store: one node for each pattern, with the ACLs in Kafka's JSON.
+
+A node that cannot be read must not open what it protected: its pattern then denies every user.
+"""
+
+from collections.abc import Iterable
+from urllib.parse import quote, unquote
+
+from ottla.metadata.json_node import broken, dump, load
+from ottla.security.acl import Acl, Pattern
+from ottla.security.names import (
+    EVERY_USER,
+    WILDCARD,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    title,
+)
+
+CONFIG_ACLS = "/config/acls"
+
+_TYPES = {title(kind.name): kind for kind in ResourceType if kind > ResourceType.ANY}
+_OPERATIONS = {title(each.name): each for each in Operation if each > Operation.ANY}
+_KINDS = {kind.name.lower(): kind for kind in (PatternType.LITERAL, PatternType.PREFIXED)}
+_PERMISSIONS = {title(each.name): each for each in (Permission.DENY, Permission.ALLOW)}
+
+
+def acl_path(pattern: Pattern) -> str:
+    """The node that holds the ACLs of a pattern. Names of groups and users are free text."""
+    name = quote(pattern.name, safe="*").replace("~", "%7E")
+    # No node may be named "." or "..".
+    name = name.replace(".", "%2E") if name in (".", "..") else name
+    return f"{CONFIG_ACLS}/{pattern.kind.name.lower()}/{title(pattern.type.name)}/{name}"
+
+
+def pattern_of(path: str) -> Pattern | None:
+    """The pattern whose ACLs the node at `path` holds; None if it is no such node."""
+    names = path.removeprefix(f"{CONFIG_ACLS}/").split("/")
+    if not path.startswith(f"{CONFIG_ACLS}/") or len(names) != 3:
+        return None
+    kind, resource = _KINDS.get(names[0]), _TYPES.get(names[1])
+    if kind is None or resource is None:
+        return None
+    return Pattern(resource, unquote(names[2]), kind)
+
+
+def encode_acls(acls: Iterable[Acl]) -> bytes:
+    """The data of a pattern's node."""
+    held = [
+        {
+            "principal": acl.principal,
+            "permissionType": title(acl.permission.name),
+            "operation": title(acl.operation.name),
+            "host": acl.host,
+        }
+        for acl in acls
+    ]
+    return dump({"version": 1, "acls": held})
+
+
+def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
+    """The ACLs of a pattern. Raises OttlaError where the node is not what was written."""
+    if not data:
+        return []
+    held = load(path, data)
+    try:
+        return [
+            Acl(
+                pattern,
+                str(each["principal"]),
+                str(each["host"]),
+                _OPERATIONS[each["operation"]],
+                _PERMISSIONS[each["permissionType"]],
+            )
+            for each in held["acls"]
+        ]
+    except (KeyError, TypeError) as error:
+        raise broken(path, error) from error
+
+
+def unreadable(pattern: Pattern) -> Acl:
+    """Stands for the ACLs of a node that cannot be read: denies everything to every user."""
+    return Acl(pattern, EVERY_USER, WILDCARD, Operation.ALL, Permission.DENY)
