@@ -6,10 +6,10 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.names import (
     CLUSTER_NAME,
     WILDCARD,
-    Operation,
+    AclOperation,
+    AclResource,
     PatternType,
     Permission,
-    ResourceType,
     title,
 )
 from ottla.security.principal import parse_principal
@@ -18,7 +18,7 @@ from ottla.security.principal import parse_principal
 class Pattern(NamedTuple):
     """The resources that an ACL protects: one by name, all of a type (`*`), or by prefix."""
 
-    type: ResourceType
+    type: AclResource
     name: str
     kind: PatternType = PatternType.LITERAL
 
@@ -32,7 +32,7 @@ class Acl(NamedTuple):
     pattern: Pattern
     principal: str
     host: str
-    operation: Operation
+    operation: AclOperation
     permission: Permission
 
     def __str__(self) -> str:
@@ -45,22 +45,22 @@ class Acl(NamedTuple):
 class AclFilter(NamedTuple):
     """Which ACLs are meant; None and ANY stand for all."""
 
-    type: ResourceType = ResourceType.ANY
+    type: AclResource = AclResource.ANY
     name: str | None = None
     kind: PatternType = PatternType.ANY
     principal: str | None = None
     host: str | None = None
-    operation: Operation = Operation.ANY
+    operation: AclOperation = AclOperation.ANY
     permission: Permission = Permission.ANY
 
     def matches(self, acl: Acl) -> bool:
         """Whether `acl` is meant."""
         return (
-            self.type in (ResourceType.ANY, acl.pattern.type)
+            self.type in (AclResource.ANY, acl.pattern.type)
             and self._matches_name(acl.pattern)
             and self.principal in (None, acl.principal)
             and self.host in (None, acl.host)
-            and self.operation in (Operation.ANY, acl.operation)
+            and self.operation in (AclOperation.ANY, acl.operation)
             and self.permission in (Permission.ANY, acl.permission)
         )
 
@@ -90,15 +90,15 @@ class AclFilter(NamedTuple):
 def check_acl(acl: Acl) -> None:
     """Whether an ACL may be stored. Raises OttlaError(INVALID_REQUEST), as Kafka does."""
     pattern = acl.pattern
-    if pattern.type in (ResourceType.UNKNOWN, ResourceType.ANY):
+    if pattern.type in (AclResource.UNKNOWN, AclResource.ANY):
         raise _invalid(f"Invalid resourceType {pattern.type.name}")
     if pattern.kind not in (PatternType.LITERAL, PatternType.PREFIXED):
         raise _invalid(f"Invalid patternType {pattern.kind.name}; use LITERAL or PREFIXED")
-    if acl.operation in (Operation.UNKNOWN, Operation.ANY):
+    if acl.operation in (AclOperation.UNKNOWN, AclOperation.ANY):
         raise _invalid(f"Invalid operation {acl.operation.name}")
     if acl.permission not in (Permission.DENY, Permission.ALLOW):
         raise _invalid(f"Invalid permissionType {acl.permission.name}; use ALLOW or DENY")
-    if pattern.type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+    if pattern.type is AclResource.CLUSTER and pattern.name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not pattern.name:
         raise _invalid("Invalid empty resource name")

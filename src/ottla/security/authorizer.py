@@ -10,30 +10,32 @@ from enum import Enum
 from typing import NamedTuple
 
 from ottla.security.acl import Acl, Pattern
-from ottla.security.names import WILDCARD, Operation, PatternType, Permission, ResourceType
+from ottla.security.names import WILDCARD, AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
-from ottla.security.rules import Rules, comes_from, naming
+from ottla.security.rules import AclRules, comes_from, naming
 
 # Decisions that are remembered; all are forgotten when there are more, or the rules change.
 _REMEMBERED_MAX = 65_536
 # A name that Kafka uses to learn whether a principal may use any resource of a type.
 _SOME_NAME = "hardcode"
 
-_INCLUDING: dict[Operation, frozenset[Operation]] = {
-    Operation.DESCRIBE: frozenset(
+_INCLUDING: dict[AclOperation, frozenset[AclOperation]] = {
+    AclOperation.DESCRIBE: frozenset(
         (
-            Operation.DESCRIBE,
-            Operation.READ,
-            Operation.WRITE,
-            Operation.DELETE,
-            Operation.ALTER,
+            AclOperation.DESCRIBE,
+            AclOperation.READ,
+            AclOperation.WRITE,
+            AclOperation.DELETE,
+            AclOperation.ALTER,
         )
     ),
-    Operation.DESCRIBE_CONFIGS: frozenset((Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)),
+    AclOperation.DESCRIBE_CONFIGS: frozenset(
+        (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)
+    ),
 }
 
 
-class Reason(Enum):
+class RulingReason(Enum):
     """Why a request is allowed or denied, as a sentence."""
 
     SUPER_USER = "the principal is one of super.users"
@@ -45,11 +47,11 @@ class Reason(Enum):
     )
 
 
-class Decision(NamedTuple):
+class Ruling(NamedTuple):
     """What was decided, and by which ACL where one decided."""
 
     allowed: bool
-    reason: Reason
+    reason: RulingReason
     acl: Acl | None = None
 
 
@@ -61,12 +63,12 @@ class Authorizer:
         super_users: frozenset[Principal] = frozenset(),
         *,
         allow_everyone_if_no_acl: bool = False,
-        rules: Rules | None = None,
+        rules: AclRules | None = None,
     ) -> None:
         self.super_users = super_users
         self._allow_everyone = allow_everyone_if_no_acl
-        self._decided: dict[tuple[Principal, str, Operation, ResourceType, str], bool] = {}
-        self.rules = rules or Rules()
+        self._decided: dict[tuple[Principal, str, AclOperation, AclResource, str], bool] = {}
+        self.rules = rules or AclRules()
         # Grows with each change: what was allowed under another version may not be any more.
         self.version = 1
 
@@ -75,7 +77,7 @@ class Authorizer:
         self.rules.set_pattern(pattern, acls)
         self._forget()
 
-    def set_rules(self, rules: Rules) -> None:
+    def set_rules(self, rules: AclRules) -> None:
         """Decide by other rules from now on."""
         self.rules = rules
         self._forget()
@@ -89,8 +91,8 @@ class Authorizer:
         self,
         principal: Principal,
         host: str,
-        operation: Operation,
-        kind: ResourceType,
+        operation: AclOperation,
+        kind: AclResource,
         name: str,
     ) -> bool:
         """Whether the operation is allowed on the resource of that type and name."""
@@ -107,13 +109,13 @@ class Authorizer:
         self,
         principal: Principal,
         host: str,
-        operation: Operation,
-        kind: ResourceType,
+        operation: AclOperation,
+        kind: AclResource,
         name: str,
-    ) -> Decision:
+    ) -> Ruling:
         """The decision with its reason."""
         if principal in self.super_users:
-            return Decision(allowed=True, reason=Reason.SUPER_USER)
+            return Ruling(allowed=True, reason=RulingReason.SUPER_USER)
         who = str(principal)
         is_protected = False
         allowing: Acl | None = None
@@ -123,16 +125,16 @@ class Authorizer:
                 if not (_covers(acl, operation) and comes_from(acl, host)):
                     continue
                 if acl.permission is Permission.DENY:
-                    return Decision(allowed=False, reason=Reason.DENIED, acl=acl)
+                    return Ruling(allowed=False, reason=RulingReason.DENIED, acl=acl)
                 allowing = allowing or acl
         if allowing is not None:
-            return Decision(allowed=True, reason=Reason.ALLOWED, acl=allowing)
+            return Ruling(allowed=True, reason=RulingReason.ALLOWED, acl=allowing)
         if not is_protected and self._allow_everyone:
-            return Decision(allowed=True, reason=Reason.EVERYONE)
-        return Decision(allowed=False, reason=Reason.NO_RULE)
+            return Ruling(allowed=True, reason=RulingReason.EVERYONE)
+        return Ruling(allowed=False, reason=RulingReason.NO_RULE)
 
     def allows_any(
-        self, principal: Principal, host: str, operation: Operation, kind: ResourceType
+        self, principal: Principal, host: str, operation: AclOperation, kind: AclResource
     ) -> bool:
         """Whether the operation is allowed on at least one resource of the type (KIP-679)."""
         if self.allows(principal, host, operation, kind, _SOME_NAME):
@@ -141,7 +143,7 @@ class Authorizer:
         denied_names: set[str] = set()
         denied_prefixes: set[str] = set()
         for acl in self.rules.of_type(kind, str(principal)):
-            if acl.operation not in (operation, Operation.ALL) or not comes_from(acl, host):
+            if acl.operation not in (operation, AclOperation.ALL) or not comes_from(acl, host):
                 continue
             if acl.permission is Permission.ALLOW:
                 allowed.append(acl)
@@ -158,8 +160,8 @@ class Authorizer:
         )
 
 
-def _covers(acl: Acl, operation: Operation) -> bool:
-    if acl.operation in (operation, Operation.ALL):
+def _covers(acl: Acl, operation: AclOperation) -> bool:
+    if acl.operation in (operation, AclOperation.ALL):
         return True
     return acl.permission is Permission.ALLOW and acl.operation in _INCLUDING.get(operation, ())
 

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class ResourceType(IntEnum):
+class AclResource(IntEnum):
     """What an ACL protects."""
 
     UNKNOWN = 0
@@ -26,7 +26,7 @@ class PatternType(IntEnum):
     PREFIXED = 4
 
 
-class Operation(IntEnum):
+class AclOperation(IntEnum):
     """What a principal does to a resource; an ACL with ALL covers each of them."""
 
     UNKNOWN = 0

@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator
 
 from ottla.metadata.quota_entity import plain_address
 from ottla.security.acl import Acl, Pattern
-from ottla.security.names import EVERY_USER, WILDCARD, PatternType, ResourceType
+from ottla.security.names import EVERY_USER, WILDCARD, AclResource, PatternType
 
 # The ACLs of one pattern by principal.
 _Section = dict[str, list[Acl]]
 
 
-class Rules:
+class AclRules:
     """All ACLs of a cluster."""
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         # Invariant: no section is empty.
         self._sections: dict[Pattern, _Section] = {}
         # How many prefixes of each length there are, by the type of resource.
-        self._prefixes: dict[ResourceType, Counter[int]] = {}
+        self._prefixes: dict[AclResource, Counter[int]] = {}
         # Their lengths, ascending.
-        self._lengths: dict[ResourceType, list[int]] = {}
+        self._lengths: dict[AclResource, list[int]] = {}
         by_pattern: dict[Pattern, list[Acl]] = {}
         for acl in acls:
             by_pattern.setdefault(acl.pattern, []).append(acl)
@@ -55,7 +55,7 @@ class Rules:
         section = self._sections.get(pattern, {})
         return [acl for acls in section.values() for acl in acls]
 
-    def sections(self, kind: ResourceType, name: str) -> Iterator[_Section]:
+    def sections(self, kind: AclResource, name: str) -> Iterator[_Section]:
         """The ACLs that protect the resource, by principal: literal, by prefix, wildcard."""
         find = self._sections.get
         found = find(Pattern(kind, name))
@@ -72,7 +72,7 @@ class Rules:
             if found is not None:
                 yield found
 
-    def of_type(self, kind: ResourceType, principal: str) -> Iterator[Acl]:
+    def of_type(self, kind: AclResource, principal: str) -> Iterator[Acl]:
         """The ACLs of all resources of a type that name `principal`, or every user."""
         for pattern, section in self._sections.items():
             if pattern.type is kind:

@@ -11,17 +11,17 @@ from ottla.security.acl import Acl, Pattern
 from ottla.security.names import (
     EVERY_USER,
     WILDCARD,
-    Operation,
+    AclOperation,
+    AclResource,
     PatternType,
     Permission,
-    ResourceType,
     title,
 )
 
 CONFIG_ACLS = "/config/acls"
 
-_TYPES = {title(kind.name): kind for kind in ResourceType if kind > ResourceType.ANY}
-_OPERATIONS = {title(each.name): each for each in Operation if each > Operation.ANY}
+_TYPES = {title(kind.name): kind for kind in AclResource if kind > AclResource.ANY}
+_OPERATIONS = {title(each.name): each for each in AclOperation if each > AclOperation.ANY}
 _KINDS = {kind.name.lower(): kind for kind in (PatternType.LITERAL, PatternType.PREFIXED)}
 _PERMISSIONS = {title(each.name): each for each in (Permission.DENY, Permission.ALLOW)}
 
@@ -81,4 +81,4 @@ def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
 
 def unreadable(pattern: Pattern) -> Acl:
     """Stands for the ACLs of a node that cannot be read: denies everything to every user."""
-    return Acl(pattern, EVERY_USER, WILDCARD, Operation.ALL, Permission.DENY)
+    return Acl(pattern, EVERY_USER, WILDCARD, AclOperation.ALL, Permission.DENY)

@@ -10,12 +10,12 @@ from itertools import pairwise
 
 from ottla.security.acl import Acl, Pattern
 from ottla.security.authorizer import Authorizer
-from ottla.security.names import Operation, PatternType, Permission, ResourceType
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
-from ottla.security.rules import Rules
+from ottla.security.rules import AclRules
 
-OPERATIONS = tuple(each for each in Operation if each > Operation.ANY)
-KINDS = (ResourceType.TOPIC, ResourceType.GROUP)
+OPERATIONS = tuple(each for each in AclOperation if each > AclOperation.ANY)
+KINDS = (AclResource.TOPIC, AclResource.GROUP)
 NAMES = ("a", "ab", "abc", "abd", "b", "ba", "hardcode", "*", "*a")
 PRINCIPALS = ("User:alice", "User:bob", "User:*", "Team:alice")
 HOSTS = ("*", "10.0.0.1", "::1", "0:0:0:0:0:0:0:1")
@@ -27,8 +27,8 @@ def naive(
     acls: list[Acl],
     principal: Principal,
     host: str,
-    operation: Operation,
-    kind: ResourceType,
+    operation: AclOperation,
+    kind: AclResource,
     name: str,
     *,
     open_without_acl: bool,
@@ -57,15 +57,15 @@ def naive(
     return allowed or (open_without_acl and not protected)
 
 
-def _meant(acl: Acl) -> set[Operation]:
+def _meant(acl: Acl) -> set[AclOperation]:
     meant = {acl.operation}
-    if acl.operation is Operation.ALL:
+    if acl.operation is AclOperation.ALL:
         meant = set(OPERATIONS)
     elif acl.permission is Permission.ALLOW:
         if acl.operation.name in ("READ", "WRITE", "DELETE", "ALTER"):
-            meant.add(Operation.DESCRIBE)
-        if acl.operation is Operation.ALTER_CONFIGS:
-            meant.add(Operation.DESCRIBE_CONFIGS)
+            meant.add(AclOperation.DESCRIBE)
+        if acl.operation is AclOperation.ALTER_CONFIGS:
+            meant.add(AclOperation.DESCRIBE_CONFIGS)
     return meant
 
 
@@ -73,8 +73,8 @@ def naive_any(
     acls: list[Acl],
     principal: Principal,
     host: str,
-    operation: Operation,
-    kind: ResourceType,
+    operation: AclOperation,
+    kind: AclResource,
     *,
     open_without_acl: bool,
 ) -> bool:
@@ -89,7 +89,7 @@ def naive_any(
         acl
         for acl in acls
         if acl.pattern.type is kind
-        and acl.operation in (operation, Operation.ALL)
+        and acl.operation in (operation, AclOperation.ALL)
         and acl.principal in (f"{principal.type}:{principal.name}", "User:*")
         and acl.host in {"*", host} | ({"0:0:0:0:0:0:0:1"} if host == "::1" else set())
     ]
@@ -141,7 +141,7 @@ def compare(count: int, seed: int) -> list[str]:
     for before, acls in pairwise(changes(rng)):
         if rng.random() < 0.1:
             is_open = not is_open
-            authorizer = Authorizer(allow_everyone_if_no_acl=is_open, rules=Rules(acls))
+            authorizer = Authorizer(allow_everyone_if_no_acl=is_open, rules=AclRules(acls))
         for pattern in {acl.pattern for acl in (*before, *acls)}:
             authorizer.set_pattern(pattern, [acl for acl in acls if acl.pattern == pattern])
         for _ in range(_REQUESTS_PER_SET):

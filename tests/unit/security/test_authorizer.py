@@ -4,10 +4,10 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
-from ottla.security.authorizer import Authorizer, Reason
-from ottla.security.names import Operation, PatternType, Permission, ResourceType
+from ottla.security.authorizer import Authorizer, RulingReason
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal, parse_principal, parse_super_users
-from ottla.security.rules import Rules
+from ottla.security.rules import AclRules
 from ottla.security.stored import (
     acl_path,
     decode_acls,
@@ -18,14 +18,14 @@ from ottla.security.stored import (
 from tests.unit.security.against_naive import compare
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
-TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
-READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
+TOPIC, GROUP = AclResource.TOPIC, AclResource.GROUP
+READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
 PREFIXED, LITERAL = PatternType.PREFIXED, PatternType.LITERAL
 
 
 def rule(
     name: str,
-    operation: Operation = READ,
+    operation: AclOperation = READ,
     permission: Permission = Permission.ALLOW,
     kind: PatternType = LITERAL,
     principal: str = "User:alice",
@@ -34,15 +34,15 @@ def rule(
     return Acl(Pattern(TOPIC, name, kind), principal, host, operation, permission)
 
 
-def deny(name: str, operation: Operation = READ, kind: PatternType = LITERAL) -> Acl:
+def deny(name: str, operation: AclOperation = READ, kind: PatternType = LITERAL) -> Acl:
     return rule(name, operation, Permission.DENY, kind)
 
 
 def authorizer(*acls: Acl) -> Authorizer:
-    return Authorizer(rules=Rules(acls))
+    return Authorizer(rules=AclRules(acls))
 
 
-def allows(asked: Authorizer, name: str, operation: Operation = READ) -> bool:
+def allows(asked: Authorizer, name: str, operation: AclOperation = READ) -> bool:
     return asked.allows(ALICE, "10.0.0.1", operation, TOPIC, name)
 
 
@@ -67,19 +67,19 @@ def test_a_deny_wins_over_every_allow() -> None:
 
 def test_an_allow_of_write_includes_describe_and_a_deny_does_not() -> None:
     """READ, WRITE, DELETE and ALTER; for configs ALTER_CONFIGS."""
-    for operation in (READ, WRITE, Operation.DELETE, Operation.ALTER):
+    for operation in (READ, WRITE, AclOperation.DELETE, AclOperation.ALTER):
         assert allows(authorizer(rule("t", operation)), "t", DESCRIBE)
         assert allows(authorizer(rule("t", DESCRIBE), deny("t", operation)), "t", DESCRIBE)
-    assert not allows(authorizer(rule("t", Operation.CREATE)), "t", DESCRIBE)
-    altering = authorizer(rule("t", Operation.ALTER_CONFIGS))
-    assert allows(altering, "t", Operation.DESCRIBE_CONFIGS)
+    assert not allows(authorizer(rule("t", AclOperation.CREATE)), "t", DESCRIBE)
+    altering = authorizer(rule("t", AclOperation.ALTER_CONFIGS))
+    assert allows(altering, "t", AclOperation.DESCRIBE_CONFIGS)
     assert not allows(altering, "t", DESCRIBE)
 
 
 def test_all_covers_every_operation_and_a_host_only_itself() -> None:
     """An IPv6 address may be spelled as Java spells it."""
-    here = authorizer(rule("t", Operation.ALL, host="10.0.0.1"))
-    assert here.allows(ALICE, "10.0.0.1", Operation.ALTER_CONFIGS, TOPIC, "t")
+    here = authorizer(rule("t", AclOperation.ALL, host="10.0.0.1"))
+    assert here.allows(ALICE, "10.0.0.1", AclOperation.ALTER_CONFIGS, TOPIC, "t")
     assert not here.allows(ALICE, "10.0.0.2", READ, TOPIC, "t")
     six = authorizer(rule("t", host="0:0:0:0:0:0:0:1"))
     assert six.allows(ALICE, "::1", READ, TOPIC, "t")
@@ -96,16 +96,16 @@ def test_super_users_are_denied_nothing() -> None:
     """Not even what a DENY for every user denies."""
     asked = Authorizer(
         parse_super_users("User:root; User:alice"),
-        rules=Rules([rule("t", permission=Permission.DENY, principal="User:*")]),
+        rules=AclRules([rule("t", permission=Permission.DENY, principal="User:*")]),
     )
     decision = asked.explain(ALICE, "h", READ, TOPIC, "t")
-    assert (decision.allowed, decision.reason) == (True, Reason.SUPER_USER)
+    assert (decision.allowed, decision.reason) == (True, RulingReason.SUPER_USER)
     assert not asked.allows(BOB, "h", READ, TOPIC, "t")
 
 
 def test_allow_everyone_opens_resources_without_any_acl_only() -> None:
     """An ACL of another principal protects a resource from the rest."""
-    asked = Authorizer(allow_everyone_if_no_acl=True, rules=Rules([rule("t")]))
+    asked = Authorizer(allow_everyone_if_no_acl=True, rules=AclRules([rule("t")]))
     assert asked.allows(BOB, "h", READ, TOPIC, "free")
     assert not asked.allows(BOB, "h", READ, TOPIC, "t")
     assert asked.allows(BOB, "h", READ, GROUP, "t")
@@ -136,7 +136,7 @@ def test_the_decision_names_its_rule() -> None:
     assert asked.explain(ALICE, "h", READ, TOPIC, "t").acl == allowed
     assert asked.explain(ALICE, "h", WRITE, TOPIC, "t").acl == denied
     none = asked.explain(BOB, "h", WRITE, TOPIC, "t")
-    assert (none.allowed, none.reason, none.acl) == (False, Reason.NO_RULE, None)
+    assert (none.allowed, none.reason, none.acl) == (False, RulingReason.NO_RULE, None)
 
 
 def test_a_principal_may_write_to_any_topic_unless_all_it_may_write_to_is_denied() -> None:
@@ -165,7 +165,7 @@ def test_10000_rules_cost_a_decision_the_few_that_apply() -> None:
     """The rules looked at are those of the resource's names and of the principal."""
     many = [rule(f"topic-{n}", principal=f"User:u{n}") for n in range(5000)]
     many += [rule("shared", principal=f"User:u{n}") for n in range(5000)]
-    rules = Rules([*many, rule("shared"), rule("sha", kind=PREFIXED)])
+    rules = AclRules([*many, rule("shared"), rule("sha", kind=PREFIXED)])
     found = [acl for section in rules.sections(TOPIC, "shared") for acl in section["User:alice"]]
     assert found == [rule("shared"), rule("sha", kind=PREFIXED)]
 
@@ -191,13 +191,13 @@ def test_filters_find_what_kafka_finds() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Acl(Pattern(ResourceType.ANY, "t"), "User:a", "*", READ, Permission.ALLOW),
+        Acl(Pattern(AclResource.ANY, "t"), "User:a", "*", READ, Permission.ALLOW),
         Acl(Pattern(TOPIC, "t", PatternType.MATCH), "User:a", "*", READ, Permission.ALLOW),
         Acl(Pattern(TOPIC, ""), "User:a", "*", READ, Permission.ALLOW),
         Acl(Pattern(TOPIC, "t"), "alice", "*", READ, Permission.ALLOW),
-        Acl(Pattern(TOPIC, "t"), "User:a", "*", Operation.ANY, Permission.ALLOW),
+        Acl(Pattern(TOPIC, "t"), "User:a", "*", AclOperation.ANY, Permission.ALLOW),
         Acl(Pattern(TOPIC, "t"), "User:a", "*", READ, Permission.ANY),
-        Acl(Pattern(ResourceType.CLUSTER, "mine"), "User:a", "*", READ, Permission.ALLOW),
+        Acl(Pattern(AclResource.CLUSTER, "mine"), "User:a", "*", READ, Permission.ALLOW),
     ],
 )
 def test_an_acl_that_kafka_refuses_is_refused(wrong: Acl) -> None:
@@ -218,11 +218,11 @@ def test_the_nodes_of_the_store_hold_every_acl() -> None:
     """Names are free text; a node that is no pattern's is none."""
     for name in ("flights", "a/b%c~d", "*", "..", "é ü"):
         for kind in (LITERAL, PREFIXED):
-            pattern = Pattern(ResourceType.TRANSACTIONAL_ID, name, kind)
+            pattern = Pattern(AclResource.TRANSACTIONAL_ID, name, kind)
             path = acl_path(pattern)
             assert path.count("/") == 5
             assert pattern_of(path) == pattern
-            acls = [Acl(pattern, "User:ü", "*", Operation.ALL, Permission.DENY)]
+            acls = [Acl(pattern, "User:ü", "*", AclOperation.ALL, Permission.DENY)]
             assert decode_acls(path, pattern, encode_acls(acls)) == acls
     assert pattern_of("/config/acls/literal/Topic") is None
     assert pattern_of("/config/acls/odd/Topic/t") is None
