@@ -146,3 +146,13 @@ COMPRESSION_TYPE = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "prod
 TIMESTAMP_TYPE = one_of("CreateTime", "LogAppendTime")
 # Without a policy everything is kept for ever (KIP-1161).
 CLEANUP_POLICY = list_of("compact", "delete", may_be_empty=True)
+
+
+def principals() -> Validator:
+    """Principals between semicolons, each with its type: `User:alice;User:bob`."""
+
+    def complaint(value: Value) -> str:
+        strange = [part for part in str(value).split(";") if part.strip() and ":" not in part]
+        return f"{strange[0].strip()[:100]} has no type; write it as User:alice" if strange else ""
+
+    return Validator("User:name;…", complaint)

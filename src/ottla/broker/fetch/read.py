@@ -36,6 +36,13 @@ class Read:
     # At which offset each of `partitions` was asked for.
     offsets: dict[Partition, int] = field(default_factory=dict)
 
+    def add_denied(self, denied: Iterable[tuple[PartitionKey, PartitionData]]) -> None:
+        """Answer partitions that were not read, because the client may not read their topics."""
+        for answer in denied:
+            self.answers.append(answer)
+            self.readable.append(None)
+        self.urgent = True
+
 
 def read_all(
     partitions: Partitions,

@@ -1,23 +1,51 @@
-"""CreateAcls (30), versions 1-3: refused without an authorizer, as in Kafka."""
+"""CreateAcls (30), versions 1-3: adds ACLs, each independently; they hold on all brokers.
 
-from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Versions
-from ottla.broker.requests.no_authorizer import NoAuthorizer
+Without an authorizer the request is refused, as in Kafka.
+"""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.access.acls import Acls, require_acls
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.security.acl import Acl, Pattern, check_acl
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_acls import (
+    AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
 
 
-class CreateAcls(NoAuthorizer):
+@dataclass(slots=True, eq=False, repr=False)
+class CreateAcls(Handler):
     """Serves CreateAcls."""
-
-    __slots__ = ()
 
     api = ApiKey.CREATE_ACLS
     versions = Versions(1, 3)
+
+    acls: Acls | None
+
+    async def handle(self, _request: RequestContext, body: CreateAclsRequest) -> CreateAclsResponse:
+        """Add the ACLs that are valid."""
+        acls = require_acls(self.acls)
+        results: list[AclCreationResult] = []
+        valid: list[Acl] = []
+        for creation in body.creations:
+            try:
+                acl = _acl(creation)
+                check_acl(acl)
+                valid.append(acl)
+                results.append(AclCreationResult(error_message=None))
+            except OttlaError as error:
+                results.append(
+                    AclCreationResult(error_code=error.code, error_message=error.message)
+                )
+        await acls.create(valid)
+        return CreateAclsResponse(results=results)
 
     @staticmethod
     def on_error(
@@ -26,3 +54,24 @@ class CreateAcls(NoAuthorizer):
         """The same error for each ACL of the request."""
         result = AclCreationResult(error_code=code, error_message=message)
         return CreateAclsResponse(results=[result] * len(body.creations))
+
+
+def _acl(creation: AclCreation) -> Acl:
+    try:
+        return Acl(
+            Pattern(
+                AclResource(creation.resource_type),
+                creation.resource_name,
+                PatternType(creation.resource_pattern_type),
+            ),
+            creation.principal,
+            creation.host,
+            AclOperation(creation.operation),
+            Permission(creation.permission_type),
+        )
+    except ValueError as error:
+        raise OttlaError(ErrorCode.INVALID_REQUEST, f"The ACL holds an unknown {error}") from error
+
+
+def _refused(error: OttlaError) -> AclCreationResult:
+    return AclCreationResult(error_code=error.code, error_message=error.message)

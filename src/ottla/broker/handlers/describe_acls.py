@@ -1,22 +1,58 @@
-"""DescribeAcls (29), versions 1-3: no ACLs without an authorizer, as in Kafka."""
+"""DescribeAcls (29), versions 1-3: the ACLs that a filter means.
 
-from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Versions
-from ottla.broker.requests.no_authorizer import NoAuthorizer
+Without an authorizer the request is refused, as in Kafka.
+"""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.access.acls import Acls, require_acls
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.security.acl import AclFilter, Pattern
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.api import ApiKey
+from ottla.wire.messages.delete_acls import DeleteAclsFilter
 from ottla.wire.messages.describe_acls import (
+    AclDescription,
     DescribeAclsRequest,
+    DescribeAclsResource,
     DescribeAclsResponse,
 )
 
 
-class DescribeAcls(NoAuthorizer):
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeAcls(Handler):
     """Serves DescribeAcls."""
-
-    __slots__ = ()
 
     api = ApiKey.DESCRIBE_ACLS
     versions = Versions(1, 3)
+
+    acls: Acls | None
+
+    def handle(self, _request: RequestContext, body: DescribeAclsRequest) -> DescribeAclsResponse:
+        """The ACLs, those of one pattern together."""
+        acls = require_acls(self.acls)
+        found: dict[Pattern, DescribeAclsResource] = {}
+        for acl in acls.matching(acl_filter(body)):
+            pattern = acl.pattern
+            resource = found.setdefault(
+                pattern,
+                DescribeAclsResource(
+                    resource_type=pattern.type,
+                    resource_name=pattern.name,
+                    pattern_type=pattern.kind,
+                ),
+            )
+            resource.acls.append(
+                AclDescription(
+                    principal=acl.principal,
+                    host=acl.host,
+                    operation=acl.operation,
+                    permission_type=acl.permission,
+                )
+            )
+        return DescribeAclsResponse(error_message=None, resources=list(found.values()))
 
     @staticmethod
     def on_error(
@@ -24,3 +60,23 @@ class DescribeAcls(NoAuthorizer):
     ) -> DescribeAclsResponse:
         """The error, and no ACLs."""
         return DescribeAclsResponse(error_code=code, error_message=message)
+
+
+def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+    """The filter of a request. Raises OttlaError(INVALID_REQUEST) where a number is unknown."""
+    try:
+        wanted = AclFilter(
+            AclResource(asked.resource_type_filter),
+            asked.resource_name_filter,
+            PatternType(asked.pattern_type_filter),
+            asked.principal_filter,
+            asked.host_filter,
+            AclOperation(asked.operation),
+            Permission(asked.permission_type),
+        )
+    except ValueError as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"The ACL filter holds an unknown {error}"
+        ) from error
+    wanted.check()
+    return wanted

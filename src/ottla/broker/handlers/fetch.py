@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.admission import require_broker
+from ottla.broker.fetch.allowed import NOTHING_DENIED, readable_by
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import failed, read_all
@@ -54,6 +55,9 @@ class Fetch(Handler):
             return self._serve_follower(request, body)
         body.max_bytes = min(body.max_bytes, self.parts.settings.integer("fetch.max.bytes"))
         wanted, reply = self._open(request.version, body)
+        denied = NOTHING_DENIED
+        if request.access is not None:
+            wanted, denied = readable_by(request, self.parts.partitions, wanted)
         if request.throttle is not None and not request.throttle.make_room(body):
             return reply.nothing(self.parts.sessions)
         committed = body.isolation_level == _READ_COMMITTED
@@ -64,6 +68,8 @@ class Fetch(Handler):
             committed=committed,
             from_followers=request.version >= FOLLOWERS_SINCE,
         )
+        if denied:
+            found.add_denied(denied)
         if self.replica_selector is not None and body.rack_id:
             self.replica_selector.point(found, body.rack_id)
         if (

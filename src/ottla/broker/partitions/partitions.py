@@ -113,6 +113,11 @@ class Partitions:
             raise OttlaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with id {topic_id}")
         return self.get(topic.name, index)
 
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with that id, wherever its partitions are."""
+        topic = self._view.image.topic_by_id(TopicId(topic_id))
+        return None if topic is None else topic.name
+
     def _missing(self, topic: str, index: int) -> OttlaError:
         if self._view.image.partition(topic, index) is not None:
             return OttlaError(

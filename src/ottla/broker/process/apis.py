@@ -80,7 +80,6 @@ from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.broker.process.parts import Parts
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.requests.no_authorizer import NoAuthorizer
 from ottla.broker.serving.dispatch import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
 from ottla.wire.api import ApiKey
@@ -200,9 +199,9 @@ def handlers(parts: Parts) -> list[Handler]:
         UpdateMetadata(parts.orders),
         WriteShareGroupState(parts.persister),
         WriteTxnMarkers(parts.marker_writer),
-        CreateAcls(),
-        DeleteAcls(),
-        DescribeAcls(),
+        CreateAcls(parts.acls),
+        DeleteAcls(parts.acls),
+        DescribeAcls(parts.acls),
     ]
     ranges = api_ranges([*most, ApiVersions])
     return [*most, ApiVersions(parts.view, ranges)]
@@ -210,5 +209,4 @@ def handlers(parts: Parts) -> list[Handler]:
 
 def served() -> dict[ApiKey, Versions]:
     """Which versions of which APIs a broker serves."""
-    kinds = [*Handler.__subclasses__(), *NoAuthorizer.__subclasses__()]
-    return {kind.api: kind.versions for kind in kinds if kind is not NoAuthorizer}
+    return {kind.api: kind.versions for kind in Handler.__subclasses__()}

@@ -7,6 +7,7 @@ each handler receives those that it uses.
 from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
+from ottla.broker.access.acls import Acls
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.controller_fence import ControllerFence
@@ -96,6 +97,7 @@ class Parts:
     membership: BrokerMembership
     configs: Configs
     quotas: Quotas
+    acls: Acls | None
     features: Features
     config_changes: ConfigChanges
     share_states: ShareStates

@@ -6,6 +6,8 @@ from ottla.base.chance import random_bytes
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
+from ottla.broker.access.acls import Acls, new_authorizer
+from ottla.broker.access.gate import Gate
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.control import Control
@@ -134,6 +136,7 @@ class Settings(NamedTuple):
 
     configs: Configs
     quotas: Quotas
+    acls: Acls | None
     features: Features
     config_changes: ConfigChanges
 
@@ -145,8 +148,16 @@ def wire(settings: BrokerSettings, seams: Seams, runtime: Runtime, opened: Opene
 
 def listeners(parts: Parts) -> Listeners:
     """The broker's listeners, with a handler for each API behind them."""
+    acls = parts.acls
+    gate = None if acls is None else Gate(acls.authorizer, parts.view, parts.settings)
     dispatcher = Dispatcher(
-        handlers(parts), parts.runtime, parts.readiness, parts.quotas, parts.produce, parts.fetch
+        handlers(parts),
+        parts.runtime,
+        parts.readiness,
+        parts.quotas,
+        parts.produce,
+        parts.fetch,
+        gate,
     )
     return Listeners(parts.settings, parts.quotas.connections, dispatcher.service)
 
@@ -235,6 +246,7 @@ class _Wiring:
             membership=membership,
             configs=changing.configs,
             quotas=changing.quotas,
+            acls=changing.acls,
             features=changing.features,
             config_changes=changing.config_changes,
             share_states=share.share_states,
@@ -442,8 +454,14 @@ class _Wiring:
         )
         quotas = Quotas(self.settings, self.store, clock, loop)
         features = Features(self.view, updates, self.store, clock)
+        authorizer = new_authorizer(self.settings)
+        acls = None if authorizer is None else Acls(self.store, clock, authorizer)
         on_changed = features.before(quotas.before(configs.on_changed))
-        return Settings(configs, quotas, features, ConfigChanges(self.store, clock, on_changed))
+        if acls is not None:
+            on_changed = acls.before(on_changed)
+        return Settings(
+            configs, quotas, acls, features, ConfigChanges(self.store, clock, on_changed)
+        )
 
     def _upkeep(
         self,

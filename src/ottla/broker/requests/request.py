@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from ottla.broker.requests.access import Access
 from ottla.broker.requests.throttling import RequestThrottle
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
@@ -19,6 +20,8 @@ class RequestContext:
         "_early",
         "_on_abandoned",
         "_slot",
+        "access",
+        "amend",
         "connection",
         "header",
         "listener",
@@ -42,6 +45,10 @@ class RequestContext:
         self.size = size
         # Of a client's request where quotas are set.
         self.throttle: RequestThrottle | None = None
+        # Of a client's request where there is an authorizer.
+        self.access: Access | None = None
+        # Completes the response with what the client was denied, and was not served.
+        self.amend: Callable[[Any], None] | None = None
         self._slot: Slot | None = None
         self._early: list[Part] | None = None
         self._on_abandoned: Callable[[], None] | None = None
@@ -94,6 +101,8 @@ class RequestContext:
         self._send([])
 
     def encode(self, message: Any) -> list[Part]:
+        if self.amend is not None:
+            self.amend(message)
         if self.throttle is not None:
             self.throttle.on_answer(message)
         header = self.header

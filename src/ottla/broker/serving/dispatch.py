@@ -11,6 +11,7 @@ from struct import error as StructError  # noqa: N812  # It is an exception clas
 from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.access.gate import Gate
 from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.shortcut import FetchShortcut
@@ -88,7 +89,9 @@ class Dispatcher:
         quotas: Quotas,
         produce: ProduceParts,
         fetch: FetchParts,
+        gate: Gate | None,
     ) -> None:
+        """`gate` checks clients' requests where there is an authorizer."""
         handlers = list(handlers)
         self.table = table_of(handlers)
         self.client_ranges = [
@@ -99,6 +102,7 @@ class Dispatcher:
         self.quotas = quotas
         self.produce = produce
         self.fetch = fetch
+        self.gate = gate
 
     def service(self, listener: str) -> "ListenerService":
         """The service behind a listener."""
@@ -129,21 +133,36 @@ class Conversation:
         self._listener = listener
         self._connection = connection
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
-        self._produces = ProduceShortcuts(dispatcher.produce, connection, listener)
-        self._fetches = FetchShortcut(dispatcher.fetch, connection, listener)
+        self._gate = dispatcher.gate
+        self._access = None if self._gate is None else self._gate.access(connection)
+        self._produce_parts, self._fetch_parts = dispatcher.produce, dispatcher.fetch
+        self._learn_anew()
         connection.serve_run = self._serve_run
+
+    def _learn_anew(self) -> None:
+        """Forget the shortcuts: they were learned from requests that other rules allowed."""
+        self._produces = ProduceShortcuts(self._produce_parts, self._connection, self._listener)
+        self._fetches = FetchShortcut(self._fetch_parts, self._connection, self._listener)
+        if self._access is not None:
+            self._access.seen = self._access.authorizer.version
 
     # Hot: once per receive that brought several requests.
     def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
         """See `network.connection.ServeRun`."""
         if self._quotas.throttling is not None:
             return None
+        access = self._access
+        if access is not None and access.seen != access.authorizer.version:
+            self._learn_anew()
         return self._produces.serve_run(received, count_max)
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.connection.Serve`."""
         throttling = self._quotas.throttling
+        access = self._access
+        if access is not None and access.seen != access.authorizer.version:
+            self._learn_anew()
         if throttling is None:
             parts = self._produces.serve(frame)
             if parts is None:
@@ -182,6 +201,13 @@ class Conversation:
         self, served: Served, request: RequestContext, body: Any, frame: memoryview
     ) -> list[Part] | None:
         version = request.version
+        if self._gate is not None and self._access is not None:
+            try:
+                denied = self._gate.admit(self._access, request, body, served.on_error)
+            except OttlaError as error:
+                return request.encode(served.on_error(body, error.code, error.message, version))
+            if denied is not None:
+                return request.encode(denied.response)
         if served.is_coroutine:
             request.settle()
             self._spawn(self._run(served, request, body))
@@ -190,7 +216,10 @@ class Conversation:
             response = served.handle(request, body)
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, version)
-        if request.header.api_key == ApiKey.PRODUCE:
+        if request.amend is not None:
+            # A shortcut is learned only from a request that was allowed as a whole.
+            pass
+        elif request.header.api_key == ApiKey.PRODUCE:
             self._produces.learn(frame, version, body)
         elif request.header.api_key == ApiKey.FETCH:
             self._fetches.learn(frame, version, body)

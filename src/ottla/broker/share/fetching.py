@@ -12,6 +12,7 @@ from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.replying import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
 from ottla.broker.share.sharing import Sharing
+from ottla.security.names import AclOperation, AclResource
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, SessionSlot, ShareSession
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
@@ -135,6 +136,9 @@ class ShareFetching(Woken):
 
     def _find(self, slot: SessionSlot) -> ServedPartition:
         served = self._sharing.served(self._session.key.group_id, slot.topic_id, slot.partition)
+        access, name = self._request.access, served.partition.topic
+        if access is not None and not access.allows(AclOperation.READ, AclResource.TOPIC, name):
+            raise OttlaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         if self not in served.waiters:
             served.waiters[self] = None
             self._served.append(served)

@@ -88,12 +88,12 @@ def test_acls_are_refused_without_an_authorizer():
 
     async def scenario(_world):
         request = CreateAclsRequest(creations=[AclCreation(), AclCreation()])
-        created = (await call(CreateAcls(), request)).results
+        created = (await call(CreateAcls(None), request)).results
         assert [(each.error_code, each.error_message) for each in created] == [refused] * 2
         request = DeleteAclsRequest(filters=[DeleteAclsFilter()])
-        deleted = (await call(DeleteAcls(), request)).filter_results
+        deleted = (await call(DeleteAcls(None), request)).filter_results
         assert [(each.error_code, each.error_message) for each in deleted] == [refused]
-        described = await call(DescribeAcls(), DescribeAclsRequest())
+        described = await call(DescribeAcls(None), DescribeAclsRequest())
         assert (described.error_code, described.error_message) == refused
         assert described.resources == []
 

@@ -1,4 +1,4 @@
-"""Broker settings: TLS, SASL, authorization. Accepted; there are no secured listeners yet."""
+"""Broker settings: authorization; TLS and SASL, which are accepted without secured listeners."""
 
 from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.tables.notation import (
@@ -14,17 +14,26 @@ from ottla.base.settings.tables.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.validators import at_least, between, one_of
+from ottla.base.settings.validators import at_least, between, one_of, principals
 
 SECURITY = (
     "Kafka's security settings are read so that a file that holds them is accepted. "
     "Listeners are PLAINTEXT, and a secured listener is refused at start."
 )
 
+AUTHORIZERS = (
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+)
+
 # Two lines a row keep the table readable.
 # fmt: off
 SECURITY_SETTINGS: tuple[Setting, ...] = (
-    Setting("authorizer.class.name", STRING, "", None, READ_ONLY, SECURITY, use=Use.REFUSED),
+    Setting("allow.everyone.if.no.acl.found", BOOLEAN, False, None, READ_ONLY,
+            "Whether a resource that no ACL protects is open to every user."),
+    Setting("authorizer.class.name", STRING, "", one_of("", *AUTHORIZERS), READ_ONLY,
+            "Checks every request against the cluster's ACLs. The names of Kafka's authorizers "
+            "switch on Ottla's, which decides as StandardAuthorizer; empty: no checks."),
     Setting("connections.max.reauth.ms", LONG, 0, None, READ_ONLY, SECURITY, use=Use.REFUSED),
     Setting("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), READ_ONLY,
             SECURITY, use=Use.UNUSED),
@@ -164,5 +173,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("ssl.truststore.location", STRING, None, None, PER_BROKER, SECURITY, use=Use.UNUSED),
     Setting("ssl.truststore.password", PASSWORD, None, None, PER_BROKER, SECURITY, use=Use.UNUSED),
     Setting("ssl.truststore.type", STRING, "JKS", None, PER_BROKER, SECURITY, use=Use.UNUSED),
+    Setting("super.users", STRING, "", principals(), READ_ONLY,
+            "Principals that may do everything, between semicolons: User:alice;User:bob."),
 )
 # fmt: on

@@ -1,0 +1,114 @@
+"""What OffsetFetch needs: DESCRIBE on the group and on each topic.
+
+A list of all topics leaves hidden ones out; those asked for are answered with an error each.
+"""
+
+from typing import Any
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.access.check import RequestCheck
+from ottla.broker.access.guards import Amend, DeniedAnswer, each
+from ottla.group.offsets.fetching import NO_OFFSET
+from ottla.security.names import AclOperation, AclResource
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_DESCRIBE = AclOperation.DESCRIBE
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_MANY_GROUPS_FROM = 8
+
+_groups = each("groups", "groups", lambda check, item: _group_code(check, item.group_id))
+
+
+def _group_code(check: RequestCheck, group_id: str) -> ErrorCode | None:
+    return check.code(_DESCRIBE, AclResource.GROUP, group_id)
+
+
+def offset_fetch(check: RequestCheck) -> Amend | DeniedAnswer:
+    """See above."""
+    if check.version < _MANY_GROUPS_FROM:
+        return _of_one(check)
+    body: OffsetFetchRequest = check.body
+    others = _groups(check)
+    if isinstance(others, DeniedAnswer):
+        return others
+    refused: dict[str, list[OffsetFetchResponseTopics]] = {}
+    for group in body.groups:
+        if group.topics is None:
+            continue
+        denied = [t for t in group.topics if check.topic_code(_DESCRIBE, t) is not None]
+        group.topics = [topic for topic in group.topics if topic not in denied]
+        refused[group.group_id] = [
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=index,
+                        committed_offset=NO_OFFSET,
+                        metadata="",
+                        error_code=_DENIED,
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in denied
+        ]
+
+    def amend(response: OffsetFetchResponse) -> None:
+        for group in response.groups:
+            if group.group_id in refused:
+                # As in Kafka, the error of a group has no topics beside it.
+                group.topics += [] if group.error_code else refused[group.group_id]
+            else:
+                group.topics = [t for t in group.topics if _sees(check, t)]
+        if others is not None:
+            others(response)
+
+    return amend
+
+
+def _of_one(check: RequestCheck) -> Amend:
+    body: OffsetFetchRequest = check.body
+    check.require(_DESCRIBE, AclResource.GROUP, body.group_id)
+    is_all = body.topics is None
+    refused: list[OffsetFetchResponseTopic] = []
+    if body.topics is not None:
+        denied = [
+            t for t in body.topics if check.code(_DESCRIBE, AclResource.TOPIC, t.name) is not None
+        ]
+        body.topics = [topic for topic in body.topics if topic not in denied]
+        refused = [
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=index,
+                        committed_offset=NO_OFFSET,
+                        metadata="",
+                        error_code=_DENIED,
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in denied
+        ]
+
+    def amend(response: OffsetFetchResponse) -> None:
+        if is_all:
+            response.topics = [t for t in response.topics if _sees(check, t)]
+        elif not response.error_code:
+            response.topics += refused
+
+    return amend
+
+
+def _sees(check: RequestCheck, topic: Any) -> bool:
+    name = topic.name or check.topic_name(topic.topic_id)
+    return name is not None and check.sees(_DESCRIBE, AclResource.TOPIC, name)

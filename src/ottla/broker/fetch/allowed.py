@@ -1,0 +1,44 @@
+"""Which partitions of a fetch its client may READ; a session's are checked at every fetch."""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.fetch.read import failed
+from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation, AclResource
+from ottla.wire.messages.fetch import FetchResponse, PartitionData
+
+Denied = list[tuple[PartitionKey, PartitionData]]
+NOTHING_DENIED: Denied = []
+
+
+def readable_by(
+    request: RequestContext,
+    partitions: Partitions,
+    wanted: Iterable[tuple[PartitionKey, WantedPartition]],
+) -> tuple[list[tuple[PartitionKey, WantedPartition]], Denied]:
+    """The partitions that the client may read, and the answers for the others.
+
+    A topic id that is unknown is left to the read, which answers UNKNOWN_TOPIC_ID.
+    """
+    access = request.access
+    assert access is not None, "only where there is an authorizer"
+    allowed: list[tuple[PartitionKey, WantedPartition]] = []
+    denied: Denied = []
+    for key, what in wanted:
+        name = partitions.topic_name(key.topic) if isinstance(key.topic, UUID) else key.topic
+        if name is None or access.allows(AclOperation.READ, AclResource.TOPIC, name):
+            allowed.append((key, what))
+        else:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            denied.append((key, failed(key.partition, code)))
+    if denied:
+        request.amend = _nothing_to_add
+    return allowed, denied
+
+
+def _nothing_to_add(_response: FetchResponse) -> None:
+    """The response has the denied partitions already; no shortcut is learned from the request."""
