@@ -124,8 +124,9 @@ def wait_until_serving(process: Process, port: int, timeout_s: float = 180.0) ->
     raise DiedEarly(f"not serving after {timeout_s:.0f} s:\n{process.log_tail()}")
 
 
-def connect(port: int, timeout_s: float = 60.0) -> socket.socket:
-    """A connection on loopback that sends small frames at once."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout_s)
+def connect(port: int, timeout_s: float = 60.0, from_host: str = "") -> socket.socket:
+    """A connection on loopback that sends small frames at once; `from_host` is its own address."""
+    source = (from_host, 0) if from_host else None
+    connection = socket.create_connection(("127.0.0.1", port), timeout_s, source)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

@@ -14,8 +14,10 @@ from rig.probe import connect, receive_frame
 class WireClient:
     """`call` sends a message and gives its response; `send` sends any bytes."""
 
-    def __init__(self, port: int, timeout_s: float = 60.0, client_id: str = "rig") -> None:
-        self.socket = connect(port, timeout_s)
+    def __init__(
+        self, port: int, timeout_s: float = 60.0, client_id: str = "rig", from_host: str = ""
+    ) -> None:
+        self.socket = connect(port, timeout_s, from_host)
         self._client_id = client_id
         self._correlation_id = 0
 

@@ -1,0 +1,1 @@
+"""What each API needs, cell by cell: against Ottla, and against Apache Kafka."""
