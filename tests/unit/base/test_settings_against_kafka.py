@@ -30,6 +30,7 @@ OTHER_DEFAULTS = {
 
 # What Kafka 4.3 does not have.
 OURS = {
+    "allow.everyone.if.no.acl.found",
     "coordination.connect",
     "coordination.password",
     "coordination.user",
@@ -45,6 +46,7 @@ OURS = {
     "ottla.retention.hold.groups",
     "ottla.retention.hold.max.bytes",
     "ottla.retention.hold.max.ms",
+    "super.users",
 }
 
 

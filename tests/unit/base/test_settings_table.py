@@ -21,6 +21,7 @@ EVERY = [
 
 # What Kafka 4.3 does not have.
 OURS = {
+    "allow.everyone.if.no.acl.found",
     "coordination.connect",
     "coordination.password",
     "coordination.user",
@@ -31,6 +32,7 @@ OURS = {
     "ottla.retention.hold.groups",
     "ottla.retention.hold.max.bytes",
     "ottla.retention.hold.max.ms",
+    "super.users",
 }
 # Dead letters of share groups (KIP-1191), which Kafka has from 4.4 on.
 LATER_OF_BROKERS = {
@@ -205,9 +207,14 @@ def test_an_unknown_name_gets_the_nearest():
 
 
 def test_what_would_be_wrong_to_ignore_is_refused_not_unused():
-    """An authorizer that is configured and not there would be an open door."""
-    for name in ("authorizer.class.name", "remote.log.storage.system.enable"):
-        assert BROKER_SETTINGS[name].use is Use.REFUSED
+    """So is an authorizer of another name: one that is configured and not there opens the door."""
+    assert BROKER_SETTINGS["remote.log.storage.system.enable"].use is Use.REFUSED
+    authorizer = BROKER_SETTINGS["authorizer.class.name"]
+    assert authorizer.parse("org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+    with pytest.raises(OttlaError, match="choose one of"):
+        authorizer.parse("com.example.MyAuthorizer")
+    with pytest.raises(OttlaError, match="write it as User:alice"):
+        BROKER_SETTINGS["super.users"].parse("User:root;alice")
 
 
 def test_a_message_repeats_no_more_than_it_can_carry():

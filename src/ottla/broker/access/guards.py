@@ -59,10 +59,19 @@ def both(first: Guard, second: Guard) -> Guard:
     return guard
 
 
-def each(items: str, answers: str, needs: Needs, refuse: Refuse | None = None) -> Guard:
+def each(
+    items: str,
+    answers: str,
+    needs: Needs,
+    refuse: Refuse | None = None,
+    *,
+    always_served: bool = False,
+) -> Guard:
     """Each of `items` of the body needs its own; denied ones are answered in `answers`.
 
     `refuse` makes the answer to a denied item where the handler's `on_error` answers no items.
+    `always_served`: the handler answers even if nothing is left, for it may find an error of the
+    whole request; such an answer has no items, as in Kafka.
     """
 
     def guard(check: RequestCheck) -> Amend | DeniedAnswer | None:
@@ -82,11 +91,12 @@ def each(items: str, answers: str, needs: Needs, refuse: Refuse | None = None) -
             else:
                 parts += [refuse(item, code) for item in some]
         setattr(check.body, items, allowed)
-        if not allowed:
+        if not allowed and not always_served:
             return DeniedAnswer(check.response(**{answers: parts}))
 
         def amend(response: Any) -> None:
-            setattr(response, answers, [*getattr(response, answers), *parts])
+            if not (always_served and response.error_code):
+                setattr(response, answers, [*getattr(response, answers), *parts])
 
         return amend
 

@@ -14,6 +14,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
 from ottla.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
@@ -67,6 +68,7 @@ _acknowledged = each(
     "responses",
     lambda check, asked: check.topic_code(_READ, _Named(asked.topic_id)),
     _acknowledge_refused,
+    always_served=True,
 )
 
 
@@ -116,6 +118,7 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
     if isinstance(others, DeniedAnswer):
         return others
     refused: dict[str, list[Any]] = {}
+    unserved: list[DescribeShareGroupOffsetsResponseGroup] = []
     for group in body.groups:
         if group.topics is None:
             continue
@@ -141,6 +144,17 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
             )
             for asked in denied
         ]
+        if denied and not group.topics:
+            unserved.append(
+                DescribeShareGroupOffsetsResponseGroup(
+                    group_id=group.group_id, topics=refused[group.group_id], error_message=None
+                )
+            )
+    # As in Kafka, a group of which no topic may be described is not looked up.
+    finished = {group.group_id for group in unserved}
+    body.groups = [group for group in body.groups if group.group_id not in finished]
+    if unserved and not body.groups and others is None:
+        return DeniedAnswer(check.response(groups=unserved))
 
     def amend(response: Any) -> None:
         for group in response.groups:
@@ -150,6 +164,7 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
                 group.topics = [
                     t for t in group.topics if check.sees(_DESCRIBE, _TOPIC, t.topic_name)
                 ]
+        response.groups += unserved
         if others is not None:
             others(response)
 

@@ -124,11 +124,23 @@ def guards(settings: BrokerSettings) -> Mapping[int, Guard]:
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: sharing.describe_share_group_offsets,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS: both(
             reads_group,
-            each("topics", "responses", topic(_READ, "topic_name"), sharing.refuse_alter),
+            each(
+                "topics",
+                "responses",
+                topic(_READ, "topic_name"),
+                sharing.refuse_alter,
+                always_served=True,
+            ),
         ),
         ApiKey.DELETE_SHARE_GROUP_OFFSETS: both(
             named(_DELETE, _GROUP, "group_id"),
-            each("topics", "responses", topic(_READ, "topic_name"), sharing.refuse_delete),
+            each(
+                "topics",
+                "responses",
+                topic(_READ, "topic_name"),
+                sharing.refuse_delete,
+                always_served=True,
+            ),
         ),
         # The cluster.
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: cluster(_ALTER),

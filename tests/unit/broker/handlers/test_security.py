@@ -83,7 +83,7 @@ def test_acls_are_refused_without_an_authorizer():
     """For each ACL of the request, in Kafka's words."""
     refused = (
         ErrorCode.SECURITY_DISABLED,
-        "No Authorizer is configured: all operations are allowed.",
+        "No Authorizer is configured: all operations are allowed; set authorizer.class.name",
     )
 
     async def scenario(_world):

@@ -30,7 +30,8 @@ AUTHORIZERS = (
 # fmt: off
 SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("allow.everyone.if.no.acl.found", BOOLEAN, False, None, READ_ONLY,
-            "Whether a resource that no ACL protects is open to every user."),
+            "Whether a resource that no ACL protects is open to every user.",
+            differs="In Kafka a setting of the authorizer, not listed with the broker's."),
     Setting("authorizer.class.name", STRING, "", one_of("", *AUTHORIZERS), READ_ONLY,
             "Checks every request against the cluster's ACLs. The names of Kafka's authorizers "
             "switch on Ottla's, which decides as StandardAuthorizer; empty: no checks."),
@@ -174,6 +175,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("ssl.truststore.password", PASSWORD, None, None, PER_BROKER, SECURITY, use=Use.UNUSED),
     Setting("ssl.truststore.type", STRING, "JKS", None, PER_BROKER, SECURITY, use=Use.UNUSED),
     Setting("super.users", STRING, "", principals(), READ_ONLY,
-            "Principals that may do everything, between semicolons: User:alice;User:bob."),
+            "Principals that may do everything, between semicolons, such as User:alice;User:bob.",
+            differs="In Kafka a setting of the authorizer, not listed with the broker's."),
 )
 # fmt: on

@@ -1,0 +1,30 @@
+"""Every API checks what Kafka checks, under no rule, ALLOW, DENY, prefix, wildcard and host."""
+
+import pytest
+from rig.broker import ottla
+from rig.kafka import available, kafka
+
+from tests.protocol.acls.matrix import SETTINGS, Subject, cells, compare, rules, wrong
+
+
+def test_ottla_allows_and_denies_what_kafkas_documentation_says():
+    """All cells: an allowed request has no error of authorization, a denied one that error."""
+    with ottla(settings=SETTINGS) as node:
+        subject = Subject(node.port)
+        found = []
+        for cell in cells():
+            subject.set_rules(rules(cell))
+            for version in cell.case.versions:
+                found.append(wrong(cell, version, subject.ask(cell.case, version)))
+        subject.close()
+    assert len(found) > 1000
+    assert [line for line in found if line] == []
+
+
+@pytest.mark.skipif(available() is not None, reason=str(available()))
+def test_ottla_and_kafka_answer_a_sample_of_the_cells_alike():
+    """Codes, names and authorized operations. All cells: `python -m tests.protocol.acls.matrix`."""
+    with ottla(settings=SETTINGS) as own, kafka(settings=SETTINGS, quick=True) as other:
+        count, found = compare(own.port, other.port, step=3)
+    assert count >= 300
+    assert found == []

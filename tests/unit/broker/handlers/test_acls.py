@@ -1,0 +1,185 @@
+"""CreateAcls, DescribeAcls and DeleteAcls, and the checks before every request."""
+
+import asyncio
+
+from ottla.base.errors import ErrorCode
+from ottla.base.settings import BrokerSettings
+from ottla.broker.access.acls import Acls
+from ottla.broker.access.table import guards
+from ottla.broker.handlers.create_acls import CreateAcls
+from ottla.broker.handlers.delete_acls import DeleteAcls
+from ottla.broker.handlers.describe_acls import DescribeAcls
+from ottla.broker.process.apis import served
+from ottla.coordination.memory import MemoryStore
+from ottla.metadata import paths
+from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.authorizer import Authorizer
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
+from ottla.security.principal import Principal
+from ottla.testing.clock import ManualClock
+from ottla.wire.api import BROKER_APIS
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from ottla.wire.messages.describe_acls import DescribeAclsRequest
+
+from .replica_world import call, play
+
+ALICE = Principal("User", "alice")
+TOPIC, READ = AclResource.TOPIC, AclOperation.READ
+
+
+def rule(name="t", operation=READ, permission=Permission.ALLOW, kind=PatternType.LITERAL):
+    return Acl(Pattern(TOPIC, name, kind), "User:alice", "*", operation, permission)
+
+
+def creation(acl):
+    return AclCreation(
+        resource_type=acl.pattern.type,
+        resource_name=acl.pattern.name,
+        resource_pattern_type=acl.pattern.kind,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+async def stored(store=None):
+    """The ACLs of a broker; two that share a store are two brokers."""
+    store = store or MemoryStore()
+    for path in paths.FOUNDATIONS:
+        await store.ensure(path)
+    acls = Acls(store, ManualClock(), Authorizer())
+    await acls.load()
+    return acls, store
+
+
+def test_every_api_that_clients_may_call_has_its_check():
+    """An API without one would be refused; APIs between brokers have none."""
+    checked = guards(BrokerSettings({}))
+    assert {api for api in served() if api not in checked} <= BROKER_APIS
+
+
+def test_acls_are_added_described_and_deleted():
+    """Each independently: a malformed one does not hinder the others."""
+
+    async def scenario(_world):
+        acls, _ = await stored()
+        request = CreateAclsRequest(
+            creations=[
+                creation(rule()),
+                creation(rule("p", kind=PatternType.PREFIXED)),
+                creation(rule()._replace(principal="alice")),
+                AclCreation(resource_type=99, resource_name="t", principal="User:a", host="*"),
+            ]
+        )
+        results = (await call(CreateAcls(acls), request)).results
+        assert [each.error_code for each in results] == [
+            ErrorCode.NONE,
+            ErrorCode.NONE,
+            ErrorCode.INVALID_REQUEST,
+            ErrorCode.INVALID_REQUEST,
+        ]
+        every = {"pattern_type_filter": 1, "operation": 1, "permission_type": 1}
+        described = await call(
+            DescribeAcls(acls), DescribeAclsRequest(resource_type_filter=1, **every)
+        )
+        assert [(each.resource_name, len(each.acls)) for each in described.resources] == [
+            ("t", 1),
+            ("p", 1),
+        ]
+        matching = DeleteAclsFilter(
+            resource_type_filter=2, resource_name_filter="pp", **{**every, "pattern_type_filter": 2}
+        )
+        unknown = DeleteAclsFilter(resource_type_filter=0, **every)
+        deleted = await call(DeleteAcls(acls), DeleteAclsRequest(filters=[matching, unknown]))
+        assert [each.error_code for each in deleted.filter_results] == [
+            ErrorCode.NONE,
+            ErrorCode.INVALID_REQUEST,
+        ]
+        (gone,) = deleted.filter_results[0].matching_acls
+        assert (gone.resource_name, gone.pattern_type) == ("p", PatternType.PREFIXED)
+        assert acls.matching(AclFilter()) == [rule()]
+
+    play(scenario)
+
+
+def test_a_change_holds_on_a_broker_that_hears_of_it():
+    """The notification names the pattern; the last ACL takes its node with it."""
+
+    async def scenario():
+        acls, store = await stored()
+        other, _ = await stored(store)
+        forwarded = []
+
+        async def others(entity):
+            forwarded.append(entity)
+
+        hear = other.before(others)
+        await acls.create([rule(), rule(operation=AclOperation.WRITE)])
+        await hear("acls/literal/Topic/t")
+        assert other.authorizer.allows(ALICE, "h", AclOperation.WRITE, TOPIC, "t")
+        await acls.delete([rule(operation=AclOperation.WRITE)])
+        await hear("acls/literal/Topic/t")
+        assert not other.authorizer.allows(ALICE, "h", AclOperation.WRITE, TOPIC, "t")
+        assert other.authorizer.allows(ALICE, "h", READ, TOPIC, "t")
+        await acls.delete([rule()])
+        assert await store.get("/config/acls/literal/Topic/t") is None
+        await hear("acls/literal/Topic/t")
+        await hear("topics/t")
+        assert other.matching(AclFilter()) == []
+        assert forwarded == ["topics/t"]
+        assert len(await store.children(paths.CONFIG_CHANGES)) == 3
+
+    asyncio.run(scenario())
+
+
+def test_brokers_that_write_at_the_same_time_lose_no_acl():
+    """Each change is a compare-and-set of the pattern's node."""
+
+    async def scenario():
+        acls, store = await stored()
+        other, _ = await stored(store)
+        await asyncio.gather(
+            *(
+                each.create([rule(operation=operation)])
+                for each, operation in (
+                    (acls, READ),
+                    (other, AclOperation.WRITE),
+                    (acls, AclOperation.DELETE),
+                    (other, AclOperation.ALTER),
+                )
+            )
+        )
+        await acls.load()
+        assert {acl.operation for acl in acls.matching(AclFilter())} == {
+            READ,
+            AclOperation.WRITE,
+            AclOperation.DELETE,
+            AclOperation.ALTER,
+        }
+
+    asyncio.run(scenario())
+
+
+def test_an_unreadable_node_denies_what_it_protects(caplog):
+    """The log names the node and what to do; deleting the ACL and adding others mends it."""
+
+    async def scenario():
+        acls, store = await stored()
+        await acls.create([rule("*")])
+        await store.ensure("/config/acls/literal/Topic/t")
+        path = "/config/acls/literal/Topic/t"
+        node = await store.get(path)
+        from ottla.coordination.store import Set
+
+        await store.multi([Set(path, b"{", node.version)])
+        await acls.load()
+        allows = acls.authorizer.allows
+        assert not allows(ALICE, "h", READ, TOPIC, "t")
+        assert allows(ALICE, "h", READ, TOPIC, "other")
+        assert "is denied to every user until they are" in caplog.text
+        await acls.delete(acls.matching(AclFilter(name="t")))
+        assert allows(ALICE, "h", READ, TOPIC, "t")
+
+    asyncio.run(scenario())
