@@ -50,11 +50,6 @@ class AclRules:
             counts[len(pattern.name)] += 1 if section else -1
             self._lengths[pattern.type] = sorted(+counts)
 
-    def of_pattern(self, pattern: Pattern) -> list[Acl]:
-        """The ACLs of one pattern."""
-        section = self._sections.get(pattern, {})
-        return [acl for acls in section.values() for acl in acls]
-
     def sections(self, kind: AclResource, name: str) -> Iterator[_Section]:
         """The ACLs that protect the resource, by principal: literal, by prefix, wildcard."""
         find = self._sections.get

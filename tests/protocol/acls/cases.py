@@ -129,6 +129,8 @@ class Case:
     hides: bool = False
     # Kafka's answer to an allowed request differs in more than authorization.
     only_denials_agree: bool = False
+    # Where a DENY beside an ALLOW gives another error than no rule.
+    denied_code: ErrorCode | None = None
 
 
 def batch(*, transactional: bool = False) -> bytes:
@@ -503,7 +505,14 @@ CASES: tuple[Case, ...] = (
     Case("OffsetForLeaderEpoch", (topic(O.DESCRIBE),), _epochs, (2, 4)),
     Case("DeleteRecords", (topic(O.DELETE),), _delete_records, (0, 2)),
     Case("CreateTopics", (Need(O.CREATE, _T, NEW),), _create_topics, (2, 5, 7)),
-    Case("DeleteTopics", (Need(O.DELETE, _T, NEW),), _delete_topics, (1, 5, 6)),
+    Case(
+        "DeleteTopics",
+        (Need(O.DELETE, _T, NEW),),
+        _delete_topics,
+        (1, 5, 6),
+        # The ALLOW includes DESCRIBE, which the DENY of DELETE does not take away.
+        denied_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ),
     Case("CreatePartitions", (topic(O.ALTER),), _create_partitions, (0, 3)),
     Case(
         "DescribeConfigs of a topic",

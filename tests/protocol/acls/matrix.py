@@ -113,7 +113,11 @@ def _allow(need: Need) -> Acl:
 
 def expected_error(cell: Cell) -> int | None:
     """The error of the denied need; None where all is allowed."""
-    return None if cell.variant in ALLOWING else int(cell.need.code)
+    if cell.variant in ALLOWING:
+        return None
+    if cell.variant == "deny" and cell.case.denied_code is not None:
+        return int(cell.case.denied_code)
+    return int(cell.need.code)
 
 
 class Subject:

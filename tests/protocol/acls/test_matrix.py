@@ -14,8 +14,7 @@ def test_ottla_allows_and_denies_what_kafkas_documentation_says():
         found = []
         for cell in cells():
             subject.set_rules(rules(cell))
-            for version in cell.case.versions:
-                found.append(wrong(cell, version, subject.ask(cell.case, version)))
+            found += [wrong(cell, v, subject.ask(cell.case, v)) for v in cell.case.versions]
         subject.close()
     assert len(found) > 1000
     assert [line for line in found if line] == []

@@ -36,13 +36,21 @@ class DescribeUserScramCredentials(Handler):
 
     @staticmethod
     def on_error(
-        _body: DescribeUserScramCredentialsRequest,
+        body: DescribeUserScramCredentialsRequest,
         code: ErrorCode,
         message: str | None,
         _version: int,
     ) -> DescribeUserScramCredentialsResponse:
-        """The error, and no users."""
-        return DescribeUserScramCredentialsResponse(error_code=code, error_message=message)
+        """The error, and the same for each user that the request names."""
+        results = [
+            DescribeUserScramCredentialsResult(
+                user=user.name, error_code=code, error_message=message
+            )
+            for user in body.users or ()
+        ]
+        return DescribeUserScramCredentialsResponse(
+            error_code=code, error_message=message, results=results
+        )
 
 
 def _unknown(name: str, count: int) -> DescribeUserScramCredentialsResult:

@@ -114,7 +114,7 @@ class Partitions:
         return self.get(topic.name, index)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with that id, wherever its partitions are."""
+        """The name of the topic with that id, on whichever brokers its partitions are."""
         topic = self._view.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
