@@ -1,6 +1,6 @@
 """What OffsetFetch needs: DESCRIBE on the group and on each topic.
 
-A list of all topics leaves hidden ones out; those that the request names are answered with an error each.
+A list of all topics leaves hidden ones out; a hidden one that is named is answered with an error.
 """
 
 from typing import Any
