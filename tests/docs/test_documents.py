@@ -46,7 +46,7 @@ def test_tables_say_what_the_code_says() -> None:
     )
     assert "| 1 | Fetch | 4 to 18 | 4 to 18 |" in made.apis_served()
     assert "`AlterUserScramCredentials (51)`" in made.apis_not_served()
-    assert "`authorizer.class.name`" in made.settings_refused()
+    assert "`config.providers`" in made.settings_refused()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)

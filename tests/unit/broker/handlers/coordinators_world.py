@@ -116,6 +116,7 @@ class Request:
         self.listener = "PLAINTEXT"
         self.connection = connection or Connection()
         self.throttle = None
+        self.access = None
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
     def reply(self, message: Any) -> None:
