@@ -26,6 +26,7 @@ STEPS = (
     "manifest stored",
     "manifest offered",
     "manifest written",
+    "record written",
     "head written",
     "checkpoint written",
 )

@@ -87,6 +87,8 @@ def verify(
             click.secho(f"left out when loaded: {line}", fg="yellow")
         for line in found.replaced:
             click.secho(line, fg="yellow")
+        for line in found.remarks:
+            click.secho(line, fg="yellow")
         for path in found.uncounted:
             click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
         for first, last in found.expired:

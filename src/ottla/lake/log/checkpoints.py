@@ -7,7 +7,7 @@ that the manifest of its version contradicts, costs the reading of more manifest
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 
 from ottla.lake.log.chain import TableStanding
@@ -29,14 +29,30 @@ class TableCheckpoints:
     def newest_first(self) -> Iterator[TableStanding]:
         """Yield those that can be read."""
         for version in reversed(self._versions()):
-            try:
-                found, _ = unseal(self._store.read(self._path(version)))
-                found["positions"] = {int(p): int(o) for p, o in found["positions"].items()}
-                # One of before there were event times has none.
-                if {*found, "events"} == {field.name for field in fields(TableStanding)}:
-                    yield TableStanding(**found)
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                continue
+            found = self._read(version)
+            if found is not None:
+                yield found
+
+    def problems(self, standings: Mapping[int, TableStanding]) -> list[str]:
+        """Say which can't be read, or say otherwise than the manifests of `standings`."""
+        found = []
+        for version in self._versions():
+            said = self._read(version)
+            what = "can't be read" if said is None else "says otherwise than the manifests"
+            if said is None or (version in standings and said != standings[version]):
+                found.append(f"the checkpoint {self._path(version)} {what}: remove it")
+        return found
+
+    def _read(self, version: int) -> TableStanding | None:
+        try:
+            found, _ = unseal(self._store.read(self._path(version)))
+            found["positions"] = {int(p): int(o) for p, o in found["positions"].items()}
+            # One of before there were event times has none.
+            if {*found, "events"} == {field.name for field in fields(TableStanding)}:
+                return TableStanding(**found)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        return None
 
     def is_due(self, version: int) -> bool:
         """Whether one is to be written after the load of this version."""

@@ -1,6 +1,6 @@
 """Head markers of a table: how many loads it holds, known without its manifests.
 
-    DIR/_ottla/heads/00000000000000000007.json    {format, sha256, version, manifest}
+    DIR/_ottla/heads/00000000000000000007.json    {format, sha256, version, manifest, record}
 
 A marker is written after the manifest that it names, under a name of its own, so that a load that
 stood still between the two takes nothing back: the highest one counts. A new table has number 0.
@@ -26,6 +26,8 @@ class TableHead:
 
     version: int
     manifest: str | None
+    # The digest of the record of the log's files; None where there is none, as of Parquet tables.
+    record: str | None = None
     problem: str | None = None  # Set where the marker can't be read; its name says the version.
 
 
@@ -55,22 +57,22 @@ class Heads:
             fields, _ = unseal(self._store.read(path))
             if fields["version"] != version:
                 raise SealBroken(f"can't be read: it is of version {fields['version']}")
-            return TableHead(version, fields["manifest"])
+            return TableHead(version, fields["manifest"], fields.get("record"))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError) as error:
             name = path.rpartition("/")[2]
             remedy = f"remove it, once manifest {name} is there: the next load writes it"
-            return TableHead(version, None, f"the head {name} {error}; {remedy}")
+            return TableHead(version, None, problem=f"the head {name} {error}; {remedy}")
 
     def require_one(self, has_content: Callable[[], bool]) -> None:
         """Write number 0 for a new table. `has_content` says whether this is one with rows."""
         if not self._versions() and not has_content() and not self._versions():
             self.write(0, None)
 
-    def write(self, version: int, manifest: str | None) -> None:
+    def write(self, version: int, manifest: str | None, record: str | None = None) -> None:
         """Write the marker of `version`, and remove those that are no longer needed."""
-        content = seal({"version": version, "manifest": manifest})
+        content = seal({"version": version, "manifest": manifest, "record": record})
         self._store.replace(self._path(version), content)
         for old in self._versions()[:-_KEPT]:
             self._store.remove(self._path(old))

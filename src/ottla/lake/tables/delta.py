@@ -16,7 +16,7 @@ accepted, too: a commit that removes files is tried against one version of the l
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
@@ -27,13 +27,16 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables import delta_files
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import sync_written
+from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -72,11 +75,13 @@ class DeltaLog:
         if newest is not None:
             return newest
         table = self._open()
-        return _named(table) if table else NamedLoad()
+        with self._as_error():
+            return _named(table) if table else NamedLoad()
 
     def live_paths(self) -> Sequence[str]:
         table = self._open()
-        return list(_live(table)) if table else []
+        with self._as_error():
+            return list(_live(table)) if table else []
 
     def read(self, columns: pa.Schema) -> LogReading:
         table = self._open()
@@ -85,8 +90,26 @@ class DeltaLog:
         with self._as_error():
             live = _live(table)
             problems = _schema_problems(table, columns)
-        entries, is_whole, more = read_entries(self._store)
-        return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
+            entries, is_whole, more = read_entries(self._store)
+            return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
+
+    def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
+        return delta_files.new_files(self._store, since)
+
+    def needed(self, paths: Sequence[str]) -> Sequence[str]:
+        return delta_files.needed(self._store, paths)
+
+    def may_write_again(self, path: str, content: bytes, known: Collection[str]) -> bool:
+        return delta_files.is_pointer(path) and delta_files.points_to_newer(
+            self._store, content, known
+        )
+
+    def catalog_findings(
+        self,
+        known: Mapping[str, Any],  # noqa: ARG002  # Delta has no catalog.
+        through: Mapping[str, Any],  # noqa: ARG002
+    ) -> tuple[list[str], list[str]]:
+        return [], []
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
         # Delta drops entries of its log by itself, with its checkpoints.
@@ -229,10 +252,8 @@ class DeltaLog:
 
     @contextmanager
     def _as_error(self) -> Iterator[None]:
-        try:
+        with as_log_error(self.kind, self._store.url):
             yield
-        except DeltaError as error:
-            raise self._refused(error) from error
 
     def _refused(self, error: DeltaError) -> OttlaError:
         return OttlaError(

@@ -16,9 +16,10 @@ each of ours.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -41,10 +42,13 @@ from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables import iceberg_files
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
+from ottla.lake.tables.iceberg_catalog_file import catalog_findings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
     divided_by_versions,
@@ -56,6 +60,7 @@ from ottla.lake.tables.iceberg_entries import (
     snapshots_before,
 )
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
+from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -89,10 +94,13 @@ class IcebergLog:
     def __init__(self, store: FileStore, settings: CatalogSettings) -> None:
         self._store = store
         self._settings = settings
+        # As the last commit of this writer left it, of which no record is written yet.
+        self._committed: Table | None = None
 
     def newest(self) -> NamedLoad:
         table = self._load()
-        return named_by(table) if table else NamedLoad()
+        with self._as_error():
+            return named_by(table) if table else NamedLoad()
 
     def live_paths(self) -> Sequence[str]:
         table = self._load()
@@ -106,9 +114,42 @@ class IcebergLog:
         with self._as_error():
             entries, is_whole, problems = read_entries(table)
             live = live_files(table)
-        return LogReading(
-            named_by(table), entries, is_whole, live, [*schema_problems(table, columns), *problems]
-        )
+            more = [*schema_problems(table, columns), *problems]
+            return LogReading(named_by(table), entries, is_whole, live, more)
+
+    def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
+        table = self._committed or self._load()
+        self._committed = None
+        if table is None:
+            return NewFiles([], {})
+        with self._as_error():
+            return iceberg_files.new_files(self._store, table, self._settings, since)
+
+    def needed(self, paths: Sequence[str]) -> Sequence[str]:
+        table = self._load()
+        with self._as_error():
+            return iceberg_files.needed(table, paths) if table else paths
+
+    def may_write_again(
+        self,
+        path: str,  # noqa: ARG002  # Each file of Iceberg has a name of its own.
+        content: bytes,  # noqa: ARG002
+        known: Collection[str],  # noqa: ARG002
+    ) -> bool:
+        return False
+
+    def catalog_findings(
+        self, known: Mapping[str, Any], through: Mapping[str, Any]
+    ) -> tuple[list[str], list[str]]:
+        path = self._settings.own_file(self._store)
+        if path is None or not path.exists():
+            return [], []  # Without it the log names no load, which is a problem of its own.
+
+        def has_moved_on() -> bool:
+            table = self._load()
+            return table is not None and iceberg_files.grew_out_of(table, through)
+
+        return catalog_findings(path, known, has_moved_on)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         for tried in range(_TRIES):
@@ -141,6 +182,7 @@ class IcebergLog:
                 return newest.is_of(manifest.version, digest)
             try:
                 self._try(table, manifest, digest, columns)
+                self._committed = table
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
                 # Another commit came first, or an answer was lost: the log says which.
                 if tried == _TRIES - 1:
@@ -257,10 +299,8 @@ class IcebergLog:
 
     @contextmanager
     def _as_error(self) -> Iterator[None]:
-        try:
+        with as_log_error(self.kind, self._store.url):
             yield
-        except (*_NOT_DONE, *_PERHAPS_DONE, ValueError, KeyError, EOFError) as error:
-            raise self._refused(str(error)) from error
 
     def _refused(self, why: str) -> OttlaError:
         return OttlaError(

@@ -1,6 +1,7 @@
 """A table whose files count by the log of a table format: Delta's or Iceberg's.
 
     DIR/_ottla/manifests/00000000000000000003-<digest>.json
+    DIR/_ottla/log/00000000000000000003.json      the bytes of the log's files
     DIR/_ottla/heads/00000000000000000003.json
     DIR/data/v0000000003-<load id>-p<partition>-<start>-<attempt>.parquet
     DIR/_delta_log/… or DIR/metadata/…
@@ -22,17 +23,21 @@ from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
+from ottla.lake.log.records import LogRecords
 from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import NamedLoad, TableLog
+from ottla.lake.tables.log_apart import LogApart
+from ottla.lake.tables.log_check import check_log_files
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
-from ottla.lake.tables.table import Agreement, ManifestLink
+from ottla.lake.tables.table import Agreement, LogFindings, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
@@ -59,10 +64,17 @@ class LoggedTable:
         self._heads = Heads(store, HEADS)
         self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
         self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
+        self._records = LogRecords(store, f"{OWN_FOLDER}log/")
         self._on_step = on_step
         self._writes = False
         self._chain = SoundChain(
-            store.url, self._heads, self._checkpoints, self.links, self._find, "the manifest of"
+            store.url,
+            self._heads,
+            self._checkpoints,
+            self.links,
+            self._find,
+            "the manifest of",
+            self._record,
         )
 
     @classmethod
@@ -99,13 +111,25 @@ class LoggedTable:
         ours = {file.path for file in self.live_files()}
         return touched | ours | self._log.forget(oldest, dry_run=dry_run)
 
+    def inspect(self) -> LogFindings:
+        found = check_log_files(self.store, self._log, self._records, self._heads.all())
+        if found.is_risky:
+            self._log = LogApart(self._log)
+        return found
+
+    def _record(self, version: int) -> str:
+        digest = self._records.write(version, self._log.new_files)
+        self._on_step("record written")
+        return digest
+
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:
             newest = chain[-1][0] if chain else None
             reading = self._log.read(columns_of(newest))
+            with as_log_error(self._log.kind, self.store.url):
+                return compare(self._log.kind, reading, chain)
         except OttlaError as error:
             return Agreement([error.message])
-        return compare(self._log.kind, reading, chain)
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
         # Before the log: a load that ends meanwhile is in the log before it has a head.
@@ -117,7 +141,7 @@ class LoggedTable:
             return
         if not heads and (newest.version or self._names()):
             problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
-            heads = self._heads.all() or [TableHead(0, None, f"{problem}holds")]
+            heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         yield from self._chain_links(since, newest)
         problems = [head.problem for head in heads if head.problem is not None]
         problems += self._head_problems(heads, newest)

@@ -27,7 +27,7 @@ from ottla.lake.tables import data_files
 from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
-from ottla.lake.tables.table import Agreement, ManifestLink
+from ottla.lake.tables.table import Agreement, LogFindings, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
@@ -93,6 +93,9 @@ class OwnTable:
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # Manifests stay.
         return frozenset(self.live_paths())
 
+    def inspect(self) -> LogFindings:
+        return LogFindings()
+
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
         return Agreement()
 
@@ -102,7 +105,7 @@ class OwnTable:
         if not heads and self._has_content():
             # The first head comes before any of these.
             problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
-            heads = self._heads.all() or [TableHead(0, None, f"{problem}holds")]
+            heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         versions, first = self._versions(since.version)
         newest = max([0, *versions[-1:], *(head.version for head in heads)])
         if len(versions) < newest - first + 1:

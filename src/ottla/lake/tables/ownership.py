@@ -9,6 +9,7 @@ from ottla.lake.stores.store import FileStore
 OWN_FOLDER = "_ottla/"
 # A new table of any format has a marker here before it has anything else.
 HEADS = f"{OWN_FOLDER}heads/"
+CHECKPOINTS = f"{OWN_FOLDER}checkpoints/"
 DELTA_LOG = "_delta_log"
 ICEBERG_METADATA = "metadata"
 # What a new file system or a desktop puts into an empty folder.

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+from ottla.lake.log.chain import TableStanding
+from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.live import left_out, letters_after, live_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.tables.overriding import overridden_by, without_overridden
+from ottla.lake.tables.ownership import CHECKPOINTS
 from ottla.lake.tables.table import FilesOfOthers, LakeTable
 from ottla.lake.verifying.report import Verification
 
@@ -19,10 +22,12 @@ def read_chain(
     chain: list[tuple[Manifest, str | None]] = []
     live: dict[str, DataFile] = {}
     letters: dict[str, DataFile] = {}
+    standings: dict[int, TableStanding] = {}
     for link in without_overridden(table.links()):
         report.problems += link.problems
         if link.manifest is None:
             continue
+        standings[link.after.version] = link.after
         chain.append((link.manifest, link.after.digest))
         report.problems += [
             f"the manifest {link.name}: {problem}"
@@ -41,6 +46,8 @@ def read_chain(
             elif before.end == ledger.start:
                 report.ledgers[ledger.partition] = before.followed_by(ledger)
     report.skipped = left_out(manifest for manifest, _ in chain)
+    checkpoints = TableCheckpoints(table.store, CHECKPOINTS)
+    report.problems += checkpoints.problems(standings)
     report.overridden += overridden_by(manifest for manifest, _ in chain)
     return chain, list(live.values())
 

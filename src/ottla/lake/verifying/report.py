@@ -31,6 +31,8 @@ class Verification:
     uncounted: list[str] = field(default_factory=list)
     # First and last of versions whose files have expired, so that they can't be read any more.
     expired: list[tuple[int, int]] = field(default_factory=list)
+    # What is no problem, and worth to be said.
+    remarks: list[str] = field(default_factory=list)
     # Problems of manifests that a load was built on by an operator's word, with that load.
     overridden: list[str] = field(default_factory=list)
     # What other programs replaced by other files with the same rows, as when they compact.

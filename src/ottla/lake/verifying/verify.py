@@ -57,6 +57,9 @@ def verify(
     report = Verification("")
     # Before the manifests: a load that ends meanwhile has a manifest for its files.
     present = files_present(table.store)
+    inspected = table.inspect()
+    report.problems += inspected.problems
+    report.remarks += inspected.remarks
     chain, live = read_chain(table, report)
     agreement = table.audit(chain)
     report.problems += agreement.problems
@@ -67,6 +70,11 @@ def verify(
     )
     if not manifests:
         return report
+    if inspected.recorded is not None and inspected.recorded < manifests[-1].version:
+        report.remarks.append(
+            f"what the log has of the loads after {inspected.recorded} is not on record yet, since "
+            "a load was interrupted or runs: the next one writes it down"
+        )
     newest = manifests[-1]
     bounds = LogBounds(table.format.capitalize(), agreement.bounds)
     report.topic = newest.topic

@@ -303,7 +303,9 @@ def test_lost_answer_is_found_out(
     assert proven(tmp_path).loads == 2
 
 
-STEPS = ["manifest stored", "manifest offered", "manifest written", "head written"]
+STEPS = [
+    "manifest stored", "manifest offered", "manifest written", "record written", "head written",
+]  # fmt: skip
 KILLED = """
 import os, signal
 from tests.unit.lake.tables import written

@@ -1,0 +1,28 @@
+"""What the libraries of Delta and Iceberg raise over a log that no program wrote, as one error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+# Of this process, not of the log.
+_PASSING = (OttlaError, KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
+@contextmanager
+def as_log_error(kind: str, place: str) -> Iterator[None]:
+    """Raise whatever a library raises as an OttlaError.
+
+    Over damaged bytes that can be anything: a KeyError, a TypeError, or a panic of Rust, which is
+    no Exception.
+    """
+    try:
+        yield
+    except _PASSING:
+        raise
+    except BaseException as error:
+        why = f"{type(error).__name__}: {error}"
+        raise OttlaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"the {kind} table in {place} can't be read or written: {why}",
+        ) from error
