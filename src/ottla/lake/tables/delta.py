@@ -31,7 +31,6 @@ from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
-from ottla.lake.tables import delta_files
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
@@ -46,6 +45,7 @@ from ottla.lake.tables.log import (
     NamedLoad,
     positions_text,
 )
+from ottla.lake.tables.on_record import delta_files
 from ottla.lake.tables.statistics import read_statistics
 
 VERSION_APP = "ottla"

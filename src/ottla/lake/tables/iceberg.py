@@ -45,10 +45,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
-from ottla.lake.tables import iceberg_files
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
-from ottla.lake.tables.iceberg_catalog_file import catalog_findings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
     divided_by_versions,
@@ -69,6 +67,8 @@ from ottla.lake.tables.log import (
     NamedLoad,
     positions_text,
 )
+from ottla.lake.tables.on_record import iceberg_files
+from ottla.lake.tables.on_record.iceberg_catalog_file import catalog_findings
 from ottla.lake.tables.statistics import read_statistics
 
 _NAME_MAPPING = "schema.name-mapping.default"

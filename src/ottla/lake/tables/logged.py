@@ -32,8 +32,8 @@ from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import NamedLoad, TableLog
-from ottla.lake.tables.log_apart import LogApart
-from ottla.lake.tables.log_check import check_log_files
+from ottla.lake.tables.on_record.log_apart import LogApart
+from ottla.lake.tables.on_record.log_check import check_log_files
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
@@ -140,7 +140,7 @@ class LoggedTable:
             yield ManifestLink("log", None, since, [error.message])
             return
         if not heads and (newest.version or self._names()):
-            problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
+            problem = f"no file in {self.store.address(HEADS)} says how many loads it "
             heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         yield from self._chain_links(since, newest)
         problems = [head.problem for head in heads if head.problem is not None]

@@ -24,7 +24,7 @@ from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
-from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
 from ottla.lake.tables.table import Agreement, LogFindings, ManifestLink
@@ -104,7 +104,7 @@ class OwnTable:
         heads = self._heads.all()
         if not heads and self._has_content():
             # The first head comes before any of these.
-            problem = f"no file in {self.store.address(OWN_FOLDER)}heads says how many loads it "
+            problem = f"no file in {self.store.address(HEADS)} says how many loads it "
             heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         versions, first = self._versions(since.version)
         newest = max([0, *versions[-1:], *(head.version for head in heads)])

@@ -15,8 +15,8 @@ from pyiceberg.table.snapshots import Snapshot
 from ottla.lake.log.records import NewFiles
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
-from ottla.lake.tables.iceberg_catalog_file import catalog_state
 from ottla.lake.tables.iceberg_entries import path_below
+from ottla.lake.tables.on_record.iceberg_catalog_file import catalog_state
 
 
 def new_files(
