@@ -27,6 +27,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
@@ -35,7 +36,6 @@ from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import sync_written
-from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,

@@ -42,6 +42,7 @@ from pyiceberg.typedef import Record
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
@@ -58,7 +59,6 @@ from ottla.lake.tables.iceberg_entries import (
     snapshots_before,
 )
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
-from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from ottla.base.errors import OttlaError
+from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
@@ -30,7 +31,6 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import columns_of
-from ottla.lake.tables.library_faults import as_log_error
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.on_record.log_apart import LogApart
 from ottla.lake.tables.on_record.log_check import check_log_files
