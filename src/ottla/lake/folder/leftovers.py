@@ -27,24 +27,17 @@ def removed_on_failure(
     try:
         yield
     except BaseException as error:
-        if _counts_not(error, table, version, load_id, steps):
+        if _counts_not(error, table, load_id, steps):
             with suppress(OSError, OttlaError):
                 remove_load(table.store, version, load_id)
         raise
 
 
-def _counts_not(
-    error: BaseException, table: LakeTable, version: int, load_id: str, steps: Steps
-) -> bool:
+def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
     """Whether it is certain that no manifest names the load's files, nor ever will."""
     if "manifest offered" not in steps.done:
         return True
     if isinstance(error, LoadLost | FencedWriter):
-        return _is_of_another(table, version, load_id)
+        return all(manifest.load_id != load_id for manifest in table.history())
     is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
     return is_refusal and "manifest written" not in steps.done
-
-
-def _is_of_another(table: LakeTable, version: int, load_id: str) -> bool:
-    loads = {manifest.version: manifest.load_id for manifest in table.history()}
-    return loads.get(version, load_id) != load_id

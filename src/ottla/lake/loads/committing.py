@@ -26,6 +26,7 @@ from ottla.lake.loads.event_times import (
     rule_of,
 )
 from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.loads.renewing import commit_over_upkeep
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.loss import losses, require_no_loss
 from ottla.lake.manifest import Kind, Manifest, next_manifest
@@ -220,8 +221,7 @@ def commit_plan(
         require_sound(table, plan, settings, manifest)
         if commit is not None:
             return commit(manifest)
-        table.commit(manifest)
-    return manifest
+        return commit_over_upkeep(table, plan.before, manifest)
 
 
 def settled_ledgers(

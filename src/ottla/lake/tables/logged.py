@@ -229,11 +229,18 @@ class LoggedTable:
         self._on_step("manifest stored")
         # From here on a crash may leave the load in the log.
         self._on_step("manifest offered")
-        if not self._log.commit(manifest, digest):
+        if not self._log.commit(manifest, digest) and not self._counts(digest):
             self.store.remove(path)
             raise self._chain.lost(manifest)
         self._on_step("manifest written")
         self._chain.committed(manifest.version, digest, self._on_step)
+
+    def _counts(self, digest: str) -> bool:
+        """Whether the chain has the manifest, though the log names a later one by now.
+
+        So it is where the answer to the commit was lost, and another came on top of it at once.
+        """
+        return any(link.after.digest == digest for link in self.links())
 
     def remove_orphans(self) -> list[str]:
         standing = self._chain.newest()[1]
