@@ -106,8 +106,8 @@ def _damaged(file: DataFile, what: str) -> OttlaError:
     return OttlaError(
         ErrorCode.CORRUPT_MESSAGE,
         f"{file.path} {what}; nothing was committed. `ottla lake verify` tells what is wrong with "
-        f"the table, and `ottla lake replace` of its offsets {file.partition}:{file.start}-{file.end} "
-        "reads them from the topic again",
+        f"the table, and `ottla lake replace --offsets {file.partition}:{file.start}-{file.end}` "
+        "reads its rows from the topic again",
     )
 
 
