@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
+from ottla.lake.folder.file_compression import codecs
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.proof import batch_hash, hash_column, stored_hash
 from ottla.lake.row_hash import MODULUS
@@ -18,7 +19,6 @@ from ottla.lake.stores.store import FileStore, StoreWriter
 # values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
 # would show the dictionary to readers.
 _WRITER_OPTIONS: dict[str, Any] = {
-    "compression": "snappy",
     "use_dictionary": ["topic"],
     "column_encoding": dict.fromkeys(
         ("partition", "offset", "timestamp", "timestamp_type"), "DELTA_BINARY_PACKED"
@@ -142,10 +142,12 @@ class ParquetOutput:
                 self._write_row_group()
 
     def _write_row_group(self) -> None:
+        group = pa.Table.from_batches(self._waiting)
         if self._writer is None:
             self._file = _HashedFile(self._store.create(self._path))
-            self._writer = pq.ParquetWriter(self._file, self._schema, **self._options)
-        group = pa.Table.from_batches(self._waiting)
+            self._writer = pq.ParquetWriter(
+                self._file, self._schema, compression=codecs(group), **self._options
+            )
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._waiting.clear()
         self._waiting_rows = self.waiting_bytes = 0

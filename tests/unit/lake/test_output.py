@@ -1,6 +1,7 @@
 """A file holds the rows it was given, in plain Parquet types, and knows their hash."""
 
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,6 +54,37 @@ def test_statistics_stand_where_a_query_can_prune(tmp_path: Path) -> None:
     assert (by_name["offset"].min, by_name["offset"].max) == (70, 99)
     assert by_name["timestamp"].has_min_max
     assert by_name["value"] is None or not by_name["value"].has_min_max
+
+
+def test_values_that_get_no_smaller_are_written_as_they_are(tmp_path: Path) -> None:
+    """Random bytes are, text is not; rows, hash and the other columns are the same."""
+    chance = Random(5)
+    for name, value, codec in (
+        ("random", chance.randbytes, "UNCOMPRESSED"),
+        (
+            "text",
+            lambda size: (b'{"flight": "KL%d"}' % chance.randrange(9)) * (size // 10),
+            "SNAPPY",
+        ),
+    ):
+        values = [value(100) for _ in range(2000)]
+        batch = columns(0, 2000)
+        at = ROW_SCHEMA.get_field_index("value")
+        batch = batch.set_column(at, ROW_SCHEMA.field(at), pa.array(values, pa.binary()))
+        output = ParquetOutput(LocalStore(tmp_path), f"{name}.parquet", row_group_rows=1000)
+        output.write(batch.slice(0, 1500))
+        output.write(batch.slice(1500))
+        output.finish()
+        path = tmp_path / f"{name}.parquet"
+        footer = pq.read_metadata(path)
+        group = footer.row_group(footer.num_row_groups - 1)
+        found = {c.path_in_schema: c.compression for c in map(group.column, range(9))}
+        assert found.pop("value") == codec
+        assert set(found.values()) == {"SNAPPY"}
+        assert (
+            pq.read_table(path).to_batches()[0].column("value").to_pylist()[:1500] == values[:1500]
+        )
+        assert output.hash == batch_hash(pq.read_table(path))
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from ottla.storage.directory.partition_metadata import decode
 
 _ENTRY = Struct(">ii")
 # Read at once; a larger batch is read whole.
-CHUNK_BYTES = 4 << 20
+CHUNK_BYTES = 8 << 20
 # Read at once where a place is looked for; the index has one each 4 KiB.
 _LOOK_BYTES = 64 << 10
 
