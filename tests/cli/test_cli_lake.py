@@ -1,6 +1,10 @@
 """Pipelines as people run them: plan, run, follow, status, history, and how they end."""
 
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +98,29 @@ def test_progress_ends_at_everything(
     assert " · 1 of 1 tasks" in line
 
 
+def test_an_error_begins_on_a_clean_line(
+    broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """On a terminal, where the line of progress renews itself."""
+    topic = make_topic()
+    write(broker, topic, 5)
+    broken = tmp_path / "table"
+    words = f"lake load {topic} --to {broken} --master here --value json"
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "ottla.cli", *words.split(), "--bootstrap", broker.bootstrap],
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    os.close(theirs)
+    said = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert done.returncode == 1
+    assert "0 of 1 tasks" in said
+    assert "\r\x1b[Kottla: " in said
+
+
 def test_follow_takes_a_file(
     run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
@@ -106,6 +133,33 @@ def test_follow_takes_a_file(
     assert "7 rows" in run("lake", "follow", path, "--once").out
     kinds = [one["kind"] for one in run("lake", "history", path, "-o", "json").json]
     assert kinds == ["load", "epoch", "load"]
+
+
+def test_follow_writes_numbers_and_the_report_of_its_file(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """At the end at the latest; a follow that fails says so in the numbers."""
+    topic = make_topic()
+    write(broker, topic, 30)
+    metrics, page = tmp_path / "numbers.json", tmp_path / "page.html"
+    more = f'[report]\nmetrics = "{metrics}"\nhtml = "{page}"\n'
+    path = pipeline(tmp_path, topic, more=more)
+    run("lake", "follow", path, "--until", "0:20", "--max-bytes", "200")
+
+    def numbers() -> dict[str, float]:
+        return {one["name"]: one["value"] for one in json.loads(metrics.read_text())}
+
+    assert (numbers()["ottla_lake_rows"], numbers()["ottla_lake_lag_offsets"]) == (20, 10)
+    assert numbers()["ottla_lake_last_run_success"] == 1
+    assert "20 rows" not in page.read_text()  # It came in several commits.
+    assert "<title>" in page.read_text()
+    answer = run.try_to("lake", "follow", path, "--until", "7:1")
+    assert answer.code == 1
+    assert "there is no partition 7" in answer.error
+    assert numbers()["ottla_lake_last_run_success"] == 0
+    both = run.try_to("lake", "follow", path, "--format", "delta")
+    assert both.code == 2
+    assert "--format has to stand in the pipeline's file" in both.error
 
 
 def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
@@ -236,7 +290,7 @@ def _page(run: Command, path: str, folder: Path) -> str:
 def test_typed_columns_of_a_pipeline(
     run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """By [decode]; `follow` goes on with the columns of the first load, and asks for one."""
+    """By [decode]; `follow` begins with them, and goes on with those of the first load."""
     topic = make_topic()
     with sync.Producer(broker.bootstrap) as producer:
         for number in range(5):
@@ -244,10 +298,12 @@ def test_typed_columns_of_a_pipeline(
         producer.flush()
     decode = '[decode]\nvalue = "json"\n[decode.columns]\nid = "int64"\n'
     path = pipeline(tmp_path, topic, more=decode)
-    answer = run.try_to("lake", "follow", path, "--once")
-    assert answer.code == 1
-    assert "ottla lake run" in answer.error
+    (tmp_path / "first").mkdir()
+    first = pipeline(tmp_path / "first", topic, more=decode)
+    run("lake", "follow", first, "--once")
+    begun = ottla.lake.table(f"{tmp_path}/first/table", columns=["id", "offset"]).to_arrow()
     run("lake", "run", path)
     rows = ottla.lake.table(f"{tmp_path}/table", columns=["id", "offset"]).to_arrow()
     assert rows.to_pydict() == {"id": [0, 1, 2, 3, 4], "offset": [0, 1, 2, 3, 4]}
+    assert begun.to_pydict() == rows.to_pydict()
     run("lake", "follow", path, "--once")

@@ -294,9 +294,11 @@ def test_on_spark_it_does_the_same(
     """Through Structured Streaming: all that is there, then what comes until it is stopped."""
     topic = make_topic(either, partitions=3)
     produce(either, topic, 0, 600)
-    on_spark = {"runner": None, "spark_session": spark}
+    tasks: list[Any] = []
+    on_spark = {"runner": None, "spark_session": spark, "on_progress": tasks.append}
     commits = follow(either, topic, max_bytes=4000, **on_spark)
     assert len(commits) > 1
+    assert len([one for one in tasks if one.tasks_done == one.tasks]) == len(commits)
     assert sum(one.manifest.rows for one in commits) == 600
     stop = threading.Event()
     seen: list[int] = []

@@ -12,12 +12,20 @@ from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
+# How long a call is tried again while brokers or leaders are away.
+_PATIENCE_S = 60.0
+
 
 class KafkaCluster:
     """Reads committed records only: what a transaction aborted never comes into the lake."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._client = RangeClient(bootstrap, client_id="ottla-lake", read_committed=True)
+    def __init__(self, bootstrap: str, patience_s: float = _PATIENCE_S) -> None:
+        self._client = RangeClient(
+            bootstrap,
+            client_id="ottla-lake",
+            retry_timeout_ms=round(patience_s * 1000),
+            read_committed=True,
+        )
 
     def describe(self, topic: str) -> TopicDescription:
         at_ms = time.time_ns() // 1_000_000
@@ -112,6 +120,9 @@ class KafkaCluster:
         self._client.close()
 
 
-def connect(bootstrap: str) -> KafkaCluster:
-    """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet."""
-    return KafkaCluster(bootstrap)
+def connect(bootstrap: str, patience_s: float = _PATIENCE_S) -> KafkaCluster:
+    """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
+
+    Each call is tried again for `patience_s` while brokers or leaders are away.
+    """
+    return KafkaCluster(bootstrap, patience_s)

@@ -3,6 +3,8 @@
 import json
 import signal
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -12,11 +14,32 @@ from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
 from ottla.cli import options
 from ottla.cli.lake import load_options
+from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
+from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms
+
+# What stands in a pipeline's file may not be said beside it.
+_BESIDE_A_FILE = frozenset(
+    {
+        "topic",
+        "every_ms",
+        "max_bytes",
+        "once",
+        "end",
+        "override",
+        "dead_letter_topic",
+        "log_dirs",
+        "master",
+        "conf",
+        "name",
+        "bootstrap",
+        "form",
+    }
+)
 
 
 def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -45,15 +68,25 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
     help="Commit as soon as about so many bytes of the log are new, and no more at once.",
 )
 @click.option("--once", is_flag=True, help="End when all is loaded that was there at the start.")
+@click.option(
+    "--until",
+    "end",
+    default=None,
+    help="End when the table is there: latest, @MILLISECONDS, or PARTITION:OFFSET,… (other "
+    "partitions: latest); also a time or offsets that are still to come.",
+)
 @load_options.table_format
 @with_store_options
 @load_options.start("Where partitions start that are not in the table yet")
 @load_options.group
 @load_options.losses
-@load_options.on_bad_timestamp("fail", "null")
+@load_options.override
+@load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @load_options.event_times
 @load_options.file_sizes
 @load_options.log_dirs
+@load_options.dead_letter_topic
+@decode_options
 @spark_options
 @options.bootstrap
 @options.output
@@ -66,12 +99,14 @@ def follow(
     every_ms: int,
     max_bytes: int,
     once: bool,
+    end: str | None,
     table_format: str | None,
     store_options: dict[str, str],
     start: str,
     group: str | None,
     skip_unreadable: bool,
     accept_loss: bool,
+    override: str | None,
     on_bad_timestamp: str,
     log_dirs: tuple[str, ...],
     master: str | None,
@@ -79,6 +114,7 @@ def follow(
     name: str | None,
     bootstrap: str,
     form: str,
+    dead_letter_topic: str | None,
     **more: Any,
 ) -> None:
     """Load what comes into TOPIC, exactly once, until stopped.
@@ -87,75 +123,156 @@ def follow(
     ottla lake follow flights --to /lake/flights
     ottla lake follow flights --to /lake/flights --every 2s --group lake:flights
     ottla lake follow flights --to /lake/flights --once
+    ottla lake follow flights --to /lake/flights --value json --on-bad-record dead-letter
     ottla lake follow flights.toml
 
     A line for each commit says what it added, and how far the table is behind the topic in records
     and in time. SIGTERM and Ctrl-C end it after the commit that runs. Killed at any step it neither
     loses nor doubles: start it again. Where two follow into one table, the older one stops.
     """  # noqa: D301
-    lake = import_lake()
+    import_lake()
+    if once and end is not None:
+        raise click.UsageError("--once is --until latest: say one of them")
+    given: dict[str, Any] = {
+        "override": override,
+        "dead_letter_topic": dead_letter_topic,
+        "log_dirs": log_dirs,
+    }
+    given |= {} if end is None else {"end": end}
+    spark = (master, name, conf)
+    run: Callable[..., None]
     events, sizes = load_options.event_settings(more), load_options.sizes(more)
     if is_pipeline(topic):
-        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), master, name, conf)
-        arguments, every_ms = _of_file(ctx, pipeline, every_ms, max_bytes)
+        _refuse_what_the_file_says(ctx)
+        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), *spark)
+        run, topic, target = _of_file(pipeline), pipeline.topic, pipeline.table
+        every_ms, max_bytes = _pace(ctx, pipeline, every_ms, max_bytes)
     elif target is None:
         raise click.UsageError("say --to DIR, or give a pipeline's file")
     else:
-        arguments = {
-            "topic": topic,
-            "target": target,
+        run = partial(_follow, topic, target, spark)
+        given |= {
             "bootstrap": bootstrap,
             "start": start,
-            "max_bytes": max_bytes,
-            "every_ms": every_ms,
             "group": group,
             "skip_unreadable": skip_unreadable,
             "accept_loss": accept_loss,
             "on_bad_timestamp": on_bad_timestamp,
             "events": events,
             "sizes": sizes,
+            "decode": declared(more),
             "format": table_format,
             "store_options": store_options,
-            "spark_settings": lake.SparkSettings(master, name, conf),
         }
-    stop = threading.Event()
-
-    def on_step(step: str) -> None:
-        if step == "following":
-            # Only now: Spark has set handlers of its own when it started.
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())
-            if form != "json":
-                until = "until all is loaded that is there now" if once else span_words(every_ms)
-                how = until if once else f"a commit every {until}, or sooner for more"
-                click.echo(f"following {arguments['topic']} into {arguments['target']}: {how}")
-
-    lake.follow(
-        **arguments,
-        once=once,
-        log_dirs=log_dirs,
-        stop=stop,
-        on_commit=lambda progress: _show(
-            arguments["topic"], progress, form, None if once else every_ms
-        ),
-        on_trouble=_show_trouble,
-        on_step=on_step,
-    )
+    with ProgressLine(shown=form != "json", says_end=False) as line:
+        shown = _Shown(topic, target, form, line, every_ms, once=once, end=end)
+        run(
+            **given,
+            max_bytes=max_bytes,
+            every_ms=every_ms,
+            once=once,
+            stop=shown.stop,
+            on_commit=shown.on_commit,
+            on_trouble=shown.on_trouble,
+            on_recovery=shown.on_recovery,
+            on_step=shown.on_step,
+            on_progress=None if form == "json" else line.on_progress,
+        )
 
 
-def _of_file(
-    ctx: click.Context, pipeline: Any, every_ms: int, max_bytes: int
-) -> tuple[dict[str, Any], int]:
-    """What `follow` takes of a pipeline, and how often it commits; options overrule the file."""
-    from ottla.lake.pipeline.running import follow_arguments  # noqa: PLC0415  # Arrow is an extra.
+def _follow(
+    topic: str,
+    target: str,
+    spark: tuple[str | None, str | None, dict[str, str]],
+    **arguments: Any,
+) -> None:
+    lake = import_lake()
+    from ottla.lake.pipeline.runners import HERE  # noqa: PLC0415  # Arrow is an extra.
 
+    settings = lake.SparkSettings(*spark)
+    where = {"spark_settings": settings}
+    if settings.master == HERE:
+        where = {"runner": lake.run_here}
+    lake.follow(topic, target, **where, **arguments)
+
+
+def _of_file(pipeline: Any) -> Callable[..., None]:
+    from ottla.lake.pipeline.following import follow_pipeline  # noqa: PLC0415  # As above.
+
+    return partial(follow_pipeline, pipeline)
+
+
+def _refuse_what_the_file_says(ctx: click.Context) -> None:
+    for option in ctx.command.params:
+        is_said = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if is_said and option.name not in _BESIDE_A_FILE:
+            raise click.UsageError(f"{option.opts[0]} has to stand in the pipeline's file")
+
+
+def _pace(ctx: click.Context, pipeline: Any, every_ms: int, max_bytes: int) -> tuple[int, int]:
+    """How often it commits, and at how many bytes: options overrule the file."""
     said = [ctx.get_parameter_source(one) for one in ("every_ms", "max_bytes")]
     if pipeline.every_s is not None and said[0] is not ParameterSource.COMMANDLINE:
         every_ms = round(pipeline.every_s * 1000)
     if pipeline.max_bytes is not None and said[1] is not ParameterSource.COMMANDLINE:
         max_bytes = pipeline.max_bytes
-    found = follow_arguments(pipeline)
-    return {**found, "every_ms": every_ms, "max_bytes": max_bytes}, every_ms
+    return every_ms, max_bytes
+
+
+class _Shown:
+    """What people see of a follow, and the signals that end it."""
+
+    def __init__(
+        self,
+        topic: str,
+        target: str,
+        form: str,
+        line: ProgressLine,
+        every_ms: int,
+        *,
+        once: bool,
+        end: str | None,
+    ) -> None:
+        self.stop = threading.Event()
+        self._topic = topic
+        self._target = target
+        self._form = form
+        self._line = line
+        self._every_ms = None if once else every_ms
+        self._end = end
+
+    def on_step(self, step: str) -> None:
+        if step == "files written":
+            self._line.on_step(step)
+        if step != "following":
+            return
+        # Only now: Spark has set handlers of its own when it started.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stop.set())
+        if self._form != "json":
+            how = "until all is loaded that is there now"
+            if self._every_ms is not None:
+                how = f"a commit every {span_words(self._every_ms)}, or sooner for more"
+                how += "" if self._end is None else f", until {self._end}"
+            click.echo(f"following {self._topic} into {self._target}: {how}")
+
+    def on_commit(self, progress: Any) -> None:
+        self._line.end()
+        _show(self._topic, progress, self._form, self._every_ms)
+
+    def on_trouble(self, error: OttlaError) -> None:
+        from ottla.lake.stream.outages import is_outage  # noqa: PLC0415  # Arrow is an extra.
+
+        self._line.end()
+        text = f"{error.message}; it is tried again"
+        if is_outage(error):
+            text = f"waiting for brokers: {error.message}; it goes on by itself"
+        click.secho(text, fg="yellow", err=True)
+
+    def on_recovery(self, seconds: float) -> None:
+        self._line.end()
+        waited = f"going on: the brokers answer again after {seconds:.0f} s"
+        click.secho(waited, fg="yellow", err=True)
 
 
 def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:
@@ -176,7 +293,3 @@ def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:
         click.echo(progress.line() + coming)
     for skipped in skipped_lines(topic, manifest.skipped):
         click.secho(skipped, fg="yellow", err=True)
-
-
-def _show_trouble(error: OttlaError) -> None:
-    click.secho(f"{error.message}; it is tried again", fg="yellow", err=True)

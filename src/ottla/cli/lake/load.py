@@ -77,33 +77,32 @@ def load(
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
-    shown = ProgressLine(shown=form != "json")
     from ottla.lake.pipeline.runners import runner_of  # noqa: PLC0415  # Arrow is an extra.
 
     events, sizes = load_options.event_settings(more), load_options.sizes(more)
     settings = loads.SparkSettings(master, name, conf)
-    done = loads.load(
-        topic,
-        target,
-        bootstrap=bootstrap,
-        start=start,
-        end=end,
-        group=group,
-        skip_unreadable=skip_unreadable,
-        accept_loss=accept_loss,
-        override=override,
-        on_bad_timestamp=on_bad_timestamp,
-        log_dirs=log_dirs,
-        events=events,
-        sizes=sizes,
-        decode=declared(more),
-        dead_letter_topic=dead_letter_topic,
-        format=table_format,
-        store_options=store_options,
-        runner=runner_of(settings, None, shown.on_progress, shown.on_step),
-        on_step=shown.on_step,
-    )
-    shown.end()
+    with ProgressLine(shown=form != "json") as shown:
+        done = loads.load(
+            topic,
+            target,
+            bootstrap=bootstrap,
+            start=start,
+            end=end,
+            group=group,
+            skip_unreadable=skip_unreadable,
+            accept_loss=accept_loss,
+            override=override,
+            on_bad_timestamp=on_bad_timestamp,
+            log_dirs=log_dirs,
+            events=events,
+            sizes=sizes,
+            decode=declared(more),
+            dead_letter_topic=dead_letter_topic,
+            format=table_format,
+            store_options=store_options,
+            runner=runner_of(settings, None, shown.on_progress, shown.on_step),
+            on_step=shown.on_step,
+        )
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})
         return

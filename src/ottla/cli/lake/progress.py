@@ -3,7 +3,7 @@
 import shutil
 import sys
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 import click
 
@@ -13,13 +13,24 @@ _INTERVAL_S = 10.0
 
 
 class ProgressLine:
-    """Shows the steps and the progress of one load."""
+    """Shows the steps and the progress of a load, or of one after another.
 
-    def __init__(self, *, shown: bool = True) -> None:
+    As a context it leaves no line behind, so that an error begins on a clean one.
+    """
+
+    def __init__(self, *, shown: bool = True, says_end: bool = True) -> None:
+        """Where standard error is no terminal, `says_end` adds a line once a load is through."""
         self._shown = shown
+        self._says_end = says_end
         self._is_terminal = sys.stderr.isatty()
         self._next_s = monotonic() + _INTERVAL_S
         self._ended = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
     def on_step(self, step: str) -> None:
         """A step is done; the next one begins."""
@@ -34,8 +45,8 @@ class ProgressLine:
             self._renew(progress.line())
             return
         ends = progress.tasks_done == progress.tasks
-        if not self._ended and (ends or monotonic() >= self._next_s):
-            self._ended = ends
+        if not self._ended and ((ends and self._says_end) or monotonic() >= self._next_s):
+            self._ended = ends and self._says_end
             self._next_s = monotonic() + _INTERVAL_S
             click.echo(progress.line(), err=True)
 

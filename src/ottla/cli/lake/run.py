@@ -44,15 +44,12 @@ def run(
     from ottla.lake.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
     from ottla.lake.pipeline import running  # noqa: PLC0415  # As above.
 
-    line = ProgressLine(shown=form != "json")
     try:
-        done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
+        with ProgressLine(shown=form != "json") as line:
+            done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
     except RecordsLost as error:
-        line.end()
         show_error(error, sys.argv[1:])
         ctx.exit(LOST_OR_UNPROVEN)
-    finally:
-        line.end()
     if form == "json":
         show_one(form, {**asdict(done), "unexplained": 0})
         return

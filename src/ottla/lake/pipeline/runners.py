@@ -35,6 +35,15 @@ def runner_of(
     def run(planned: Sequence[Task]) -> list[TaskResult]:
         started = session(settings)
         on_step("spark started")
+        return runner_on(started, lag_s, on_progress)(planned)
+
+    return run
+
+
+def runner_on(started: Any, lag_s: float | None, on_progress: OnProgress) -> Runner:
+    """Return what runs the tasks of one load on the session `started`."""
+
+    def run(planned: Sequence[Task]) -> list[TaskResult]:
         groups = joined([one.log_bytes for one in planned])
         shares = [_share([planned[place] for place in group]) for group in groups]
         report = _reporter(shares, lag_s, on_progress)

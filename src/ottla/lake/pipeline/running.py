@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.lake.decode.schema_files import schema_text
 from ottla.lake.decode.spec import Decode, decode_from
 from ottla.lake.loading import LoadResult, load, run_here
@@ -19,7 +19,6 @@ from ottla.lake.pipeline.reporting import write_report
 from ottla.lake.pipeline.runners import HERE, OnProgress, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
-from ottla.lake.tables.opening import existing_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +92,11 @@ def decode_of(pipeline: Pipeline) -> Decode | None:
 def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
     """What `follow` takes of a pipeline, apart from how often it commits."""
     found = load_arguments(pipeline)
-    del found["end"]  # A follow has none.
-    # It goes on with the columns that the table has.
-    if found.pop("decode") is not None and not _is_decoded(pipeline):
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"the table in {pipeline.table} has no typed columns yet, and the first load decides "
-            "on them; run the pipeline once with `ottla lake run`, then follow",
-        )
+    if found["end"] == "latest":
+        del found["end"]  # The default: it follows until it is stopped.
     if pipeline.spark.master == HERE:
         return {**found, "runner": run_here}
     return {**found, "spark_settings": pipeline.spark}
-
-
-def _is_decoded(pipeline: Pipeline) -> bool:
-    try:
-        newest, _ = existing_table(pipeline.table, pipeline.store_options).latest()
-    except OttlaError as error:
-        if error.code is ErrorCode.RESOURCE_NOT_FOUND:
-            return False
-        raise
-    return newest is not None and newest.table_schema is not None
 
 
 def write_down(pipeline: Pipeline, done: LoadResult | None, seconds: float) -> None:

@@ -6,9 +6,9 @@ Knows nothing of Spark. Used from one thread; asks the cluster over one connecti
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from ottla.base.errors import OttlaError
-from ottla.client.errors import ConnectionFailed, RequestTimedOut
 from ottla.lake.cluster import connect
 from ottla.lake.loads.boundaries import Limits, offsets_of
 from ottla.lake.loss import deleted_at, gone_before, losses
@@ -26,6 +26,7 @@ from ottla.lake.stream.dividing import TopicRead, divided
 from ottla.lake.stream.held_back import StandingEnds, held_back
 from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace
 from ottla.lake.stream.options import SourceOptions, wrong
+from ottla.lake.stream.outages import is_outage
 from ottla.lake.stream.reading import RangePartition, judge_loss
 from ottla.lake.stream.topics import boundaries, chosen
 
@@ -36,6 +37,9 @@ _POLL_S = 0.1
 # How long the sizes of logs, which say what an offset takes, are good for.
 _SIZES_S = 60.0
 _GUESSED_OFFSET_BYTES = 128.0
+# How long brokers and leaders are asked again before the stream says that it waits for them.
+_PATIENCE_S = 5.0
+_connect = partial(connect, patience_s=_PATIENCE_S)
 
 
 class StreamPlanner:
@@ -45,7 +49,7 @@ class StreamPlanner:
         self,
         options: SourceOptions,
         positions: Mapping[int, int],
-        open_cluster: Callable[[str], WatchedCluster] = connect,
+        open_cluster: Callable[[str], WatchedCluster] = _connect,
         now_s: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -61,6 +65,7 @@ class StreamPlanner:
         self._standing = StandingEnds()
         self._offset_bytes: dict[Key, float] = {}
         self._sized_s = float("-inf")
+        self._waits_since_s: float | None = None
         self.newest = StreamOffset()  # The ends that were seen last.
 
     def close(self) -> None:
@@ -91,18 +96,26 @@ class StreamPlanner:
         """How far the next micro-batch goes; `start` itself where there is nothing for one.
 
         `limited`: within the limits of the options. Raises OttlaError where a topic was deleted,
-        made anew or truncated. While no broker can be reached there is nothing new, except
-        where a target has to be reached.
+        made anew or truncated. While brokers or leaders are away there is nothing new, except
+        where a target has to be reached; one line says that the stream waits, and one that it
+        goes on.
         """
         self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
         self._asked_s = self._now_s()
         try:
-            return self._latest(start, limited)
-        except (ConnectionFailed, RequestTimedOut) as error:
-            if self._target is not None:
+            after = self._latest(start, limited)
+        except OttlaError as error:
+            if self._target is not None or not is_outage(error):
                 raise
-            _log.warning("no broker can be reached, and the stream waits: %s", error.message)
+            if self._waits_since_s is None:
+                self._waits_since_s = self._now_s()
+                _log.warning("waiting for brokers: %s", error.message)
             return start
+        if self._waits_since_s is not None:
+            waited_s = self._now_s() - self._waits_since_s
+            self._waits_since_s = None
+            _log.warning("going on: the brokers answer again after %.0f s", waited_s)
+        return after
 
     def _latest(self, start: StreamOffset, limited: bool) -> StreamOffset:
         current = self._current()

@@ -202,6 +202,26 @@ def test_a_topic_that_is_gone_is_a_loss(cluster: MemoryCluster) -> None:
     assert accepting.latest(at, limited=False).ids == {"t": "id"}
 
 
+def test_one_line_says_that_it_waits_and_one_that_it_goes_on(
+    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often Spark asks meanwhile."""
+    times = Times()
+    plans = planner(cluster, times)
+    at = plans.initial()
+    for _ in range(2):
+        cluster.is_reachable = False
+        for _ in range(30):
+            assert plans.latest(at, limited=False) is at
+            times.sleep(1.0)
+        cluster.is_reachable = True
+        plans.latest(at, limited=False)
+        plans.latest(at, limited=False)
+    waits = "waiting for brokers: no broker"
+    goes_on = "going on: the brokers answer again after 30 s"
+    assert [one.getMessage() for one in caplog.records] == [waits, goes_on] * 2
+
+
 def test_it_waits_while_no_broker_can_be_reached(cluster: MemoryCluster) -> None:
     """With a target it fails: the query would end as if it had reached it."""
     plans = planner(cluster)

@@ -4,10 +4,10 @@ A source proposes ends; `commit` loads and commits up to them. It returns when `
 with `once` when all is loaded that was there at the start. What `commit` raises passes.
 """
 
-import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from ottla.lake.stream.follow.ending import Stop
 from ottla.lake.stream.options import SourceOptions
 from ottla.lake.stream.planner import StreamPlanner
 
@@ -17,7 +17,7 @@ Commit = Callable[[Mapping[int, int]], None]
 class MicroBatches(Protocol):
     """Proposes ends from `positions` on."""
 
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: threading.Event) -> None: ...
+    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None: ...
 
 
 class PlainBatches:
@@ -28,7 +28,7 @@ class PlainBatches:
         self._once = once
         self._poll_s = poll_s
 
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: threading.Event) -> None:
+    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None:
         planner = StreamPlanner(self._options, positions)
         try:
             at = planner.initial()

@@ -13,41 +13,30 @@ from functools import partial
 from typing import Any, Literal
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.errors import ConnectionFailed, RequestTimedOut
 from ottla.lake import spark
 from ottla.lake.cluster import connect
+from ottla.lake.decode.dead_letters import send_letters
+from ottla.lake.decode.spec import Decode
 from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.loads.file_sizes import FileSizes
-from ottla.lake.plan import parse_boundary
+from ottla.lake.manifest import Manifest
+from ottla.lake.pipeline.runners import OnProgress, runner_on
+from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
+from ottla.lake.stream.follow.ending import Ending
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
+from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.stream.follow.writer import FollowingWriter
 from ottla.lake.stream.options import parse_options
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
-from ottla.lake.tables.table import FencedWriter, LoadLost
 
 MAX_BYTES = 128 << 20
 EVERY_MS = 10_000
-# Waiting or another try mends none of these.
-_FINAL = frozenset(
-    {
-        ErrorCode.INVALID_REQUEST,
-        ErrorCode.INVALID_TIMESTAMP,
-        ErrorCode.OFFSET_OUT_OF_RANGE,
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNSUPPORTED_VERSION,
-    }
-)
-# How often in a row any other failure is tried again; connections as long as it takes.
-_TRIES = 3
-_WAIT_MAX_S = 30.0
 
 
 def follow(
@@ -56,13 +45,17 @@ def follow(
     *,
     bootstrap: str = "localhost:9092",
     start: str = "last-load",
+    end: str | None = None,
     once: bool = False,
     max_bytes: int = MAX_BYTES,
     every_ms: int = EVERY_MS,
     group: str | None = None,
     skip_unreadable: bool = False,
     accept_loss: bool = False,
-    on_bad_timestamp: Literal["fail", "null"] = "fail",
+    on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
+    decode: Decode | None = None,
+    dead_letter_topic: str | None = None,
+    override: str | None = None,
     log_dirs: Sequence[str] = (),
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
@@ -74,17 +67,22 @@ def follow(
     stop: threading.Event | None = None,
     on_commit: Callable[[FollowProgress], None] = lambda _progress: None,
     on_trouble: Callable[[OttlaError], None] = lambda _error: None,
+    on_recovery: Callable[[float], None] = lambda _seconds: None,
+    on_progress: OnProgress | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> None:
     """Load what comes into `topic` into the table in `target` until `stop` is set.
 
     A commit is made once about `max_bytes` of the log have come, or `every_ms` after the one
     before; none has much more than `max_bytes`. With `once` it ends when all is loaded that was
-    there at the start. Other arguments are those of `load`. Micro-batches and tasks run on Spark,
-    unless `runner` runs the tasks: then all of it runs in this process. `stop` is noticed after
-    the commit that runs. `on_trouble` is called with failures that are tried again, from the
-    table's positions: of connections as long as it takes, others three times in a row.
-    Raises OttlaError (FencedWriter, where another one was started for this table).
+    there at the start, with `end` when the table is there: that may be an offset that is not
+    there yet, or a time to come. Other arguments are those of `load`. Micro-batches and tasks run
+    on Spark, unless `runner` runs the tasks: then all of it runs in this process. `stop` is
+    noticed after the commit that runs. `on_trouble` is called with failures that are tried again,
+    from the table's positions: while brokers or leaders are away as long as it takes (called once,
+    and `on_recovery` with the seconds when they are back), others three times in a row.
+    `on_progress` is called with the tasks of each commit. Raises OttlaError (FencedWriter, where
+    another one was started for this table).
     """
     stop = stop or threading.Event()
     steps = Steps()
@@ -95,20 +93,25 @@ def follow(
 
     place = place_of(target, store_options)
     start_at = parse_boundary(start)
+    end_at = _end(end)
+    once = once or end_at == Boundary("latest")
     settings = LoadSettings(
         bootstrap,
         skip_unreadable,
         accept_loss,
         on_bad_timestamp == "null",
         tuple(log_dirs),
+        decode,
+        on_bad_timestamp == "dead-letter",
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
+    ending = Ending(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
         _require_topic(bootstrap, topic)
         table = open_table(target, format, store_options, on_each_step)
-        writer = FollowingWriter(table, topic, settings, group, steps, on_step)
+        writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
         parsed = parse_options(options | {"start": "last-load", "table": place})
         batches: MicroBatches = PlainBatches(parsed, once=once, poll_s=poll_s)
@@ -117,10 +120,14 @@ def follow(
         else:
             started = spark_session or session(spark_settings)
             batches = _on_spark(started, options, once, poll_s) or batches
-            start_runner = lambda: partial(spark.run_tasks, started)  # noqa: E731
-        writer.take_over(start_at)
+            start_runner = lambda: _runner_on(started, on_progress)  # noqa: E731
+        writer.take_over(start_at, override)
         on_step("following")
-        last = Tries(stop, on_trouble)
+        last = Tries(stop, on_trouble, on_recovery)
+
+        def send_dead_letters(manifest: Manifest | None = None) -> None:
+            if dead_letter_topic is not None and (manifest is None or manifest.dead_letters):
+                send_letters(target, dead_letter_topic, bootstrap, store_options)
 
         def commit(ends: Mapping[int, int]) -> None:
             began_s = time.monotonic()
@@ -128,38 +135,29 @@ def follow(
             last.succeeded()
             if manifest is not None:
                 on_commit(progress_of(manifest, bootstrap, began_s))
+                send_dead_letters(manifest)
 
         while not stop.is_set():
             try:
-                batches.run(writer.positions(), commit, stop)
+                positions = writer.positions()
+                last.reached()
+                # Those that a follow left behind which was killed, or could not reach the brokers.
+                send_dead_letters()
+                batches.run(positions, commit, ending)
                 return
             except OttlaError as error:
                 last.failed(error)
 
 
-class Tries:
-    """Which failures are tried again, and when."""
+def _end(text: str | None) -> Boundary | None:
+    """Where it ends. Raises OttlaError."""
+    return None if text is None else parse_boundary(text)
 
-    def __init__(self, stop: threading.Event, on_trouble: Callable[[OttlaError], None]) -> None:
-        self._stop = stop
-        self._on_trouble = on_trouble
-        self._count = 0
 
-    def succeeded(self) -> None:
-        """A commit was made."""
-        self._count = 0
-
-    def failed(self, error: OttlaError) -> None:
-        """Wait before the next try. Raises `error` where there is none."""
-        if isinstance(error, LoadLost):
-            return  # Another load has committed; the table says how far.
-        if isinstance(error, FencedWriter) or error.code in _FINAL:
-            raise error
-        self._count += 1
-        if self._count > _TRIES and not isinstance(error, ConnectionFailed | RequestTimedOut):
-            raise error
-        self._on_trouble(error)
-        self._stop.wait(min(_WAIT_MAX_S, 2.0 ** (self._count - 1)))
+def _runner_on(started: Any, on_progress: OnProgress | None) -> Runner:
+    if on_progress is None:
+        return partial(spark.run_tasks, started)
+    return runner_on(started, None, on_progress)
 
 
 def _require_topic(bootstrap: str, topic: str) -> None:

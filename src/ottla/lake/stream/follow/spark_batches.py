@@ -16,6 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.datasource import stream_reader
 from ottla.lake.spark import cause_of
 from ottla.lake.stream.follow.batches import Commit
+from ottla.lake.stream.follow.ending import Stop
 from ottla.lake.stream.micro_batches import MicroBatchReader
 from ottla.lake.stream.options import parse_options
 from ottla.lake.stream.reading import RangePartition
@@ -66,7 +67,7 @@ class SparkBatches:
         self._once = once
         self._poll_s = poll_s
 
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: threading.Event) -> None:
+    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None:
         failures: list[BaseException] = []
         running = threading.Lock()
 
@@ -75,9 +76,9 @@ class SparkBatches:
             for row in frame.collect():
                 ends[row.partition] = max(row.end, ends.get(row.partition, 0))
             with running:
-                if stop.is_set():
-                    return  # The temporary checkpoint goes with the query: this is read again.
                 try:
+                    if stop.is_set():
+                        return  # The temporary checkpoint goes with the query: it is read again.
                     commit(ends)
                 except BaseException as error:
                     failures.append(error)
@@ -90,6 +91,8 @@ class SparkBatches:
                     with running:  # A commit that runs is finished.
                         query.stop()
         except Exception as error:
+            if isinstance(error, OttlaError):
+                raise
             if not failures:
                 raise OttlaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR, f"the query failed: {cause_of(str(error))}"

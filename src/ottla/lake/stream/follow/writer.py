@@ -26,9 +26,13 @@ from ottla.lake.loads.committing import (
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster
+from ottla.lake.stream.follow.ending import Ending
+from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 from ottla.lake.telling import commit_positions
 
+# How long brokers and leaders are asked again before it is said that they are waited for.
+_PATIENCE_S = 5.0
 # Files of lost commits are looked for at the start, and then once in so many commits.
 _SWEEP_COMMITS = 100
 # How often the first commit of a writer is tried while others commit.
@@ -49,6 +53,7 @@ class FollowingWriter:
         topic: str,
         settings: LoadSettings,
         group: str | None,
+        ending: Ending,
         steps: Steps,
         on_step: Callable[[str], None],
     ) -> None:
@@ -56,20 +61,22 @@ class FollowingWriter:
         self._topic = topic
         self._settings = settings
         self._group = group
+        self._ending = ending
         self._steps = steps
         self._on_step = on_step
         self._writer_epoch = -1
         self._commits = 0
 
-    def take_over(self, start: Boundary) -> None:
+    def take_over(self, start: Boundary, override: str | None = None) -> None:
         """Fence writers that were started before, and give every partition a position.
 
-        `start` is where partitions start that have none yet.
+        `start` is where partitions start that have none yet. Problems of the table stop it, unless
+        there is a reason to `override` them.
         """
         for _ in range(_TAKE_OVER_TRIES):
             try:
                 with closing(connect(self._settings.bootstrap)) as cluster:
-                    self._pin(cluster, start)
+                    self._pin(cluster, start, override)
                     self._add_epoch(cluster)
                 return
             except (LoadLost, FencedWriter):
@@ -79,16 +86,19 @@ class FollowingWriter:
             f"other writers commit to {self.table.store.url} all the time: stop them first",
         )
 
-    def _pin(self, cluster: Cluster, start: Boundary) -> None:
+    def _pin(self, cluster: Cluster, start: Boundary, override: str | None) -> None:
         """Commit the position of each partition that has none, and no records."""
-        described, before, digest = built_on(self.table, cluster, self._topic)
+        base = foundation(self.table) if override else None
+        overridden = on_record(base.problems, override) if base and override else ()
+        described, before, digest = built_on(self.table, cluster, self._topic, base)
         positions = before.positions if before else None
         limits = limits_of_load(cluster, described, start, Boundary("earliest"), positions)
         # Those that have a position may be read later, or have lost records.
         limits = replace(limits, ends=limits.starts, lost={})
-        plan = plan_load(self._settings.bootstrap, described, before, digest, limits)
-        if plan.idle:
-            self._commit(plan)
+        plan = plan_load(self._settings.bootstrap, described, before, digest, limits, overridden)
+        if not plan.is_empty:
+            # The first records decide which columns there are.
+            self._commit(plan, replace(self._settings, decode=None))
 
     def _add_epoch(self, cluster: Cluster) -> None:
         described, before, digest = built_on(self.table, cluster, self._topic)
@@ -113,10 +123,15 @@ class FollowingWriter:
         Raises OttlaError where the topic is not as the table has it, and FencedWriter where another
         writer has taken the table over.
         """
-        with closing(connect(self._settings.bootstrap)) as cluster:
+        with closing(connect(self._settings.bootstrap, _PATIENCE_S)) as cluster:
             _, newest, _ = built_on(self.table, cluster, self._topic)
         self._require_epoch(newest)
-        return newest.positions if newest else {}
+        return self._at(newest)
+
+    def _at(self, newest: Manifest | None) -> Mapping[int, int]:
+        positions = newest.positions if newest else {}
+        self._ending.at(positions)
+        return positions
 
     def _require_epoch(self, newest: Manifest | None) -> None:
         if newest is not None and newest.writer_epoch != self._writer_epoch:
@@ -130,18 +145,22 @@ class FollowingWriter:
     def commit_to(
         self, ends: Mapping[int, int], start_runner: Callable[[], Runner]
     ) -> Manifest | None:
-        """Load from the table's positions to `ends`, and commit that.
+        """Load from the table's positions to `ends`, not beyond its end, and commit that.
 
         None where the table is there already. Raises LoadLost where another load has committed
         meanwhile, FencedWriter where this writer has to stop.
         """
         settings = self._settings
-        with closing(connect(settings.bootstrap)) as cluster:
+        goal = self._ending.goal() or {}
+        with closing(connect(settings.bootstrap, _PATIENCE_S)) as cluster:
             described, before, digest = built_on(self.table, cluster, self._topic)
             self._require_epoch(before)
-            positions = before.positions if before else {}
+            positions = self._at(before)
             wanted = {
-                p: min(max(ends.get(p, 0), positions.get(p, bound.log_start)), bound.end)
+                p: max(
+                    min(ends.get(p, 0), goal.get(p, bound.end), bound.end),
+                    positions.get(p, bound.log_start),
+                )
                 for p, bound in described.bounds.items()
             }
             limits = limits_of_load(
@@ -158,7 +177,7 @@ class FollowingWriter:
         plan = replace(plan, high_watermarks=known)
         require_no_planned_loss(plan, settings)
         self._on_step("planned")
-        return None if plan.is_empty else self._commit(plan, start_runner)
+        return None if plan.is_empty else self._commit(plan, settings, start_runner)
 
     def _high_watermarks(self, cluster: KafkaCluster, before: Manifest | None) -> Mapping[int, int]:
         """Where committed records end, where idle partitions follow the clock."""
@@ -166,10 +185,14 @@ class FollowingWriter:
         kept = before.events.idle_ms if before and before.events else None
         return {} if asked is None and kept is None else cluster.high_watermarks(self._topic)
 
-    def _commit(self, plan: LoadPlan, start_runner: Callable[[], Runner] = _no_tasks) -> Manifest:
-        manifest = commit_plan(
-            self.table, plan, self._settings, start_runner, self._steps, self._on_step
-        )
+    def _commit(
+        self,
+        plan: LoadPlan,
+        settings: LoadSettings,
+        start_runner: Callable[[], Runner] = _no_tasks,
+    ) -> Manifest:
+        manifest = commit_plan(self.table, plan, settings, start_runner, self._steps, self._on_step)
+        self._at(manifest)
         if self._group is not None:
             commit_positions(self._group, manifest, self._settings.bootstrap)
         if self._commits % _SWEEP_COMMITS == 0:

@@ -1,0 +1,123 @@
+"""A pipeline that follows: after a commit the numbers and the report are written down.
+
+Looking at the table for them takes longer the more commits it has. So neither is written more often
+than its time between two, nor for more than a small part of the time; at the end both are.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ottla.base.errors import OttlaError
+from ottla.lake.loading import LoadResult
+from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
+from ottla.lake.pipeline.running import follow_arguments, write_down
+from ottla.lake.pipeline.settings import Pipeline
+from ottla.lake.stream.follow.following import follow
+from ottla.lake.stream.follow.progress import FollowProgress
+
+_METRICS_EVERY_S = 10.0
+_REPORT_EVERY_S = 60.0
+# Writing takes a twentieth of the time at most.
+_PAUSE = 20.0
+
+
+class Due:
+    """When something is due that takes a while."""
+
+    def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._every_s = every_s
+        self._now_s = now_s
+        self._next_s = float("-inf")
+
+    def is_now(self) -> bool:
+        return self._now_s() >= self._next_s
+
+    def done(self, began_s: float) -> None:
+        """It was done, and had begun at `began_s`."""
+        now_s = self._now_s()
+        self._next_s = now_s + max(self._every_s, _PAUSE * (now_s - began_s))
+
+
+class _Writer:
+    """Writes down what a pipeline's newest commit did."""
+
+    def __init__(self, pipeline: Pipeline, on_trouble: Callable[[OttlaError], None]) -> None:
+        self._pipeline = pipeline
+        self._on_trouble = on_trouble
+        self._metrics = Due(_METRICS_EVERY_S)
+        self._report = Due(_REPORT_EVERY_S)
+        self._unwritten: FollowProgress | None = None
+
+    def committed(self, progress: FollowProgress) -> None:
+        self._unwritten = progress
+        self._write(metrics=self._metrics.is_now(), report=self._report.is_now())
+
+    def failed(self) -> None:
+        """The numbers say so, and nothing of the table; the report stays."""
+        path = self._pipeline.metrics
+        if path is not None:
+            numbers = RunNumbers(success=False, ended_ms=time.time_ns() // 1_000_000, seconds=0.0)
+            # What failed is said, whatever becomes of the file.
+            with suppress(OttlaError):
+                write_metrics(
+                    path, samples(self._pipeline.topic, self._pipeline.table, numbers, None)
+                )
+            self._metrics = Due(_METRICS_EVERY_S)
+
+    def ended(self) -> None:
+        if self._unwritten is not None:
+            self._write(metrics=True, report=True)
+
+    def _write(self, *, metrics: bool, report: bool) -> None:
+        one = self._unwritten
+        assert one is not None
+        manifest = one.manifest
+        done = LoadResult(
+            manifest, manifest.rows, len(manifest.files), one.seconds, manifest.ledgers, ()
+        )
+        if metrics and self._pipeline.metrics is not None:
+            self._write_down(replace(self._pipeline, html=None), done, self._metrics)
+        if report and self._pipeline.html is not None:
+            self._write_down(replace(self._pipeline, metrics=None), done, self._report)
+        if metrics and report:
+            self._unwritten = None
+
+    def _write_down(self, pipeline: Pipeline, done: LoadResult, due: Due) -> None:
+        began_s = time.monotonic()
+        try:
+            write_down(pipeline, done, done.seconds)
+        except OttlaError as error:
+            # The table is what counts: it goes on without them.
+            self._on_trouble(error)
+        due.done(began_s)
+
+
+def follow_pipeline(
+    pipeline: Pipeline,
+    *,
+    on_commit: Callable[[FollowProgress], None],
+    on_trouble: Callable[[OttlaError], None],
+    **arguments: Any,
+) -> None:
+    """Follow as `pipeline` says; `arguments` are more of those of `follow`. Raises OttlaError."""
+    writer = _Writer(pipeline, on_trouble)
+
+    def committed(progress: FollowProgress) -> None:
+        on_commit(progress)
+        writer.committed(progress)
+
+    def failed(error: OttlaError) -> None:
+        on_trouble(error)
+        writer.failed()
+
+    try:
+        follow(
+            **{**follow_arguments(pipeline), **arguments}, on_commit=committed, on_trouble=failed
+        )
+    except OttlaError:
+        writer.failed()
+        raise
+    writer.ended()

@@ -1,0 +1,83 @@
+"""Where a follow ends: when it is stopped, or when its table is at a boundary."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Protocol
+
+from ottla.lake.cluster import connect
+from ottla.lake.loads.boundaries import offsets_of
+from ottla.lake.plan import LATEST_OFFSET, Boundary
+from ottla.lake.source import Cluster, TopicDescription
+
+Positions = Mapping[int, int]
+
+
+class Stop(Protocol):
+    """What `threading.Event` has for those who wait for it."""
+
+    def is_set(self) -> bool: ...
+
+    def wait(self, timeout: float) -> bool: ...
+
+
+def goal_of(
+    cluster: Cluster, described: TopicDescription, end: Boundary, positions: Positions
+) -> dict[int, int]:
+    """The offsets that `end` means now. Raises OttlaError for a partition that does not exist.
+
+    Offsets that it names may be there only later; a partition that it does not name ends where
+    its log ends now.
+    """
+    bounds = described.bounds
+    named = end.offsets or {}
+    later = {p: o for p, o in named.items() if p in bounds and o > bounds[p].end}
+    if later:
+        end = replace(end, offsets={**named, **dict.fromkeys(later, LATEST_OFFSET)})
+    return {**offsets_of(cluster, described, end, positions, unnamed="latest"), **later}
+
+
+class Ending:
+    """Is set once `stop` is, or the table is at `end`; of a time that is still to come, then."""
+
+    def __init__(
+        self,
+        stop: threading.Event,
+        end: Boundary | None,
+        topic: str,
+        bootstrap: str,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> None:
+        self._stop = stop
+        self._end = end
+        self._topic = topic
+        self._bootstrap = bootstrap
+        self._now_ms = now_ms
+        self._positions: Positions = {}
+        self._goal: Positions | None = None
+
+    def at(self, positions: Positions) -> None:
+        """The table stands at `positions`."""
+        self._positions = positions
+
+    def is_set(self) -> bool:
+        """Whether it is over. Raises OttlaError where the cluster does not answer."""
+        if self._stop.is_set():
+            return True
+        goal = self.goal()
+        return goal is not None and all(self._positions.get(p, 0) >= end for p, end in goal.items())
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for a stop; whether there was one."""
+        return self._stop.wait(timeout)
+
+    def goal(self) -> Positions | None:
+        """Where the table ends. None: nowhere, or at a time that is still to come."""
+        end = self._end
+        if self._goal is None and end is not None and (end.timestamp_ms or 0) <= self._now_ms():
+            with closing(connect(self._bootstrap)) as cluster:
+                described = cluster.describe(self._topic)
+                self._goal = goal_of(cluster, described, end, self._positions)
+        return self._goal

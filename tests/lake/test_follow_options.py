@@ -1,0 +1,153 @@
+"""What a follow has in common with a load: an end, typed columns, dead letters, overrides."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import Producer
+from rig.nodes import Node
+
+import ottla.lake
+from ottla.base.errors import OttlaError
+from ottla.client import ConsumerOptions, TopicPartition, sync
+from ottla.lake import Decode, FollowProgress, Format, run_here
+from ottla.lake.log.sealed import seal, unseal
+
+Produce = Callable[..., None]
+MakeTopic = Callable[..., str]
+
+
+def followed(node: Node, topic: str, target: Path, **arguments: Any) -> list[FollowProgress]:
+    """The commits of a follow in this process."""
+    commits: list[FollowProgress] = []
+    settings = {"runner": run_here, "every_ms": 100, "on_commit": commits.append}
+    ottla.lake.follow(topic, str(target), bootstrap=node.bootstrap, **(settings | arguments))
+    return commits
+
+
+def rows_of(target: Path) -> list[dict[str, Any]]:
+    found = [
+        row for path in ottla.lake.files(str(target)) for row in pq.read_table(path).to_pylist()
+    ]
+    return sorted(found, key=lambda row: (row["partition"], row["offset"]))
+
+
+def test_it_ends_when_the_table_is_at_an_offset_that_is_not_there_yet(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """What is behind it stays; again it ends at once."""
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 30)
+
+    def on_commit(progress: FollowProgress) -> None:
+        if progress.manifest.total_rows == 30:
+            produce(node, topic, 30, 60)
+
+    followed(node, topic, tmp_path, end="0:45", on_commit=on_commit)
+    assert [row["offset"] for row in rows_of(tmp_path)] == list(range(45))
+    assert followed(node, topic, tmp_path, end="0:45") == []
+    assert sum(one.manifest.rows for one in followed(node, topic, tmp_path, end="latest")) == 15
+    with pytest.raises(OttlaError, match="there is no partition 3"):
+        followed(node, topic, tmp_path, end="3:1")
+
+
+def test_it_ends_at_a_time_that_is_still_to_come(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """What came before it is loaded, also where nothing came since."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 50)
+    end_ms = time.time_ns() // 1_000_000 + 1500
+    followed(node, topic, tmp_path, end=f"@{end_ms}")
+    assert time.time_ns() // 1_000_000 >= end_ms
+    assert len(rows_of(tmp_path)) == 50
+    produce(node, topic, 50, 60)
+    assert followed(node, topic, tmp_path, end=f"@{end_ms}") == []
+
+
+def test_records_become_typed_columns_and_bad_ones_dead_letters(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """The first records decide on columns, later ones add some; each letter is sent once."""
+    topic, dead = make_topic(node, partitions=1), make_topic(node, partitions=1)
+
+    def send(*values: bytes) -> None:
+        with sync.Producer(node.bootstrap) as producer:
+            for value in values:
+                producer.send(topic, value, partition=0)
+            producer.flush()
+
+    send(b'{"id":1}', b"bad")
+    decode = Decode(value=Format("json"), on_bad_record="dead-letter")
+    stop = threading.Event()
+
+    def on_commit(progress: FollowProgress) -> None:
+        if progress.manifest.total_rows == 1:
+            send(b'{"id":2,"tag":"t"}', b"worse")
+        else:
+            stop.set()
+
+    followed(
+        node, topic, tmp_path, decode=decode, dead_letter_topic=dead, stop=stop, on_commit=on_commit
+    )
+    # As one that was killed before it had sent the last letter.
+    send(b"worst")
+    followed(node, topic, tmp_path, once=True)
+    followed(node, topic, tmp_path, once=True, dead_letter_topic=dead)
+    found = [(row["id"], row.get("tag")) for row in rows_of(tmp_path)]
+    assert found == [(1, None), (2, "t")]
+    with sync.Consumer(node.bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+        place = TopicPartition(dead, 0)
+        consumer.assign([place])
+        letters: list[Any] = []
+        while len(letters) < 3:
+            letters += [one.value for batch in consumer.poll(1_000) for one in batch]
+    assert letters == [b"bad", b"worse", b"worst"]
+    assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).proven
+
+
+def test_bad_timestamps_become_dead_letters(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Also without typed columns."""
+    topic = make_topic(node, partitions=1, message_timestamp_after_max_ms=str(2**63 - 1))
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    for timestamp in (1000, 2**62):
+        producer.produce(topic, b"v", timestamp=timestamp, partition=0)
+    assert producer.flush(60) == 0
+    (commit,) = followed(node, topic, tmp_path, once=True, on_bad_timestamp="dead-letter")
+    (ledger,) = commit.manifest.ledgers
+    assert (ledger.loaded, ledger.dead_letters) == (1, 1)
+
+
+def test_a_table_that_contradicts_itself_is_followed_by_an_operators_word_only(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """Then from where its ledgers end, with problems and reason on record."""
+    topic = make_topic(node, partitions=1)
+    produce(node, topic, 0, 100)
+    followed(node, topic, tmp_path, once=True)
+    folder = tmp_path / "_ottla" / "manifests"
+    path = max(folder.iterdir())
+    assert json.loads(path.read_bytes())["positions"] == {"0": 100}
+    fields, _ = unseal(path.read_bytes())
+    fields["positions"]["0"] = 60
+    path.write_bytes(seal(fields))
+    for head in (tmp_path / "_ottla" / "heads").iterdir():
+        named, _ = unseal(head.read_bytes())
+        if named["version"] == fields["version"]:
+            named["manifest"] = unseal(path.read_bytes())[1]
+            head.write_bytes(seal(named))
+    produce(node, topic, 100, 110)
+    with pytest.raises(OttlaError, match="--override REASON"):
+        followed(node, topic, tmp_path, once=True)
+    followed(node, topic, tmp_path, once=True, override="ticket 7")
+    assert [row["offset"] for row in rows_of(tmp_path)] == list(range(110))
+    proof = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert proof.problems == []
+    assert any("reason: ticket 7" in one for one in proof.overridden)
