@@ -21,10 +21,10 @@ from ottla.lake.stream.follow.progress import FollowProgress
 _METRICS_EVERY_S = 10.0
 _REPORT_EVERY_S = 60.0
 # Writing takes a twentieth of the time at most.
-_PAUSE = 20.0
+_SHARE = 20.0
 
 
-class Due:
+class Pause:
     """When something is due that takes a while."""
 
     def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -38,7 +38,7 @@ class Due:
     def done(self, began_s: float) -> None:
         """It was done, and had begun at `began_s`."""
         now_s = self._now_s()
-        self._next_s = now_s + max(self._every_s, _PAUSE * (now_s - began_s))
+        self._next_s = now_s + max(self._every_s, _SHARE * (now_s - began_s))
 
 
 class _Writer:
@@ -47,8 +47,8 @@ class _Writer:
     def __init__(self, pipeline: Pipeline, on_trouble: Callable[[OttlaError], None]) -> None:
         self._pipeline = pipeline
         self._on_trouble = on_trouble
-        self._metrics = Due(_METRICS_EVERY_S)
-        self._report = Due(_REPORT_EVERY_S)
+        self._metrics = Pause(_METRICS_EVERY_S)
+        self._report = Pause(_REPORT_EVERY_S)
         self._unwritten: FollowProgress | None = None
 
     def committed(self, progress: FollowProgress) -> None:
@@ -65,7 +65,7 @@ class _Writer:
                 write_metrics(
                     path, samples(self._pipeline.topic, self._pipeline.table, numbers, None)
                 )
-            self._metrics = Due(_METRICS_EVERY_S)
+            self._metrics = Pause(_METRICS_EVERY_S)
 
     def ended(self) -> None:
         if self._unwritten is not None:
@@ -85,7 +85,7 @@ class _Writer:
         if metrics and report:
             self._unwritten = None
 
-    def _write_down(self, pipeline: Pipeline, done: LoadResult, due: Due) -> None:
+    def _write_down(self, pipeline: Pipeline, done: LoadResult, due: Pause) -> None:
         began_s = time.monotonic()
         try:
             write_down(pipeline, done, done.seconds)

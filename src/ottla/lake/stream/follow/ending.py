@@ -39,7 +39,7 @@ def goal_of(
     return {**offsets_of(cluster, described, end, positions, unnamed="latest"), **later}
 
 
-class Ending:
+class FollowEnd:
     """Is set once `stop` is, or the table is at `end`; of a time that is still to come, then."""
 
     def __init__(

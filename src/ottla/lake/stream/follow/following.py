@@ -27,7 +27,7 @@ from ottla.lake.pipeline.runners import OnProgress, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
-from ottla.lake.stream.follow.ending import Ending
+from ottla.lake.stream.follow.ending import FollowEnd
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.stream.follow.writer import FollowingWriter
@@ -106,7 +106,7 @@ def follow(
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
-    ending = Ending(stop, None if once else end_at, topic, bootstrap)
+    ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
         _require_topic(bootstrap, topic)

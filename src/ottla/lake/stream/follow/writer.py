@@ -26,7 +26,7 @@ from ottla.lake.loads.committing import (
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster
-from ottla.lake.stream.follow.ending import Ending
+from ottla.lake.stream.follow.ending import FollowEnd
 from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 from ottla.lake.telling import commit_positions
@@ -53,7 +53,7 @@ class FollowingWriter:
         topic: str,
         settings: LoadSettings,
         group: str | None,
-        ending: Ending,
+        ending: FollowEnd,
         steps: Steps,
         on_step: Callable[[str], None],
     ) -> None:
