@@ -24,7 +24,7 @@ _REPORT_EVERY_S = 60.0
 _SHARE = 20.0
 
 
-class Pause:
+class NextWrite:
     """When something is due that takes a while."""
 
     def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -47,8 +47,8 @@ class _Writer:
     def __init__(self, pipeline: Pipeline, on_trouble: Callable[[OttlaError], None]) -> None:
         self._pipeline = pipeline
         self._on_trouble = on_trouble
-        self._metrics = Pause(_METRICS_EVERY_S)
-        self._report = Pause(_REPORT_EVERY_S)
+        self._metrics = NextWrite(_METRICS_EVERY_S)
+        self._report = NextWrite(_REPORT_EVERY_S)
         self._unwritten: FollowProgress | None = None
 
     def committed(self, progress: FollowProgress) -> None:
@@ -65,7 +65,7 @@ class _Writer:
                 write_metrics(
                     path, samples(self._pipeline.topic, self._pipeline.table, numbers, None)
                 )
-            self._metrics = Pause(_METRICS_EVERY_S)
+            self._metrics = NextWrite(_METRICS_EVERY_S)
 
     def ended(self) -> None:
         if self._unwritten is not None:
@@ -85,7 +85,7 @@ class _Writer:
         if metrics and report:
             self._unwritten = None
 
-    def _write_down(self, pipeline: Pipeline, done: LoadResult, due: Pause) -> None:
+    def _write_down(self, pipeline: Pipeline, done: LoadResult, due: NextWrite) -> None:
         began_s = time.monotonic()
         try:
             write_down(pipeline, done, done.seconds)

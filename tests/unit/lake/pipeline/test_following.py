@@ -1,12 +1,12 @@
 """When a pipeline that follows writes its numbers and its report."""
 
-from ottla.lake.pipeline.following import Pause
+from ottla.lake.pipeline.following import NextWrite
 
 
 def test_what_takes_long_is_due_less_often() -> None:
     """Every ten seconds, or for a twentieth of the time."""
     clock = [0.0]
-    due = Pause(10.0, lambda: clock[0])
+    due = NextWrite(10.0, lambda: clock[0])
     assert due.is_now()
     clock[0] = 0.25
     due.done(0.0)
