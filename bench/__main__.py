@@ -28,6 +28,7 @@ MODULES = (
     "client",
     "lake",
     "lake_changelog",
+    "lake_stream",
     "lake_kib",
     "cluster_start",
     "cluster_produce",

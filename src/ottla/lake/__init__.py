@@ -39,6 +39,7 @@ from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.notebook.registering import register
 from ottla.lake.notebook.rows import LakeRows, TableRows, TopicRows, table, topic
+from ottla.lake.pipeline.progress import Progress
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
 from ottla.lake.sink.publish.fields import Fields
@@ -81,6 +82,7 @@ __all__ = [
     "Manifest",
     "NewField",
     "PartitionLedger",
+    "Progress",
     "PublishPace",
     "PublishProgress",
     "PublishResult",

@@ -31,7 +31,7 @@ from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.stream.follow.following import Tries
+from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 

@@ -1,14 +1,11 @@
 """Dead letters that stand in a table's files, and those that a load sends to a topic.
 
-A table's files cannot join a transaction of brokers, so a redrive notes the letters in
-`_ottla/redriven/` before it sends their records, and again once they are committed. A note of the
-first kind alone says that it is not known whether they were: such letters count as redriven.
+Notes in `_ottla/redriven/` say which letters were redriven; see `redriving`.
 """
 
 import hashlib
 import json
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -17,18 +14,16 @@ import pyarrow.parquet as pq
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.producer.options import ProducerOptions
-from ottla.client.transactions.producer import TransactionalProducer
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.ownership import OWN_FOLDER
 from ottla.lake.tables.table import LakeTable
-from ottla.operations.dead_letters import FoundLetter, Redriven, send_again
+from ottla.operations.dead_letters import FoundLetter
 from ottla.record.dead_letters import DeadLetter, letter_headers
 
-_MARKS = f"{OWN_FOLDER}redriven/"
-_PORTION = 500
+MARKS = f"{OWN_FOLDER}redriven/"
 _ROWS_AT_ONCE = 1 << 12
 
 
@@ -51,52 +46,13 @@ def letters_of_table(
     ]
 
 
-async def redrive_table(
-    bootstrap: str,
-    target: str,
-    chosen: Callable[[FoundLetter], bool],
-    *,
-    to: str | None = None,
-    again: bool = False,
-    store_options: Mapping[str, str] | None = None,
-) -> Redriven:
-    """Send the records of a table's letters again, as `operations.dead_letters.redrive` does."""
-    table = existing_table(target, store_options)
-    name = hashlib.sha256(table.store.url.encode()).hexdigest()[:16]
-    options = ProducerOptions(client_id="ottla-redrive")
-    async with TransactionalProducer(bootstrap, f"ottla-redrive-{name}", options) as producer:
-        # Before the letters are read: no other redrive's marks come after this.
-        await producer.init_transactions()
-        letters = [one for one in letters_of_table(target, store_options) if chosen(one)]
-        due = [one for one in letters if again or not one.redriven]
-        for start in range(0, len(due), _PORTION):
-            portion = due[start : start + _PORTION]
-            path = f"{_MARKS}{uuid.uuid4().hex}.json"
-            places = [[one.source, one.offset] for one in portion]
-            table.store.put_if_absent(path, _mark("begun", places))
-            await producer.begin_transaction()
-            try:
-                for one in portion:
-                    await send_again(producer, one, to)
-            except BaseException:
-                await producer.abort_transaction()
-                table.store.remove(path)
-                raise
-            await producer.commit_transaction()
-            table.store.replace(path, _mark("done", places))
-    return Redriven(len(due), len(letters) - len(due), 0)
-
-
-def _mark(state: str, places: list[list[Any]]) -> bytes:
-    return json.dumps({"state": state, "letters": places}).encode()
-
-
 def _marked(store: FileStore) -> set[tuple[str, int]]:
+    notes = [json.loads(store.read(MARKS + name)) for name in store.names(MARKS)]
     return {
         (str(path), int(offset))
-        for name in store.names(_MARKS)
-        if name.endswith(".json")
-        for path, offset in json.loads(store.read(_MARKS + name))["letters"]
+        for note in notes
+        if note["state"] == "done"
+        for path, offset in note["letters"]
     }
 
 

@@ -33,7 +33,7 @@ class Tries:
         self,
         stop: threading.Event,
         on_trouble: Callable[[OttlaError], None],
-        on_recovery: Callable[[float], None],
+        on_recovery: Callable[[float], None] = lambda _seconds: None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """`on_trouble` is called once for each failure, `on_recovery` with an outage's seconds."""
