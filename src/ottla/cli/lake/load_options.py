@@ -67,25 +67,6 @@ def losses(command: Command) -> Command:
     return skip(accept(command))
 
 
-def override(command: Command) -> Command:
-    """`--override`, with a reason."""
-    return click.option(
-        "--override",
-        metavar="REASON",
-        help="Build on a table whose manifests contradict each other, and put that on record.",
-    )(command)
-
-
-def dead_letter_topic(command: Command) -> Command:
-    """`--dead-letter-topic`."""
-    return click.option(
-        "--dead-letter-topic",
-        default=None,
-        metavar="TOPIC",
-        help="Send a copy of each dead letter to this topic.",
-    )(command)
-
-
 def on_bad_timestamp(*policies: str) -> Callable[[Command], Command]:
     """`--on-bad-timestamp`, with these policies; the first is the default."""
     return click.option(
