@@ -84,6 +84,8 @@ def test_plan_run_status_and_history_of_one_file(
     ]
     assert "2 commits; the table holds 47 rows" in run("lake", "history", f"{tmp_path}/table").out
     assert run("lake", "verify", path).out.splitlines()[-1].startswith("proven: 47 rows")
+    verdict = json.loads(run("lake", "certificate", path).out)["verdict"]
+    assert (verdict["proven"], verdict["compared"]) == (True, 47)
 
 
 def test_progress_ends_at_everything(

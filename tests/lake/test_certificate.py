@@ -49,7 +49,7 @@ def _sealed_again(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_certificate_holds_for_its_table(node: Node, table: Any) -> None:
-    """A hundred lines without ottla come to the same rows, hash, sums and chain."""
+    """A program without ottla come to the same rows, hash, sums and chain."""
     folder, more = table
     first = certificate(str(folder), bootstrap=node.bootstrap)
     more()

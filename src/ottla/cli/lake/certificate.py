@@ -7,11 +7,12 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.pipelines import table_argument
 from ottla.cli.lake.stores import store_options as with_store_options
 
 
 @click.command()
-@click.argument("target", metavar="DIR")
+@click.argument("target", metavar="DIR|PIPELINE.toml")
 @click.option("--to", "path", metavar="FILE", help="Write it to a file. Default: print it.")
 @click.option("--offline", is_flag=True, help="Do not compare the rows with the topic.")
 @with_store_options
@@ -29,6 +30,7 @@ def certificate(
 
     \b
     ottla lake certificate /lake/flights --to flights.json
+    ottla lake certificate flights.toml --to flights.json
     python examples/check_certificate.py flights.json /lake/flights
 
     The document names every file with its SHA-256 and accounts for every offset. Keep it away
@@ -36,8 +38,11 @@ def certificate(
     proven; the certificate is written and says so.
     """  # noqa: D301
     loads = import_lake()
+    table = table_argument(ctx, target, bootstrap, store_options)
     document = loads.certificate(
-        target, bootstrap=None if offline else bootstrap, store_options=store_options
+        table.target,
+        bootstrap=None if offline else table.bootstrap,
+        store_options=table.store_options,
     )
     text = loads.certificate_text(document)
     if path is None:

@@ -1,7 +1,7 @@
 """The certificate of a table: what was loaded, where it lies and what accounts for each offset.
 
 A JSON document that can be checked without ottla: `examples/check_certificate.py` does it in a
-hundred lines, with hashes computed by its own code.
+few lines, with hashes computed by its own code.
 
     {"format": "ottla lake certificate 1",
      "sha256": digest of the document's text with 64 zeros in this place,
