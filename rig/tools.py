@@ -35,6 +35,7 @@ VERIFIABLE_SHARE_CONSUMER = "org.apache.kafka.tools.VerifiableShareConsumer"
 SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 GROUPS_OF_ALL_KINDS = "org.apache.kafka.tools.GroupsCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
 LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 

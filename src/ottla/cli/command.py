@@ -34,6 +34,7 @@ _COMMANDS = {
     "dlq": ("ottla.cli.dlq:dlq", "List dead letters, send their records again."),
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
+    "acl": ("ottla.cli.acl:acl", "Say which principal may do what."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),

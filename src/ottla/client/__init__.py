@@ -70,6 +70,8 @@ from ottla.client.transactions.producer import TransactionalProducer
 from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
+from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     MemberWait,
@@ -81,6 +83,10 @@ __all__ = [
     "LATEST",
     "MAX_TIMESTAMP",
     "UP_TO_END",
+    "Acl",
+    "AclFilter",
+    "AclOperation",
+    "AclResource",
     "Address",
     "Admin",
     "AdminOptions",
@@ -128,6 +134,9 @@ __all__ = [
     "OttlaError",
     "PartitionStanding",
     "PartitionView",
+    "Pattern",
+    "PatternType",
+    "Permission",
     "PreparedBatch",
     "Producer",
     "ProducerDescription",

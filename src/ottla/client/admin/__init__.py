@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from ottla.client.admin.acls import AccessRules
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.cluster import Brokers
 from ottla.client.admin.compaction import Compaction
@@ -38,9 +39,10 @@ class Admin:
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
     Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
-    `transactions`, `quotas`, `cluster`, `logs`; those of Ottla's own brokers are `compaction`,
-    `decisions`, `rebalances` and some calls of `logs`. Calls raise BrokerRefused (what and why),
-    ConnectionFailed, RequestTimedOut; those that may be repeated without harm are, for
+    `transactions`, `quotas`, `acls`, `cluster`, `logs`; those of Ottla's own brokers are
+    `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise BrokerRefused
+    (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated without harm
+    are, for
     `retry_timeout_ms`.
     """
 
@@ -58,6 +60,7 @@ class Admin:
         self.logs = Logs(calls)
         self.transactions = Transactions(calls, self.logs)
         self.quotas = Quotas(calls)
+        self.acls = AccessRules(calls)
         self.cluster = Brokers(calls)
         self.compaction = Compaction(calls)
         self.decisions = Decisions(calls)

@@ -1,5 +1,6 @@
 """The parts of `Admin`, by name, for `ottla.client.sync.Admin`."""
 
+from ottla.client.admin.acls import AccessRules
 from ottla.client.admin.cluster import Brokers
 from ottla.client.admin.compaction import Compaction
 from ottla.client.admin.configs import Configs
@@ -14,6 +15,7 @@ from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 
 __all__ = [
+    "AccessRules",
     "Brokers",
     "Compaction",
     "Configs",

@@ -96,6 +96,14 @@ class Quotas(_Part):
     alter = waits(parts.Quotas.alter)
 
 
+class AccessRules(_Part):
+    """See `ottla.client.admin.acls.AccessRules`."""
+
+    find = waits(parts.AccessRules.find)
+    create = waits(parts.AccessRules.create)
+    delete = waits(parts.AccessRules.delete)
+
+
 class Brokers(_Part):
     """See `ottla.client.admin.cluster.Brokers`."""
 
@@ -140,6 +148,7 @@ class Admin:
         self.logs = Logs(thread, admin.logs)
         self.transactions = Transactions(thread, admin.transactions)
         self.quotas = Quotas(thread, admin.quotas)
+        self.acls = AccessRules(thread, admin.acls)
         self.cluster = Brokers(thread, admin.cluster)
         self.compaction = Compaction(thread, admin.compaction)
         self.decisions = Decisions(thread, admin.decisions)

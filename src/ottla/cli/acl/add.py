@@ -1,0 +1,32 @@
+"""`ottla acl add`: adds an ACL."""
+
+from typing import Any
+
+import click
+
+from ottla.cli import options
+from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+
+
+@click.command()
+@rule_arguments
+@rule_options
+@options.bootstrap
+@options.output
+def add(bootstrap: str, form: str, **given: Any) -> None:
+    """Add an ACL; it holds at once, on every broker.
+
+    \b
+    ottla acl add User:alice read topic:flights
+    ottla acl add User:alice write topic:fl --prefixed
+    ottla acl add 'User:*' describe 'topic:*' --host 10.0.0.7
+    ottla acl add User:bob all topic:flights --deny
+
+    OPERATION is read, write, create, delete, alter, describe, describe-configs, alter-configs,
+    idempotent-write, cluster-action or all; read, write, delete and alter include describe.
+    """  # noqa: D301
+    acl = rule_of(given)
+    with_admin(bootstrap, lambda admin: admin.acls.create([acl]))
+    show(form, [row(acl)], COLUMNS)

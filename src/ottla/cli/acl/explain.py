@@ -1,0 +1,35 @@
+"""`ottla acl explain`: whether something is allowed, and which rule says so."""
+
+import click
+
+from ottla.cli import options
+from ottla.cli.acl.rule import operation_of, principal_of, resource_of, rule_arguments
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+from ottla.diagnosis.access import explain_access
+
+
+@click.command()
+@rule_arguments
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="From where."
+)
+@options.bootstrap
+@options.output
+def explain(
+    principal: str, operation: str, resource: str, host: str, bootstrap: str, form: str
+) -> None:
+    """Say whether something is allowed, and which rule decides.
+
+    \b
+    ottla acl explain User:alice write topic:flights
+    ottla acl explain User:alice read group:readers --host 10.0.0.7
+    """  # noqa: D301
+    who, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
+    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, who, host, what, pattern))
+    answer = {
+        "allowed": "yes" if ruling.allowed else "no",
+        "why": ruling.reason.value,
+        "rule": "" if ruling.acl is None else str(ruling.acl),
+    }
+    show(form, [answer], ["allowed", "why", "rule"])

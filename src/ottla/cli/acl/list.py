@@ -1,0 +1,31 @@
+"""`ottla acl list`: the ACLs there are."""
+
+import click
+
+from ottla.cli import options
+from ottla.cli.acl.rule import COLUMNS, resource_of, row
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+from ottla.security.acl import AclFilter
+from ottla.security.names import PatternType
+
+
+@click.command(name="list")
+@click.option("--principal", metavar="PRINCIPAL", help="ACLs that name this principal.")
+@click.option("--resource", metavar="TYPE:NAME", help="ACLs that protect this resource.")
+@options.bootstrap
+@options.output
+def list_(principal: str | None, resource: str | None, bootstrap: str, form: str) -> None:
+    """List ACLs.
+
+    \b
+    ottla acl list
+    ottla acl list --principal User:alice
+    ottla acl list --resource topic:flights
+    """  # noqa: D301
+    wanted = AclFilter(principal=principal)
+    if resource is not None:
+        pattern = resource_of(resource)
+        wanted = wanted._replace(type=pattern.type, name=pattern.name, kind=PatternType.MATCH)
+    found = with_admin(bootstrap, lambda admin: admin.acls.find(wanted))
+    show(form, [row(acl) for acl in sorted(found)], COLUMNS, empty="there is no such ACL")

@@ -1,0 +1,42 @@
+"""`ottla acl remove`: removes an ACL."""
+
+from typing import Any
+
+import click
+
+from ottla.cli import options
+from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+from ottla.security.acl import AclFilter
+
+
+@click.command()
+@rule_arguments
+@rule_options
+@options.bootstrap
+@options.output
+def remove(bootstrap: str, form: str, **given: Any) -> None:
+    """Remove an ACL, named as it was added; other ACLs stay.
+
+    \b
+    ottla acl remove User:alice read topic:flights
+    ottla acl remove User:alice write topic:fl --prefixed
+    """  # noqa: D301
+    acl = rule_of(given)
+    pattern = acl.pattern
+    wanted = AclFilter(
+        pattern.type,
+        pattern.name,
+        pattern.kind,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission,
+    )
+    removed = with_admin(bootstrap, lambda admin: admin.acls.delete(wanted))
+    if not removed:
+        raise click.ClickException(
+            f"there is no ACL {acl}; `ottla acl list --principal {acl.principal}` shows those of it"
+        )
+    show(form, [row(one) for one in removed], COLUMNS)

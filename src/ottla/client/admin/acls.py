@@ -1,0 +1,121 @@
+"""Access control lists (KIP-140, KIP-290)."""
+
+from collections.abc import Iterable
+
+from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
+from ottla.client.errors import check
+from ottla.security.acl import Acl, AclFilter, Pattern
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
+from ottla.wire.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from ottla.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+
+
+@checks_calls
+class AccessRules:
+    """`admin.acls`: the rules that say which principal may do what."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def find(self, wanted: AclFilter = AclFilter()) -> list[Acl]:  # noqa: B008  # A value.
+        """The ACLs that a filter means; without one, all. Raises OttlaError."""
+        request = DescribeAclsRequest(
+            resource_type_filter=wanted.type,
+            resource_name_filter=wanted.name,
+            pattern_type_filter=wanted.kind,
+            principal_filter=wanted.principal,
+            host_filter=wanted.host,
+            operation=wanted.operation,
+            permission_type=wanted.permission,
+        )
+
+        async def ask() -> list[Acl]:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(broker_id, request, DescribeAclsResponse)
+            check(answer.error_code, "describe ACLs", answer.error_message)
+            return [
+                Acl(
+                    Pattern(
+                        AclResource(one.resource_type),
+                        one.resource_name,
+                        PatternType(one.pattern_type),
+                    ),
+                    acl.principal,
+                    acl.host,
+                    AclOperation(acl.operation),
+                    Permission(acl.permission_type),
+                )
+                for one in answer.resources
+                for acl in one.acls
+            ]
+
+        return await self._calls.retried(ask)
+
+    async def create(self, acls: Iterable[Acl]) -> None:
+        """Add ACLs; those that exist stay. Raises OttlaError at the first that is invalid."""
+        creations = [
+            AclCreation(
+                resource_type=acl.pattern.type,
+                resource_name=acl.pattern.name,
+                resource_pattern_type=acl.pattern.kind,
+                principal=acl.principal,
+                host=acl.host,
+                operation=acl.operation,
+                permission_type=acl.permission,
+            )
+            for acl in acls
+        ]
+
+        async def ask() -> None:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                broker_id, CreateAclsRequest(creations=creations), CreateAclsResponse
+            )
+            for result in answer.results:
+                check(result.error_code, "add an ACL", result.error_message)
+
+        await self._calls.retried(ask)
+
+    async def delete(self, wanted: AclFilter) -> list[Acl]:
+        """Delete the ACLs that a filter means, and return them. Raises OttlaError."""
+        request = DeleteAclsRequest(
+            filters=[
+                DeleteAclsFilter(
+                    resource_type_filter=wanted.type,
+                    resource_name_filter=wanted.name,
+                    pattern_type_filter=wanted.kind,
+                    principal_filter=wanted.principal,
+                    host_filter=wanted.host,
+                    operation=wanted.operation,
+                    permission_type=wanted.permission,
+                )
+            ]
+        )
+
+        async def ask() -> list[Acl]:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(broker_id, request, DeleteAclsResponse)
+            (result,) = answer.filter_results
+            check(result.error_code, "delete ACLs", result.error_message)
+            return [
+                Acl(
+                    Pattern(
+                        AclResource(acl.resource_type),
+                        acl.resource_name,
+                        PatternType(acl.pattern_type),
+                    ),
+                    acl.principal,
+                    acl.host,
+                    AclOperation(acl.operation),
+                    Permission(acl.permission_type),
+                )
+                for acl in result.matching_acls
+            ]
+
+        return await self._calls.retried(ask)
