@@ -1,8 +1,9 @@
 """A connection that was allowed until now is denied as soon as the rules change."""
 
+from rig.broker import ottla
+
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import AclOperation, AclResource, Permission
-from rig.broker import ottla
 from tests.protocol.acls.cases import CASES, TOPIC, Case
 from tests.protocol.acls.matrix import CLIENT, SETTINGS, WHO, Subject
 
