@@ -17,7 +17,17 @@ def test_killed_loads_lose_and_double_nothing(form: str) -> None:
     survive a fork. `python -m tests.lake.kills --count 500` kills more of them.
     """
     command = [sys.executable, "-m", "tests.lake.kills", "--count", "16", "--formats", form]
+    command += ["--victims", "loader", "--verbs", "load"]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("4 kills") == 4
     assert done.stdout.endswith("16 kills: right\n")
+
+
+def test_a_broker_that_is_killed_costs_nothing() -> None:
+    """It dies at steps of follows, and comes back with its files."""
+    command = [sys.executable, "-m", "tests.lake.kills", "--count", "4", "--formats", "delta"]
+    command += ["--victims", "broker", "--verbs", "follow"]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("4 kills: right\n")

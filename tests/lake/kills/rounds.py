@@ -1,7 +1,8 @@
-"""Rounds of a load that is killed: after a step of it, or at a moment of its own.
+"""Rounds of a load that is killed, or whose broker is: after a step of it, or at any moment.
 
-A process is forked for each load, so that a round takes a fraction of a second. What the table
-holds in the end is read by other programs: delta-rs, pyiceberg, and DuckDB over the files.
+A process is forked for each load, so that a round takes a fraction of a second; it may be a follow
+that ends when all is loaded. A load whose broker dies ends or fails, and is run again. What the
+table holds in the end is read by other programs: delta-rs, pyiceberg, and DuckDB over the files.
 """
 
 import os
@@ -9,14 +10,17 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 import ottla.lake
+from tests.lake.kills.broker import MortalBroker
 from tests.lake.kills.topics import Row, Topic, ledgers_wrong
 
 # All of them together; a format has some of its own, and does not meet the others.
@@ -30,6 +34,8 @@ STEPS = (
     "head written",
     "checkpoint written",
 )
+VICTIMS = ("loader", "broker")
+VERBS = ("load", "follow")
 _PATIENCE_S = 250
 _RECORDS = 60
 
@@ -40,14 +46,37 @@ class Tally:
 
     killed: Counter[str] = field(default_factory=Counter)
     ended: int = 0
+    failed: int = 0  # Without their broker.
 
     @property
     def kills(self) -> int:
         return sum(self.killed.values())
 
 
-def play(topic: Topic, folder: Path, form: str, kills: int, chance: random.Random) -> Tally:
-    """Write and load, until so many loads were killed; then load the rest."""
+@dataclass(frozen=True)
+class Kill:
+    """What dies in a round, and when: after a step, else so long after the start."""
+
+    victim: str
+    verb: str
+    step: str | None = None
+    after_s: float | None = None
+
+
+_NONE = Kill("nothing", "load")
+
+
+def play(
+    topic: Topic,
+    folder: Path,
+    form: str,
+    kills: int,
+    chance: random.Random,
+    broker: MortalBroker,
+    victim: str,
+    verb: str,
+) -> Tally:
+    """Write and load, until `victim` was killed so often; then load the rest."""
     tally = Tally()
     span_s = 0.3
     while tally.kills < kills:
@@ -55,55 +84,80 @@ def play(topic: Topic, folder: Path, form: str, kills: int, chance: random.Rando
         step = chance.choice([*STEPS, *(["any moment"] * 3)])
         began = time.monotonic()
         if step == "any moment":
-            died = _load(topic, folder, form, None, chance.uniform(0.0, span_s))
+            kill = Kill(victim, verb, after_s=chance.uniform(0.0, span_s))
         else:
-            died = _load(topic, folder, form, step, None)
-        if died:
-            tally.killed[step] += 1
-        else:
+            kill = Kill(victim, verb, step)
+        happened, code = _load(topic, folder, form, kill, broker)
+        tally.killed[step] += happened
+        tally.failed += code > 0
+        if not happened:
             tally.ended += 1
             span_s = 0.2 * span_s + 0.8 * (time.monotonic() - began)
-    assert not _load(topic, folder, form, None, None), "the last load was not to be killed"
+    assert _load(topic, folder, form, _NONE, broker) == (False, 0), "the last load failed"
     return tally
 
 
-def _load(topic: Topic, folder: Path, form: str, step: str | None, after_s: float | None) -> bool:
-    """Load in a process of its own; whether it was killed."""
+def _load(
+    topic: Topic, folder: Path, form: str, kill: Kill, broker: MortalBroker
+) -> tuple[bool, int]:
+    """Load in a process of its own; whether the victim was killed, and the load's exit code."""
+    before = broker.pid
     pid = os.fork()
     if pid == 0:
-        os._exit(_loaded(topic, folder, form, step))
-    if after_s is not None:
-        time.sleep(after_s)
-        os.kill(pid, signal.SIGKILL)
+        os._exit(_loaded(topic, folder, form, kill, before))
+    status = None
+    if kill.after_s is not None:
+        status = _ended(pid, kill.after_s)
+        if status is None:
+            os.kill(pid if kill.victim == "loader" else before, signal.SIGKILL)
     deadline = time.monotonic() + _PATIENCE_S
+    while status is None:
+        broker.revive()
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGABRT)
+        status = _ended(pid, 0.01)
+    broker.revive()
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
+        return True, 0
+    is_broker_killed, code = broker.pid != before, os.WEXITSTATUS(status)
+    assert code == 0 or is_broker_killed, "a load failed; its error is above"
+    return is_broker_killed, code
+
+
+def _ended(pid: int, within_s: float) -> int | None:
+    """The status of a child that has ended."""
+    deadline = time.monotonic() + within_s
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            break
-        if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGABRT)
+            return status
+        if time.monotonic() >= deadline:
+            return None
         time.sleep(0.002)
-    if os.WIFSIGNALED(status):
-        assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
-        return True
-    assert os.WEXITSTATUS(status) == 0, "a load failed; its error is above"
-    return False
 
 
-def _loaded(topic: Topic, folder: Path, form: str, step: str | None) -> int:
-    def kill(done: str) -> None:
-        if done == step:
-            os.kill(os.getpid(), signal.SIGKILL)
+def _loaded(topic: Topic, folder: Path, form: str, kill: Kill, broker_pid: int) -> int:
+    victim = os.getpid() if kill.victim == "loader" else broker_pid
+    left = [kill.step]
 
+    def on_step(done: str) -> None:
+        if done == left[0]:
+            left[0] = None
+            os.kill(victim, signal.SIGKILL)
+
+    more: dict[str, Any] = {"once": True} if kill.verb == "follow" else {}
+    run: Callable[..., object] = ottla.lake.follow if kill.verb == "follow" else ottla.lake.load
     try:
-        ottla.lake.load(
+        run(
             topic.name,
             str(folder),
             bootstrap=topic.bootstrap,
             runner=ottla.lake.run_here,
-            format=form,  # type: ignore[arg-type]
+            format=form,
             accept_loss=True,
-            on_step=kill,
+            on_step=on_step,
+            **more,
         )
     except BaseException as error:  # noqa: BLE001  # A forked process must not go on as a test.
         os.write(2, f"{error!r}\n".encode())
