@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.folder.file_compression import codecs
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.manifest import DataFile
 from ottla.lake.proof import batch_hash, hash_column, stored_hash
-from ottla.lake.row_hash import MODULUS
+from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.stores.store import FileStore, StoreWriter
 
 # How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
@@ -179,6 +180,20 @@ class ParquetOutput:
             assert self._file is not None
             self._writer.close()
             self.size_bytes, self.sha256 = self._file.finish()
+
+    def as_file(self, partition: int, start: int, end: int, event: str = "") -> DataFile:
+        """The finished file as a manifest describes it; it has rows of these offsets."""
+        return DataFile(
+            path=self._path,
+            partition=partition,
+            start=start,
+            end=end,
+            rows=self.rows,
+            size_bytes=self.size_bytes,
+            hash=hash_text(self.hash),
+            sha256=self.sha256,
+            event=event,
+        )
 
     def discard(self) -> None:
         """Leave no file behind, also where the disk takes no more."""

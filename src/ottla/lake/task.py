@@ -25,7 +25,6 @@ from ottla.lake.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.replica.reading import open_cluster
-from ottla.lake.row_hash import hash_text
 from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
@@ -122,21 +121,20 @@ class _Rows:
         self._by = task.events.by if task.events else "none"
         self.outputs = BucketOutputs(task.wanted, self._by, self._begin)
         path = f"{task.path}-{attempt}.parquet"
-        self._dead_path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
-        self.dead = ParquetOutput(task.store, self._dead_path, layout=DEAD)
+        path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+        self.dead = ParquetOutput(task.store, path, layout=DEAD)
 
-    def _begin(self, bucket: str, number: int) -> tuple[str, ParquetOutput]:
+    def _begin(self, bucket: str, number: int) -> ParquetOutput:
         task = self._task
         more = f"n{number}" if number else ""
         path = in_bucket(f"{task.path}-{self._attempt}{more}.parquet", self._by, bucket)
-        output = ParquetOutput(
+        return ParquetOutput(
             task.store,
             path,
             layout=_layout(task.sorting),
             row_group_rows=task.row_group_rows,
             row_group_bytes=task.row_group_bytes,
         )
-        return path, output
 
     def write(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> None:
         rule = self._task.events
@@ -164,7 +162,10 @@ class _Rows:
                 self._task.store.remove(file.path)
 
     def dead_file(self) -> DataFile | None:
-        return _file(self._task.wanted, self._dead_path, self.dead)
+        wanted = self._task.wanted
+        if not self.dead.rows:
+            return None
+        return self.dead.as_file(wanted.partition, wanted.start, wanted.end)
 
     def news(self) -> tuple[tuple[NewField, int], ...]:
         return tuple(self._sorter.news.values()) if self._sorter else ()
@@ -174,22 +175,6 @@ def _layout(sorting: RowSorting | None) -> FileLayout:
     if sorting is None or not sorting.decode.sides():
         return RAW
     return FileLayout(tuple(sorting.schema.fields), sorting.decode.keep_raw)
-
-
-def _file(wanted: Range, path: str, output: ParquetOutput) -> DataFile | None:
-    """The file as a manifest describes it; None where it has no rows."""
-    if output.rows == 0:
-        return None
-    return DataFile(
-        path=path,
-        partition=wanted.partition,
-        start=wanted.start,
-        end=wanted.end,
-        rows=output.rows,
-        size_bytes=output.size_bytes,
-        hash=hash_text(output.hash),
-        sha256=output.sha256,
-    )
 
 
 def result_to_text(result: TaskResult) -> str:

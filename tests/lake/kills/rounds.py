@@ -181,11 +181,12 @@ def _verified(folder: Path, bootstrap: str) -> list[str]:
 
 def _rows(folder: Path, form: str) -> list[Row]:
     query = 'select partition, "offset", value from read_parquet(?)'
-    rows: list[Row] = duckdb.execute(query, [_files(folder, form)]).fetchall()
+    rows: list[Row] = duckdb.execute(query, [files_of(folder, form)]).fetchall()
     return rows
 
 
-def _files(folder: Path, form: str) -> list[str]:
+def files_of(folder: Path, form: str) -> list[str]:
+    """The table's files as readers of its format find them."""
     if form == "delta":
         from deltalake import DeltaTable
 

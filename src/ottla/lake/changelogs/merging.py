@@ -22,7 +22,6 @@ from ottla.lake.changelogs.typed import Columns, holds
 from ottla.lake.decode.layout import FileLayout
 from ottla.lake.manifest import DataFile, Keeps
 from ottla.lake.output import ParquetOutput
-from ottla.lake.row_hash import hash_text
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 
@@ -142,13 +141,4 @@ def _written(job: MergeJob, stem: str, rows: pa.Table) -> DataFile | None:
     except BaseException:
         output.discard()
         raise
-    return DataFile(
-        path=path,
-        partition=job.bucket,
-        start=0,
-        end=0,
-        rows=output.rows,
-        size_bytes=output.size_bytes,
-        hash=hash_text(output.hash),
-        sha256=output.sha256,
-    )
+    return output.as_file(job.bucket, 0, 0)

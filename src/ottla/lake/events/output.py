@@ -15,7 +15,6 @@ from ottla.lake.events.buckets import NULL, By, bucket_of, micros_of, numbers_of
 from ottla.lake.manifest import DataFile
 from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
-from ottla.lake.row_hash import hash_text
 
 # An open file of an object store holds parts that are being sent.
 OPEN_MAX = 16
@@ -27,8 +26,7 @@ _PIECE_BYTES = 8 << 10
 class _BucketFile:
     """The file of a bucket in the making."""
 
-    def __init__(self, path: str, output: ParquetOutput, start: int) -> None:
-        self.path = path
+    def __init__(self, output: ParquetOutput, start: int) -> None:
         self.output = output
         self.start = start
         self.end = start
@@ -41,15 +39,14 @@ class _BucketFile:
 class BucketOutputs:
     """Writes the rows of a range into files by bucket; all into one with `by` none.
 
-    `make` begins a file: it is given the bucket, and how many files that had before, and returns
-    path and output. At most `open_max` files are open, and about `waiting_bytes` wait in memory.
+    `make` begins a file: it is given the bucket, and how many files that had before. At most `open_max` files are open, and about `waiting_bytes` wait in memory.
     """
 
     def __init__(
         self,
         wanted: Range,
         by: By,
-        make: Callable[[str, int], tuple[str, ParquetOutput]],
+        make: Callable[[str, int], ParquetOutput],
         *,
         open_max: int = OPEN_MAX,
         waiting_bytes: int = WAITING_BYTES,
@@ -86,8 +83,8 @@ class BucketOutputs:
         if file is None:
             number = self._counts.get(bucket, 0)
             self._counts[bucket] = number + 1
-            path, output = self._make(bucket, number)
-            file = self._files[bucket] = _BucketFile(path, output, offsets[0].as_py())
+            output = self._make(bucket, number)
+            file = self._files[bucket] = _BucketFile(output, offsets[0].as_py())
         file.end = offsets[-1].as_py() + 1
         before = file.waiting_bytes
         file.output.write(batch, added)
@@ -119,19 +116,9 @@ class BucketOutputs:
             file.output.discard()
             raise
         is_whole = self._by == "none"
-        self.files.append(
-            DataFile(
-                path=file.path,
-                partition=self._wanted.partition,
-                start=self._wanted.start if is_whole else file.start,
-                end=self._wanted.end if is_whole else file.end,
-                rows=file.output.rows,
-                size_bytes=file.output.size_bytes,
-                hash=hash_text(file.output.hash),
-                sha256=file.output.sha256,
-                event=bucket,
-            )
-        )
+        start = self._wanted.start if is_whole else file.start
+        end = self._wanted.end if is_whole else file.end
+        self.files.append(file.output.as_file(self._wanted.partition, start, end, bucket))
 
     def finish(self) -> None:
         """End all files and make them durable: `files` are to be committed afterwards."""

@@ -63,17 +63,8 @@ def run(wanted: Rewrite, attempt: str) -> DataFile | None:
         raise
     if output.rows == 0:
         return None
-    return DataFile(
-        path=path,
-        partition=wanted.files[0].partition,
-        start=wanted.start,
-        end=wanted.end,
-        rows=output.rows,
-        size_bytes=output.size_bytes,
-        hash=hash_text(output.hash),
-        sha256=output.sha256,
-        event=wanted.files[0].event,
-    )
+    first = wanted.files[0]
+    return output.as_file(first.partition, wanted.start, wanted.end, first.event)
 
 
 def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:

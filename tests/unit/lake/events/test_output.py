@@ -42,9 +42,9 @@ def test_five_hundred_hours_need_few_open_files_and_little_memory(tmp_path: Path
     store = LocalStore(tmp_path)
     (tmp_path / "data").mkdir()
 
-    def begin(bucket: str, number: int) -> tuple[str, ParquetOutput]:
+    def begin(bucket: str, number: int) -> ParquetOutput:
         path = f"data/event_hour={bucket}/part-{number}.parquet"
-        return path, ParquetOutput(store, path)
+        return ParquetOutput(store, path)
 
     outputs = BucketOutputs(
         Range("flights", 3, 0, 20_000), "hour", begin, open_max=4, waiting_bytes=6_000_000
@@ -78,9 +78,9 @@ def test_files_of_one_bucket_lie_one_behind_the_other(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     (tmp_path / "data").mkdir()
 
-    def begin(bucket: str, number: int) -> tuple[str, ParquetOutput]:
+    def begin(bucket: str, number: int) -> ParquetOutput:
         path = f"data/event_hour={bucket}/part-{number}.parquet"
-        return path, ParquetOutput(store, path, row_group_rows=1)
+        return ParquetOutput(store, path, row_group_rows=1)
 
     outputs = BucketOutputs(Range("flights", 3, 0, 40), "hour", begin, open_max=2)
     for start in range(0, 40, 10):
@@ -97,9 +97,9 @@ def test_without_buckets_a_range_is_one_file(tmp_path: Path) -> None:
     """Its offsets are those of the range, whichever of them have rows."""
     store = LocalStore(tmp_path)
 
-    def begin(bucket: str, number: int) -> tuple[str, ParquetOutput]:
+    def begin(bucket: str, number: int) -> ParquetOutput:
         assert (bucket, number) == ("", 0)
-        return "part.parquet", ParquetOutput(store, "part.parquet")
+        return ParquetOutput(store, "part.parquet")
 
     outputs = BucketOutputs(Range("flights", 3, 0, 100), "none", begin)
     outputs.write(rows(7, 10, 5))
