@@ -39,7 +39,8 @@ class _BucketFile:
 class BucketOutputs:
     """Writes the rows of a range into files by bucket; all into one with `by` none.
 
-    `make` begins a file: it is given the bucket, and how many files that had before. At most `open_max` files are open, and about `waiting_bytes` wait in memory.
+    `make` begins a file: it is given the bucket, and how many files that had before. At most
+    `open_max` files are open, and about `waiting_bytes` wait in memory.
     """
 
     def __init__(
