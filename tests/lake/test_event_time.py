@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,16 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from deltalake import DeltaTable
 from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import EventSettings, run_here
 from ottla.lake.decode.spec import columns
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table
+from tests.unit.lake.logged.readers import iceberg
 
 MakeTopic = Callable[..., str]
 HOUR = 3_600_000
@@ -47,8 +52,9 @@ def rows_of(target: Path) -> list[tuple[Any, ...]]:
     return sorted(rows)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
 def test_a_partitioned_table_has_the_rows_of_one_that_is_not(
-    node: Node, make_topic: MakeTopic, tmp_path: Path
+    node: Node, make_topic: MakeTopic, tmp_path: Path, kind: Format
 ) -> None:
     """Times jump back and forth over three days: each file has one day, and the proof holds."""
     topic = make_topic(node, partitions=2)
@@ -57,7 +63,7 @@ def test_a_partitioned_table_has_the_rows_of_one_that_is_not(
         send(node, topic, times, partition=partition)
     plain, by_day = tmp_path / "plain", tmp_path / "day"
     ottla.lake.load(topic, str(plain), bootstrap=node.bootstrap, runner=run_here)
-    load(node, topic, by_day, EventSettings("day"))
+    load(node, topic, by_day, EventSettings("day"), format=kind)
     send(node, topic, times[:50], first=200)
     ottla.lake.load(topic, str(plain), bootstrap=node.bootstrap, runner=run_here)
     done = load(node, topic, by_day, EventSettings())  # The table knows.
@@ -76,6 +82,47 @@ def test_a_partitioned_table_has_the_rows_of_one_that_is_not(
     found = ottla.lake.verify(str(by_day), bootstrap=node.bootstrap)
     assert (found.problems, found.rows, found.compared) == ([], 450, 450)
     assert found.uncounted == []
+
+
+def test_engines_read_the_files_of_a_day_by_the_logs_of_delta_and_iceberg(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Delta has a column for it, Iceberg a transform of the timestamp; null has its own."""
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0 + number * HOUR for number in range(72)])
+    for kind in ("delta", "iceberg"):
+        load(node, topic, tmp_path / kind, EventSettings("day"), format=kind)
+    second = "event_day=2026-03-02"
+
+    delta = DeltaTable(str(tmp_path / "delta"))
+    (path,) = delta.file_uris(file_pruning_predicate="event_day = '2026-03-02'")
+    assert second in path
+    assert delta.metadata().partition_columns == ["event_day"]
+    read = duckdb.sql(f"select count(*) from '{path}'")
+    assert read.fetchall() == [(24,)]
+
+    table = iceberg(tmp_path / "iceberg")
+    assert str(table.spec().fields[0]) == "1000: event_day: day(7)"
+    wanted = "timestamp >= '2026-03-02T00:00:00+00:00' and timestamp < '2026-03-03T00:00:00+00:00'"
+    planned = [task.file.file_path for task in table.scan(row_filter=wanted).plan_files()]
+    assert [second in one for one in planned] == [True]
+    assert table.scan(row_filter=wanted).to_arrow().num_rows == 24
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_file_in_another_partition_of_the_log_is_found(
+    node: Node, make_topic: MakeTopic, tmp_path: Path, kind: Format
+) -> None:
+    """The log's partition decides which queries see a file: verify compares it."""
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0, DAY_0 + 24 * HOUR])
+    load(node, topic, tmp_path, EventSettings("day"), format=kind)
+    table = existing_table(str(tmp_path))
+    chain = [(link.manifest, link.after.digest) for link in table.links() if link.manifest]
+    manifest, digest = chain[0]
+    files = tuple(replace(file, event="2026-03-09") for file in manifest.files)
+    problems = table.audit([(replace(manifest, files=files), digest)]).problems
+    assert any("is of 2026-03-01, and its manifest of 2026-03-09" in one for one in problems)
 
 
 def test_duckdb_reads_the_files_of_one_day_only(

@@ -76,6 +76,14 @@ def bucket_of(number: int, by: By) -> str:
     return str(np.datetime64(number, _UNITS[by])).replace("T", "-")
 
 
+def number_of(bucket: str, by: By) -> int | None:
+    """The number of a bucket; None for that of rows without an event time."""
+    if bucket == NULL:
+        return None
+    text = f"{bucket[:10]}T{bucket[11:]}" if by == "hour" else bucket
+    return int(np.datetime64(text, _UNITS[by]).astype(np.int64))
+
+
 def number_at(time_ms: int, by: By) -> int:
     """The number of the bucket that a time falls into."""
     return int(numbers_of(np.array([time_ms * 1000], np.int64), by)[0])

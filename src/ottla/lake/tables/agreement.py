@@ -103,6 +103,11 @@ def _of_live(
                 f"{kind}'s log says that {path} has {found.rows} rows in {found.size_bytes} bytes, "
                 f"and its manifest {file.rows} rows in {file.size_bytes} bytes"
             )
+        if found.event not in (None, file.event):
+            problems.append(
+                f"{kind}'s log says that {path} is of {found.event}, and its manifest of "
+                f"{file.event}: queries may pass over it"
+            )
     return problems
 
 

@@ -6,7 +6,14 @@ import pyarrow as pa
 
 from ottla.lake.changelogs.history import VALIDITY
 from ottla.lake.decode.layout import RAW, layout_of
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.manifest import Manifest
+
+
+def buckets_of_table(newest: Manifest | None) -> Buckets:
+    """How a table's files are kept apart by event time."""
+    events = newest.events if newest else None
+    return Buckets(events.column, events.by) if events else ONE_BUCKET
 
 
 def columns_of(newest: Manifest | None) -> Any:

@@ -27,12 +27,13 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.events.buckets import BY, NULL, ONE_BUCKET, Buckets, column_name
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
-from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import sync_written
@@ -83,13 +84,13 @@ class DeltaLog:
         with self._as_error():
             return list(_live(table)) if table else []
 
-    def read(self, columns: pa.Schema) -> LogReading:
+    def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
         table = self._open()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
         with self._as_error():
             live = _live(table)
-            problems = _schema_problems(table, columns)
+            problems = _schema_problems(table, columns, buckets)
             entries, is_whole, more = read_entries(self._store)
             return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
 
@@ -125,10 +126,11 @@ class DeltaLog:
         return needed
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        columns = columns_of(manifest)
-        adds = self._adds(manifest, columns)
+        buckets = buckets_of_table(manifest)
+        columns = pa.schema([*columns_of(manifest), *_partition_fields(buckets)])
+        adds = self._adds(manifest, columns, buckets)
         for tried in range(_TRIES):
-            table = self._open() or self._create(manifest, columns)
+            table = self._open() or self._create(manifest, columns, buckets)
             newest = _named(table)
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
@@ -139,7 +141,7 @@ class DeltaLog:
                     # Of its own, before the files that have them: to readers they are null so far.
                     table.alter.add_columns(missing)
                     continue
-                self._try(table, manifest, digest, adds)
+                self._try(table, manifest, digest, adds, buckets)
             except DeltaError as error:
                 # Another commit came first, or its own answer was lost: the log says which.
                 if tried == _TRIES - 1:
@@ -151,7 +153,12 @@ class DeltaLog:
         return False
 
     def _try(
-        self, table: DeltaTable, manifest: Manifest, digest: str, adds: Sequence[AddAction]
+        self,
+        table: DeltaTable,
+        manifest: Manifest,
+        digest: str,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
     ) -> None:
         now = manifest.created_ms
         removes = [
@@ -162,7 +169,7 @@ class DeltaLog:
             [*adds, *removes],
             mode="append",
             schema=table.schema(),
-            partition_by=[],
+            partition_by=[field.name for field in _partition_fields(buckets)],
             commit_properties=CommitProperties(
                 custom_metadata={
                     VERSION_KEY: str(manifest.version),
@@ -177,13 +184,13 @@ class DeltaLog:
             ),
         )
 
-    def _adds(self, manifest: Manifest, columns: pa.Schema) -> list[AddAction]:
+    def _adds(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> list[AddAction]:
         kinds = _kinds(self._as_delta(columns))
         return [
             AddAction(
                 path=file.path,
                 size=file.size_bytes,
-                partition_values={},
+                partition_values=_partition_values(buckets, file.event),
                 modification_time=manifest.created_ms,
                 data_change=manifest.kind != "compaction",
                 stats=delta_statistics(read_statistics(self._store, file), kinds),
@@ -238,12 +245,13 @@ class DeltaLog:
                 )
         return [field for field in wanted.fields if field.name not in found]
 
-    def _create(self, manifest: Manifest, columns: pa.Schema) -> DeltaTable:
+    def _create(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> DeltaTable:
         with self._as_error():
             DeltaTable.create(
                 self._url,
                 self._as_delta(columns),
                 mode="ignore",
+                partition_by=[field.name for field in _partition_fields(buckets)],
                 name=manifest.topic,
                 configuration=_SETTINGS,
                 storage_options=self._options,
@@ -276,6 +284,7 @@ def _named(table: DeltaTable) -> NamedLoad:
 def _live(table: DeltaTable) -> dict[str, LiveFile]:
     found = pa.table(table.get_add_actions(flatten=True))
     low, high = _bounds(found, "min"), _bounds(found, "max")
+    events = _events(found)
     cut = _paths_with_deletions(table)
     deleted = "has rows that another program deleted (a deletion vector)"
     live = {}
@@ -287,8 +296,31 @@ def _live(table: DeltaTable) -> dict[str, LiveFile]:
             for name, values in low.items()
             if (least := values[at]) is not None and (greatest := high[name][at]) is not None
         }
-        live[path] = LiveFile(path, size, rows, bounds, deleted if path in cut else None)
+        problem = deleted if path in cut else None
+        live[path] = LiveFile(path, size, rows, bounds, problem, events[at] if events else None)
     return live
+
+
+def _partition_fields(buckets: Buckets) -> list[Any]:
+    """The partition column, which no file has: days are dates, all others text."""
+    if buckets.by == "none":
+        return []
+    kind = pa.date32() if buckets.by == "day" else pa.string()
+    return [pa.field(column_name(buckets.by), kind)]
+
+
+def _partition_values(buckets: Buckets, bucket: str) -> dict[str, str | None]:
+    values = {NULL: None}
+    return {one.name: values.get(bucket, bucket) for one in _partition_fields(buckets)}
+
+
+def _events(files: pa.Table) -> list[str]:
+    """The bucket of each file by the log; empty where they have none."""
+    names = (f"partition.{column_name(by)}" for by in BY)
+    columns = [files.column(name) for name in names if name in files.column_names]
+    if len(columns) != 1:
+        return []
+    return [NULL if value is None else str(value) for value in columns[0].to_pylist()]
 
 
 def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
@@ -321,8 +353,10 @@ def _fields(columns: Schema) -> list[dict[str, Any]]:
     return found
 
 
-def _schema_problems(table: DeltaTable, columns: pa.Schema) -> list[str]:
+def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:
     """What others have changed in the table's columns."""
+    partitions = _partition_fields(buckets)
+    columns = pa.schema([*columns, *partitions])
     wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(columns))}
     found = {field["name"]: field["type"] for field in _fields(table.schema())}
     problems = [
@@ -333,8 +367,8 @@ def _schema_problems(table: DeltaTable, columns: pa.Schema) -> list[str]:
         if found.get(name) != kind
     ]
     meta = table.metadata()
-    if meta.partition_columns:
-        problems.append(f"it is partitioned by {', '.join(meta.partition_columns)}")
+    if meta.partition_columns != [field.name for field in partitions]:
+        problems.append(f"it is partitioned by {', '.join(meta.partition_columns) or 'nothing'}")
     if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
         problems.append("its columns stand under other names in the files (column mapping)")
     return [f"the Delta log: {problem}" for problem in problems]

@@ -36,17 +36,17 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.typedef import Record
+from pyiceberg.table.metadata import TableMetadata
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
-from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
@@ -57,6 +57,11 @@ from ottla.lake.tables.iceberg_entries import (
     read_entries,
     schema_problems,
     snapshots_before,
+)
+from ottla.lake.tables.iceberg_partitions import (
+    partition_of,
+    partition_problems,
+    partition_table,
 )
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (
@@ -107,14 +112,18 @@ class IcebergLog:
         with self._as_error():
             return list(live_files(table)) if table else []
 
-    def read(self, columns: pa.Schema) -> LogReading:
+    def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
         table = self._load()
         if table is None:
             return LogReading(NamedLoad(), (), True, {})
         with self._as_error():
             entries, is_whole, problems = read_entries(table)
             live = live_files(table)
-            more = [*schema_problems(table, columns), *problems]
+            more = [
+                *schema_problems(table, columns),
+                *partition_problems(table, buckets, has_files=bool(live)),
+                *problems,
+            ]
             return LogReading(named_by(table), entries, is_whole, live, more)
 
     def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
@@ -209,8 +218,10 @@ class IcebergLog:
             if table.name_mapping() is None:
                 mapping = table.schema().name_mapping.model_dump_json()
                 transaction.set_properties({_NAME_MAPPING: mapping})
-            now = transaction.table_metadata.schema()
-            added = [self._as_iceberg(table, now, file) for file in manifest.files]
+            buckets = buckets_of_table(manifest)
+            partition_table(transaction, buckets)
+            now = transaction.table_metadata
+            added = [self._as_iceberg(table, now, file, buckets) for file in manifest.files]
             update = transaction.update_snapshot(snapshot_properties=said)
             with update.overwrite() if removed else update.merge_append() as snapshot:
                 for file in added:
@@ -236,12 +247,14 @@ class IcebergLog:
             )
         return [planned[file.path] for file in manifest.removed]
 
-    def _as_iceberg(self, table: Table, columns: Schema, file: DataFile) -> IcebergFile:
+    def _as_iceberg(
+        self, table: Table, now: TableMetadata, file: DataFile, buckets: Buckets
+    ) -> IcebergFile:
         found = read_statistics(self._store, file)
         low: dict[int, bytes] = {}
         high: dict[int, bytes] = {}
         nulls: dict[int, int] = {}
-        for column in columns.fields:
+        for column in now.schema().fields:
             bounds = found.columns.get(column.name)
             if bounds is not None and isinstance(column.field_type, BOUNDED):
                 low[column.field_id] = to_bytes(column.field_type, bounds.low)
@@ -251,7 +264,7 @@ class IcebergLog:
             content=DataFileContent.DATA,
             file_path=f"{table.location()}/{file.path}",
             file_format=FileFormat.PARQUET,
-            partition=Record(),
+            partition=partition_of(file, buckets),
             record_count=found.rows,
             file_size_in_bytes=file.size_bytes,
             column_sizes={},
@@ -264,7 +277,7 @@ class IcebergLog:
             split_offsets=list(found.row_group_starts),
             equality_ids=None,
             sort_order_id=None,
-            spec_id=table.metadata.default_spec_id,
+            spec_id=now.default_spec_id,
         )
 
     def _load(self) -> Table | None:

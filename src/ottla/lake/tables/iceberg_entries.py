@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyiceberg.conversions import from_bytes
@@ -11,6 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
+from ottla.lake.tables.iceberg_partitions import bucket_in_log
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -110,13 +112,13 @@ def live_files(table: Table) -> dict[str, LiveFile]:
                 if isinstance(kind := column.field_type, BOUNDED) and at in low and at in high
             }
             path = path_below(table, file.file_path)
-            live[path] = LiveFile(path, file.file_size_in_bytes, file.record_count, bounds)
+            event = bucket_in_log(table, manifest.partition_spec_id, file)
+            live[path] = LiveFile(
+                path, file.file_size_in_bytes, file.record_count, bounds, event=event
+            )
     if cut:
         problem = "may have rows that another program deleted (the table has delete files)"
-        live = {
-            path: LiveFile(path, one.size_bytes, one.rows, one.bounds, problem)
-            for path, one in live.items()
-        }
+        live = {path: replace(one, problem=problem) for path, one in live.items()}
     return live
 
 
@@ -167,8 +169,6 @@ def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
             problems.append(
                 f"its column {name} is {found[name]}, and {_words(wanted)} in the files"
             )
-    if not table.spec().is_unpartitioned():
-        problems.append(f"it is partitioned by {table.spec()}")
     return [f"the Iceberg table: {problem}" for problem in problems]
 
 

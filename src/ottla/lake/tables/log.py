@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 
@@ -54,6 +55,8 @@ class LiveFile:
     # Least and greatest value of columns by the log, as Parquet stores them: engines skip by them.
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     problem: str | None = None
+    # The bucket of event time by the log; None: the log keeps none apart.
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,11 @@ class TableLog(Protocol):
     def live_paths(self) -> Sequence[str]:
         """Paths of the files that count, in no order."""
 
-    def read(self, columns: Any) -> LogReading:
+    def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
         """Read all that there is, to compare it with the manifests.
 
-        `columns` is the Arrow schema of the files that the newest load wrote.
+        `columns` is the Arrow schema of the files that the newest load wrote, which `buckets` keep
+        apart.
         """
 
     def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:

@@ -30,7 +30,7 @@ from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
-from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.on_record.log_apart import LogApart
 from ottla.lake.tables.on_record.log_check import check_log_files
@@ -125,7 +125,7 @@ class LoggedTable:
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:
             newest = chain[-1][0] if chain else None
-            reading = self._log.read(columns_of(newest))
+            reading = self._log.read(columns_of(newest), buckets_of_table(newest))
             with as_log_error(self._log.kind, self.store.url):
                 return compare(self._log.kind, reading, chain)
         except OttlaError as error:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.log.live import left_out, live_letters, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
@@ -11,6 +10,7 @@ from ottla.lake.plan import Range
 from ottla.lake.source import TopicDescription
 from ottla.lake.splitting import SPLIT_BYTES
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.verifying.held import HeldFile
 from ottla.ledger.partition import Unreadable
 
@@ -57,8 +57,7 @@ def plan_jobs(
     schemas: dict[str, TableSchema | None] = {
         file.path: manifest.table_schema for manifest in manifests for file in manifest.files
     }
-    events = manifests[-1].events
-    buckets = Buckets(events.column, events.by) if events else ONE_BUCKET
+    buckets = buckets_of_table(manifests[-1])
     rest = {
         file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path), buckets=buckets)
         for file in live
