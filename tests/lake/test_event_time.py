@@ -1,6 +1,7 @@
 """Rows are kept apart by event time, in three formats, with the same proof."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +18,9 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import EventSettings, run_here
+from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.spec import columns
+from ottla.lake.pipeline.looking import status
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from tests.unit.lake.logged.readers import iceberg
@@ -31,9 +34,16 @@ DAY_0 = 1_772_323_200_000
 def send(node: Node, topic: str, times: list[int], *, partition: int = 0, first: int = 0) -> None:
     """A record at each of these times, in this order."""
     producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
-    for number, time in enumerate(times, first):
-        producer.produce(topic, b"v%d" % number, b"k", partition, timestamp=time)
+    for number, at_ms in enumerate(times, first):
+        producer.produce(topic, b"v%d" % number, b"k", partition, timestamp=at_ms)
     assert producer.flush(120) == 0
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 200
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
 
 
 def load(node: Node, topic: str, target: Path, events: EventSettings, **more: Any) -> Any:
@@ -210,3 +220,100 @@ def test_rows_in_the_wrong_folder_are_found(
         head.unlink()
     problems = ottla.lake.verify(str(tmp_path), bootstrap=None).problems
     assert any("holds rows of 2026-03-01, which is no 2026-03-05" in one for one in problems)
+
+
+def test_rows_behind_the_watermark_are_kept_refused_or_dead_letters(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """After 12:00 with an hour allowed, 10:59 is late and 11:00 is not; all is accounted for."""
+    topic = make_topic(node, partitions=1)
+    send(node, topic, [DAY_0 + 12 * HOUR])
+    first = load(node, topic, tmp_path, EventSettings("hour", lateness_ms=HOUR))
+    assert first.manifest.events.watermark_ms == DAY_0 + 11 * HOUR
+    send(node, topic, [DAY_0 + 11 * HOUR, DAY_0 + 11 * HOUR - 60_000, DAY_0 + 13 * HOUR])
+
+    with pytest.raises(OttlaError, match="offset 2 is late: its event time 2026-03-01T10:59:00"):
+        load(node, topic, tmp_path, EventSettings(late_rows="fail"))
+    done = load(node, topic, tmp_path, EventSettings(late_rows="dead-letter"))
+    (ledger,) = done.ledgers
+    assert (ledger.loaded, ledger.dead_letters) == (2, 1)
+    assert dict(done.manifest.events.late) == {0: 1}
+    (letter,) = letters_of_table(str(tmp_path))
+    assert (letter.offset, letter.letter.stage) == (2, "late")
+
+    send(node, topic, [DAY_0])
+    kept = load(node, topic, tmp_path, EventSettings(late_rows="keep"))
+    assert (kept.rows, dict(kept.manifest.events.late)) == (1, {0: 1})
+    assert kept.manifest.events.watermark_ms == DAY_0 + 12 * HOUR
+    assert (tmp_path / "data/event_hour=2026-03-01-00").is_dir()
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared, found.dead_letters) == ([], 4, 5, 1)
+
+
+def test_status_says_up_to_when_all_is_in(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """An idle partition holds it back, unless it may follow the clock; a future time does not."""
+    late = {"message_timestamp_after_max_ms": str((1 << 63) - 1)}
+    topic = make_topic(node, partitions=2, **late)
+    send(node, topic, [DAY_0 + 9 * HOUR, 4_000_000_000_000], partition=0)
+    load(node, topic, tmp_path, EventSettings("day"))
+    assert status(str(tmp_path), None).complete == ""
+    # Two hours behind the clock is later than any of its event times.
+    done = load(node, topic, tmp_path, EventSettings(idle_ms=2 * HOUR))
+    assert done.manifest.version == 2
+    assert (done.rows, done.manifest.events.highest) == (0, {0: DAY_0 + 9 * HOUR})
+    mark = min(done.manifest.events.empty_at.values()) - 2 * HOUR
+    assert done.manifest.events.watermark_ms == mark
+    found = status(str(tmp_path), node.bootstrap)
+    assert found.watermark_ms == mark
+    assert found.complete.startswith("all before 20")
+    # Another load of nothing within the same day commits nothing.
+    assert load(node, topic, tmp_path, EventSettings()).manifest.version == 2
+    assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).problems == []
+
+
+def test_a_load_names_the_transaction_that_holds_its_end_back(
+    either: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Also a partition that waits for it is not taken for idle."""
+    topic = make_topic(either, partitions=1)
+    producer = Producer(
+        {"bootstrap.servers": either.bootstrap, "transactional.id": f"of-{topic}", "log_level": 0}
+    )
+    producer.init_transactions(90)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", timestamp=DAY_0)
+    producer.flush()
+    done = load(either, topic, tmp_path, EventSettings("day", idle_ms=0))
+    (line,) = done.held_back
+    assert line.startswith(f"{topic}-0 is read up to offset 0 only, though it has records up to 1")
+    assert f"the transaction of 'of-{topic}'" in line
+    assert done.manifest.events.empty_at == {}
+    assert status(str(tmp_path), either.bootstrap).held_back == (line,)
+    producer.commit_transaction(90)
+    # The marker is written soon after the answer.
+    until(lambda: load(either, topic, tmp_path, EventSettings()).held_back == ())
+    assert len(rows_of(tmp_path)) == 1
+
+
+def test_spark_writes_and_reads_partitions(
+    node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Spark finds the column in the folders' names, and reads the files of an hour only."""
+    topic = make_topic(node, partitions=2)
+    for partition in (0, 1):
+        send(node, topic, [DAY_0 + number * HOUR // 4 for number in range(40)], partition=partition)
+    ottla.lake.load(
+        topic,
+        str(tmp_path),
+        bootstrap=node.bootstrap,
+        events=EventSettings("hour"),
+        spark_session=spark,
+    )
+    frame = spark.read.parquet(str(tmp_path / "data")).where("event_hour = '2026-03-01-03'")
+    assert frame.count() == 8
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    assert "PartitionFilters: [isnotnull(event_hour" in plan
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared) == ([], 80, 80)

@@ -34,6 +34,7 @@ from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
 from ottla.lake.session import SparkSettings, session
+from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.overriding import foundation, on_record
@@ -61,6 +62,8 @@ class LoadResult:
     ledgers: tuple[PartitionLedger, ...]
     removed: tuple[str, ...]  # Orphans of loads that never counted.
     skipped: tuple[Unreadable, ...] = ()  # What could not be read, with `skip_unreadable`.
+    # A line for each partition whose end an open transaction holds back: what is behind waits.
+    held_back: tuple[str, ...] = ()
 
 
 def load(
@@ -148,13 +151,15 @@ def load(
                 sizes=settings.sizes,
             )
             plan = replace(plan, high_watermarks=cluster.high_watermarks(topic))
+            held = tuple(held_back_in(cluster, bootstrap, described, limits.ends))
         require_no_planned_loss(plan, settings)
         on_step("planned")
         if plan.is_empty and not plan.moves_watermark(settings):
             removed = table.remove_orphans()
             if group is not None and before is not None:
                 commit_positions(group, before, bootstrap)
-            return LoadResult(before, 0, 0, time.monotonic() - began, (), tuple(removed))
+            seconds = time.monotonic() - began
+            return LoadResult(before, 0, 0, seconds, (), tuple(removed), held_back=held)
 
         def start_runner() -> Runner:
             if runner is not None:
@@ -177,4 +182,5 @@ def load(
         manifest.ledgers,
         tuple(removed),
         manifest.skipped,
+        held,
     )

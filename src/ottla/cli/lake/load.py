@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ottla.base.quantities import counted
+from ottla.base.quantities import counted, iso
 from ottla.cli import options
 from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
@@ -79,7 +79,7 @@ def load(
     loads = import_lake()
     from ottla.lake.pipeline.runners import runner_of  # noqa: PLC0415  # Arrow is an extra.
 
-    events, sizes = load_options.event_settings(more), load_options.sizes(more)
+    asked, sizes = load_options.event_settings(more), load_options.sizes(more)
     settings = loads.SparkSettings(master, name, conf)
     with ProgressLine(shown=form != "json") as shown:
         done = loads.load(
@@ -94,7 +94,7 @@ def load(
             override=override,
             on_bad_timestamp=on_bad_timestamp,
             log_dirs=log_dirs,
-            events=events,
+            events=asked,
             sizes=sizes,
             decode=declared(more),
             dead_letter_topic=dead_letter_topic,
@@ -106,6 +106,8 @@ def load(
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})
         return
+    for line in done.held_back:
+        click.secho(line, fg="yellow")
     if not done.rows and not done.ledgers:
         total = done.manifest.total_rows if done.manifest else 0
         click.echo(f"nothing new in {topic}; the table holds {counted(total, 'row')}")
@@ -118,6 +120,10 @@ def load(
         click.echo(line)
     for line in letters_line(target, done.ledgers):
         click.secho(line, fg="yellow")
+    events = done.manifest.events
+    if events is not None and events.late:
+        late = counted(sum(events.late.values()), "row")
+        click.secho(f"{late} came late, behind the watermark of the last load", fg="yellow")
     for partition, count in done.manifest.accepted_loss.items():
         lost = f"{topic}-{partition}: {counted(count, 'offset')} lost: deleted before the load"
         click.secho(lost, fg="yellow")
@@ -126,3 +132,5 @@ def load(
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
         f"hash {done.manifest.total_hash}"
     )
+    if events is not None and events.watermark_ms is not None:
+        click.echo(f"all before {iso(events.watermark_ms)} is in")

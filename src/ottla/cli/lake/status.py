@@ -49,6 +49,8 @@ def status(
     click.echo()
     rows = [{**row, "lag": _brief(row["lag_s"])} for row in found.rows_by_partition()]
     show(form, rows, _COLUMNS, empty="no load yet")
+    for line in found.held_back:
+        click.secho(line, fg="yellow")
     for problem in found.overridden:
         click.secho(f"overridden: {problem}", fg="yellow")
     for path in found.orphans:
@@ -70,6 +72,8 @@ def _summary(found: Any) -> dict[str, Any]:
         "last_load": None if found.last_load_ms is None else iso(found.last_load_ms),
         "lag": lag,
         "writer_epoch": found.writer_epoch,
+        **({"event_time": found.complete} if found.complete else {}),
+        **({"late_rows": f"{found.late_rows:,}"} if found.late_rows else {}),
     }
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import KafkaCluster, connect
@@ -17,8 +18,7 @@ from ottla.lake.pipeline.status import TableStatus, table_status
 from ottla.lake.plan import parse_boundary
 from ottla.lake.source import TopicDescription
 from ottla.lake.stores.opening import open_store
-from ottla.lake.stream.held_back import held_back
-from ottla.lake.stream.offsets import Key
+from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.opening import existing_table, place_of
 from ottla.lake.tables.options import file_options
 from ottla.lake.tables.ownership import holds_table, require_own
@@ -38,10 +38,12 @@ def look(pipeline: Pipeline) -> PlannedLoad:
             described, before, digest = built_on(table, cluster, pipeline.topic)
         positions = before.positions if before else None
         limits = limits_of_load(cluster, described, start, end, positions)
-        plan = plan_load(pipeline.bootstrap, described, before, digest, limits)
+        plan = plan_load(
+            pipeline.bootstrap, described, before, digest, limits, sizes=pipeline.sizes
+        )
         starts = {one.wanted.partition: limits.starts[one.wanted.partition] for one in plan.ranges}
         first = _first_times(cluster, described.topic, starts)
-        held = _held_back(cluster, pipeline.bootstrap, described)
+        held = held_back_in(cluster, pipeline.bootstrap, described, limits.ends)
     return PlannedLoad(
         topic=described.topic,
         topic_id=described.topic_id,
@@ -67,6 +69,7 @@ def status(
     manifests = list(table.history())
     ends: dict[int, int] | None = None
     first: dict[int, int] = {}
+    held: list[str] = []
     if bootstrap is not None and manifests:
         newest = manifests[-1]
         with closing(connect(bootstrap)) as cluster:
@@ -79,7 +82,9 @@ def status(
                 if newest.positions.get(p, 0) < bound.end
             }
             first = _first_times(cluster, newest.topic, behind)
-    return table_status(table.store.url, table.format, manifests, present, ends, first, _now_ms())
+            held = held_back_in(cluster, bootstrap, described, ends)
+    found = table_status(table.store.url, table.format, manifests, present, ends, first, _now_ms())
+    return replace(found, held_back=tuple(held))
 
 
 def history(target: str, store_options: Mapping[str, str] | None = None) -> list[Manifest]:
@@ -118,11 +123,6 @@ def _first_times(cluster: KafkaCluster, topic: str, starts: Mapping[int, int]) -
         if first_ms is not None:
             found[partition] = first_ms
     return found
-
-
-def _held_back(cluster: KafkaCluster, bootstrap: str, described: TopicDescription) -> list[str]:
-    ends = {Key(described.topic, p): end for p, end in cluster.ends(described.topic).ends.items()}
-    return held_back(cluster, bootstrap, list(ends), ends)
 
 
 def _now_ms() -> int:

@@ -31,6 +31,8 @@ METRICS: Mapping[str, str] = {
     "ottla_lake_orphan_files": "Files of loads that did not count, or do not count yet",
     "ottla_lake_writer_epoch": "Writer epoch of the table",
     "ottla_lake_overridden_problems": "Problems that an operator chose to build on",
+    "ottla_lake_watermark_timestamp_seconds": "All rows of earlier event times are in the table",
+    "ottla_lake_late_rows": "Rows that came behind the watermark, in all commits",
     "ottla_lake_position": "The next offset that the table wants of a partition",
     "ottla_lake_lag_offsets": "Offsets of a partition that are not loaded yet",
     "ottla_lake_lag_seconds": "Age of the first record of a partition that is not loaded yet",
@@ -86,6 +88,9 @@ def samples(topic: str, table: str, run: RunNumbers, status: TableStatus | None)
         add("orphan_files", len(status.orphans))
         add("writer_epoch", status.writer_epoch)
         add("overridden_problems", len(status.overridden))
+        mark_ms = status.watermark_ms
+        add("watermark_timestamp_seconds", None if mark_ms is None else mark_ms / 1000)
+        add("late_rows", None if mark_ms is None else status.late_rows)
         for one in status.partitions:
             of = ("partition", str(one.partition))
             add("position", one.position, of)

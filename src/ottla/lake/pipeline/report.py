@@ -75,6 +75,7 @@ def _numbers(status: TableStatus) -> str:
         "last load (UTC)": last.replace("T", " "),
         "behind the topic": lag,
         "format": status.format,
+        **({"event time": status.complete} if status.complete else {}),
         "overridden problems": f"{len(status.overridden):,}",
     }
     return "".join(f"<div><dt>{html.escape(k)}<dd>{html.escape(v)}</div>" for k, v in cards.items())

@@ -71,6 +71,8 @@ def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
         "accept_loss": pipeline.accept_loss,
         "on_bad_timestamp": pipeline.on_bad_timestamp,
         "format": pipeline.format,
+        "events": pipeline.events,
+        "sizes": pipeline.sizes,
         "store_options": pipeline.store_options,
         "decode": decode_of(pipeline),
     }

@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.events.buckets import BY
+from ottla.lake.events.times import LATE_ROWS, EventSettings
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.session import SparkSettings
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")
@@ -38,6 +41,7 @@ _SIZE_BYTES = {
 }
 _BOOTSTRAP = "localhost:9092"
 _STRING, _FLAG, _TABLE, _TEXT_TABLE = "a string", "true or false", "a table", "a table of strings"
+_NUMBER = "a number above 0"
 _SPAN_WORDS, _SIZE_WORDS = 'a time such as "10s" or "5min"', 'a size such as "256MB"'
 
 # Section, key: what its value has to be. Keys of `decode` are those of its own module.
@@ -52,7 +56,19 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
         "skip_unreadable": _FLAG,
         "on_bad_timestamp": _STRING,
     },
-    "target": {"table": _STRING, "format": _STRING, "options": _TEXT_TABLE},
+    "target": {
+        "table": _STRING,
+        "format": _STRING,
+        "options": _TEXT_TABLE,
+        "partition_by": _STRING,
+        "event_time": _STRING,
+        "allowed_lateness": _SPAN_WORDS,
+        "idle_after": _SPAN_WORDS,
+        "late_rows": _STRING,
+        "file_size": _SIZE_WORDS,
+        "row_group_rows": _NUMBER,
+        "row_group_size": _SIZE_WORDS,
+    },
     "schedule": {"every": _SPAN_WORDS, "max_bytes": _SIZE_WORDS},
     "report": {"html": _STRING, "metrics": _STRING},
     "spark": {"master": _STRING, "name": _STRING, "conf": _TEXT_TABLE},
@@ -61,6 +77,8 @@ _REQUIRED = (("source", "topic"), ("target", "table"))
 _CHOICES = {
     ("source", "on_bad_timestamp"): ("fail", "null", "dead-letter"),
     ("target", "format"): ("parquet", "delta", "iceberg"),
+    ("target", "partition_by"): BY,
+    ("target", "late_rows"): LATE_ROWS,
 }
 
 
@@ -78,6 +96,8 @@ class Pipeline:
     skip_unreadable: bool = False
     on_bad_timestamp: str = "fail"
     format: str = "parquet"
+    events: EventSettings = field(default_factory=EventSettings)
+    sizes: FileSizes = field(default_factory=FileSizes)
     store_options: Mapping[str, str] = field(default_factory=dict)
     every_s: float | None = None  # None: one load for each run.
     max_bytes: int | None = None
@@ -130,6 +150,8 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         skip_unreadable=source.get("skip_unreadable", False),
         on_bad_timestamp=source.get("on_bad_timestamp", "fail"),
         format=target.get("format", "parquet"),
+        events=_events_of(target),
+        sizes=_sizes_of(target),
         store_options=target.get("options", {}),
         every_s=seconds_of(schedule["every"]) if "every" in schedule else None,
         max_bytes=bytes_of(schedule["max_bytes"]) if "max_bytes" in schedule else None,
@@ -138,6 +160,29 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         spark=SparkSettings(spark.get("master"), spark.get("name"), spark.get("conf", {})),
         decode=sections.get("decode"),
     )
+
+
+def _events_of(target: Mapping[str, Any]) -> EventSettings:
+    spans = {
+        key: round((seconds_of(target[key]) or 0) * 1000) if key in target else None
+        for key in ("allowed_lateness", "idle_after")
+    }
+    return EventSettings(
+        target.get("partition_by"),
+        target.get("event_time"),
+        spans["allowed_lateness"],
+        spans["idle_after"],
+        target.get("late_rows"),
+    )
+
+
+def _sizes_of(target: Mapping[str, Any]) -> FileSizes:
+    given = {
+        "file_bytes": bytes_of(target.get("file_size", "")),
+        "row_group_rows": target.get("row_group_rows"),
+        "row_group_bytes": bytes_of(target.get("row_group_size", "")),
+    }
+    return FileSizes(**{name: value for name, value in given.items() if value})
 
 
 def seconds_of(text: str) -> float | None:
@@ -170,6 +215,8 @@ def _fits(value: object, wanted: str) -> bool:
         return isinstance(value, bool)
     if wanted == _TEXT_TABLE:
         return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+    if wanted == _NUMBER:
+        return isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not isinstance(value, str):
         return False
     if wanted == _SPAN_WORDS:

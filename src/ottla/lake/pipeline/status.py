@@ -45,6 +45,10 @@ class TableStatus:
     # Files of loads that did not count, or do not count yet.
     orphans: tuple[str, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
+    # All rows with an earlier event time are in; None: not known, or the table has no event times.
+    watermark_ms: int | None = None
+    late_rows: int = 0  # That came behind the watermark.
+    held_back: tuple[str, ...] = ()  # By open transactions, a line for each partition.
     # The files that count, for numbers and plots.
     live: tuple[DataFile, ...] = field(default=(), repr=False)
 
@@ -60,6 +64,13 @@ class TableStatus:
         if self.lag_offsets is None:
             return None
         return max((one.lag_s for one in self.partitions if one.lag_s is not None), default=0.0)
+
+    @property
+    def complete(self) -> str:
+        """What the watermark says, in words; empty where there is none."""
+        if self.watermark_ms is None:
+            return ""
+        return f"all before {iso(self.watermark_ms)[:19].replace('T', ' ')} UTC is in"
 
     def answer(self) -> dict[str, Any]:
         """All of it, for programs."""
@@ -79,6 +90,10 @@ class TableStatus:
             "writer_epoch": self.writer_epoch,
             "overridden": list(self.overridden),
             "orphans": list(self.orphans),
+            "watermark": None if self.watermark_ms is None else iso(self.watermark_ms),
+            "watermark_ms": self.watermark_ms,
+            "late_rows": self.late_rows,
+            "held_back": list(self.held_back),
             "partitions": self.rows_by_partition(),
         }
 
@@ -142,4 +157,6 @@ def table_status(
             for p in sorted(partitions)
         ),
         live=tuple(live.values()),
+        watermark_ms=newest.events.watermark_ms if newest.events else None,
+        late_rows=sum(sum(one.events.late.values()) for one in manifests if one.events),
     )

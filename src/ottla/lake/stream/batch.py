@@ -1,5 +1,6 @@
 """A topic, or several, as one DataFrame: planned on the driver, read in the tasks."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -13,11 +14,14 @@ from ottla.lake.loads.boundaries import Limits, limits_of_read
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.stream.dividing import TopicRead, divided
+from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.stream.narrowing import Narrowing
 from ottla.lake.stream.options import SourceOptions
 from ottla.lake.stream.reading import RangePartition, judge_loss, read_partition
 from ottla.lake.stream.topics import boundaries, chosen
 from ottla.lake.tables.opening import existing_table
+
+_log = logging.getLogger("ottla.lake")
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.
@@ -48,6 +52,8 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
                 described = cluster.describe(name)
                 limits = self._limits(cluster, described, starts[name], ends[name], positions)
                 planned.append(TopicRead(described, limits))
+                for line in held_back_in(cluster, options.bootstrap, described, limits.ends):
+                    _log.warning("%s", line)
         for described, limits in planned:
             judge_loss(described.topic, limits.lost, options)
         # Spark reads an unknown partition where there is none.

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.base.quantities import span_words
+from ottla.base.quantities import iso, span_words
 from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
-from ottla.lake.source import LogEnd, WatchedCluster
+from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
 from ottla.lake.stream.offsets import Key
 
 # An end that has stood still for so long is looked into, and so often at most.
@@ -57,6 +57,19 @@ def held_back(
     ]
 
 
+def held_back_in(
+    cluster: WatchedCluster, bootstrap: str, described: TopicDescription, ends: Mapping[int, int]
+) -> list[str]:
+    """The same for a topic that is read up to `ends`: of partitions that are read to their end."""
+    keys = [
+        Key(described.topic, partition)
+        for partition, bound in described.bounds.items()
+        if ends.get(partition) == bound.end
+    ]
+    known = {key: LogEnd(described.bounds[key.partition].end, -1) for key in keys}
+    return held_back(cluster, bootstrap, keys, known) if keys else []
+
+
 def _open_in(bootstrap: str, keys: Sequence[Key]) -> dict[Key, OpenTransaction]:
     """The first open transaction of each partition, where brokers say it."""
     found: dict[Key, OpenTransaction] = {}
@@ -72,7 +85,10 @@ def _open_in(bootstrap: str, keys: Sequence[Key]) -> dict[Key, OpenTransaction]:
 def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransaction | None) -> str:
     """What holds the end of a partition back, and what to do."""
     name = f"{key.topic}-{key.partition}"
-    what = f"{name} is read up to offset {end} only, though it has records up to {high_watermark}"
+    what = (
+        f"{name} is read up to offset {end} only, though it has records up to {high_watermark} "
+        f"({high_watermark - end} offsets more)"
+    )
     if opened is None:
         return f"{what}: a transaction is open there (`ottla txn hanging` finds it)"
     whose = f"producer id {opened.producer_id}"
@@ -83,7 +99,8 @@ def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransact
         )
     known = opened.transaction
     timeout = f", its time-out is {span_words(known.timeout_ms)}" if known.timeout_ms > 0 else ""
+    begun = f" and {iso(known.start_ms)}" if known.start_ms > 0 else ""
     return (
         f"{what}: the transaction of {known.transactional_id!r} ({whose}) is open since offset "
-        f"{opened.start_offset}{timeout}"
+        f"{opened.start_offset}{begun}{timeout}"
     )

@@ -24,6 +24,7 @@ STATUS = TableStatus(
     files=6,
     size_bytes=9_000,
     last_load_ms=1_700_000_000_000,
+    watermark_ms=1_699_999_000_000,
     partitions=(PartitionStatus(0, 80, 80), PartitionStatus(1, 80, 90, 4.5)),
 )
 

@@ -19,11 +19,12 @@ def test_only_ends_that_stand_still_are_looked_into_once_a_minute() -> None:
 
 
 def test_the_transaction_is_named() -> None:
-    known = TransactionDescription("orders-7", 1, 42, 3, "Ongoing", 60_000, 0, ())
+    known = TransactionDescription("orders-7", 1, 42, 3, "Ongoing", 60_000, 1_700_000_000_000, ())
     opened = OpenTransaction(TopicPartition("t", 0), 90, 42, 3, 0, 0, known)
     assert held_back_line(A, 90, 120, opened) == (
-        "t-0 is read up to offset 90 only, though it has records up to 120: the transaction of "
-        "'orders-7' (producer id 42) is open since offset 90, its time-out is 1 minute"
+        "t-0 is read up to offset 90 only, though it has records up to 120 (30 offsets more): "
+        "the transaction of 'orders-7' (producer id 42) is open since offset 90 and "
+        "2023-11-14T22:13:20.000Z, its time-out is 1 minute"
     )
     hanging = OpenTransaction(TopicPartition("t", 0), 90, 42, 3, 0, 0, None)
     assert "producer id 42 hangs there" in held_back_line(A, 90, 120, hanging)
