@@ -21,7 +21,7 @@ from ottla.lake.stream.reading import RangePartition, judge_loss, read_partition
 from ottla.lake.stream.topics import boundaries, chosen
 from ottla.lake.tables.opening import existing_table
 
-_log = logging.getLogger("ottla.lake")
+_log = logging.getLogger(__name__)
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.

@@ -42,6 +42,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.events.buckets import ONE_BUCKET, Buckets
+from ottla.lake.events.iceberg_transforms import (
+    partition_of,
+    partition_problems,
+    partition_table,
+)
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
@@ -57,11 +62,6 @@ from ottla.lake.tables.iceberg_entries import (
     read_entries,
     schema_problems,
     snapshots_before,
-)
-from ottla.lake.tables.iceberg_partitions import (
-    partition_of,
-    partition_problems,
-    partition_table,
 )
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (

@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
-from ottla.lake.tables.iceberg_partitions import bucket_in_log
+from ottla.lake.events.iceberg_transforms import bucket_in_log
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
