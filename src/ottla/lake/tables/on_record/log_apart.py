@@ -7,6 +7,7 @@ from operator import methodcaller
 from typing import Any, NoReturn
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.apart import CallFailed, run_apart
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
@@ -28,8 +29,8 @@ class LogApart:
         found: Sequence[str] = self._call(methodcaller("live_paths"))
         return found
 
-    def read(self, columns: Any) -> LogReading:
-        found: LogReading = self._call(methodcaller("read", columns))
+    def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
+        found: LogReading = self._call(methodcaller("read", columns, buckets))
         return found
 
     def needed(self, paths: Sequence[str]) -> Sequence[str]:
