@@ -164,6 +164,36 @@ def test_follow_writes_numbers_and_the_report_of_its_file(
     assert "--format has to stand in the pipeline's file" in both.error
 
 
+@pytest.mark.parametrize("kind", ["latest", "history"])
+def test_a_file_may_say_a_table_with_a_row_of_each_key(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path, kind: str
+) -> None:
+    """All commands take it: plan, run, follow, status, history, verify."""
+    topic = make_topic()
+    path = Path(pipeline(tmp_path, topic))
+    said = path.read_text().replace("[spark]", f'kind = "{kind}"\n[spark]')
+    path.write_text(said)
+
+    def change(value: bytes) -> None:
+        with sync.Producer(broker.bootstrap) as producer:
+            producer.send(topic, value, b"a", partition=0)
+            producer.flush()
+
+    change(b"1")
+    assert run("lake", "plan", str(path), "-o", "json").json["offsets"] == 1
+    assert "1 row" in run("lake", "run", str(path)).out
+    change(b"2")
+    assert run("lake", "plan", str(path), "-o", "json").json["offsets"] == 1
+    assert "1 change applied" in run("lake", "follow", str(path), "--once").out
+    status = run("lake", "status", str(path), "-o", "json").json
+    assert (status["rows"], status["lag_offsets"]) == (1 if kind == "latest" else 2, 0)
+    kinds = [one["kind"] for one in run("lake", "history", str(path), "-o", "json").json]
+    assert kinds == ["changelog", "changelog"]
+    assert run("lake", "verify", str(path)).out.splitlines()[-1].startswith("proven")
+    path.write_text(said.replace(kind, "newest"))
+    assert "it is one of rows, latest, history" in run.try_to("lake", "run", str(path)).error
+
+
 def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
     """Also those in the file, with the key."""
     path = tmp_path / "p.toml"

@@ -108,6 +108,40 @@ def changelog(
     step it neither loses nor repeats a change. Of two with --every the older one stops.
     """  # noqa: D301
     loads = import_lake()
+    arguments = {
+        "topic": topic,
+        "target": target,
+        "bootstrap": bootstrap,
+        "kind": kind,
+        "buckets": buckets,
+        "start": start,
+        "end": end,
+        "group": group,
+        "on_null_key": on_null_key,
+        "skip_unreadable": skip_unreadable,
+        "accept_loss": accept_loss,
+        "on_bad_timestamp": on_bad_timestamp,
+        "decode": declared(decoding),
+        "dead_letter_topic": dead_letter_topic,
+        "log_dirs": log_dirs,
+        "override": override,
+        "format": table_format,
+        "store_options": store_options,
+        "spark_settings": loads.SparkSettings(master, name, conf),
+    }
+    _keep(arguments, every_ms, form)
+
+
+def keep_pipeline(pipeline: Any, every_ms: int | None, form: str) -> None:
+    """Keep the changelog table of a pipeline, as `ottla lake follow` does."""
+    from ottla.lake.pipeline.running import changelog_arguments  # noqa: PLC0415  # Arrow: an extra.
+
+    _keep(changelog_arguments(pipeline), every_ms, form)
+
+
+def _keep(arguments: dict[str, Any], every_ms: int | None, form: str) -> None:
+    """Run once, or again and again until a signal comes."""
+    topic, target = arguments["topic"], arguments["target"]
     stop = threading.Event()
 
     def on_step(step: str) -> None:
@@ -116,26 +150,8 @@ def changelog(
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stop.set())
 
-    done = loads.changelog(
-        topic,
-        target,
-        bootstrap=bootstrap,
-        kind=kind,
-        buckets=buckets,
-        start=start,
-        end=end,
-        group=group,
-        on_null_key=on_null_key,
-        skip_unreadable=skip_unreadable,
-        accept_loss=accept_loss,
-        on_bad_timestamp=on_bad_timestamp,
-        decode=declared(decoding),
-        dead_letter_topic=dead_letter_topic,
-        log_dirs=log_dirs,
-        override=override,
-        format=table_format,
-        store_options=store_options,
-        spark_settings=loads.SparkSettings(master, name, conf),
+    done = import_lake().changelog(
+        **arguments,
         every_ms=every_ms,
         stop=stop,
         on_run=lambda result: _show(topic, target, result, form),

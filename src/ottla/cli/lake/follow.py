@@ -14,6 +14,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
 from ottla.cli import options
 from ottla.cli.lake import load_options
+from ottla.cli.lake.changelog import keep_pipeline
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
@@ -145,6 +146,10 @@ def follow(
     if is_pipeline(topic):
         _refuse_what_the_file_says(ctx)
         pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), *spark)
+        if pipeline.is_changelog:
+            every_ms, _ = _pace(ctx, pipeline, every_ms, max_bytes)
+            keep_pipeline(pipeline, None if once else every_ms, form)
+            return
         run, topic, target = _of_file(pipeline), pipeline.topic, pipeline.table
         every_ms, max_bytes = _pace(ctx, pipeline, every_ms, max_bytes)
     elif target is None:

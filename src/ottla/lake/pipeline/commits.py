@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ottla.base.quantities import counted, iso
-from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.ledger.partition import PartitionLedger
 
 TERMS = (
@@ -96,7 +96,7 @@ def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]
     """The account of all loads together, by partition."""
     found: dict[int, PartitionLedger] = {}
     for manifest in manifests:
-        for ledger in manifest.ledgers if manifest.kind == "load" else ():
+        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
             at = ledger.partition
             if at in found:
                 # A load that was built on a broken chain may leave a gap: unexplained offsets.

@@ -35,7 +35,9 @@ def look(pipeline: Pipeline) -> PlannedLoad:
         if table is None:
             described = cluster.describe(pipeline.topic)
         else:
-            described, before, digest = built_on(table, cluster, pipeline.topic)
+            described, before, digest = built_on(
+                table, cluster, pipeline.topic, is_changelog=pipeline.is_changelog
+            )
         positions = before.positions if before else None
         limits = limits_of_load(cluster, described, start, end, positions)
         plan = plan_load(

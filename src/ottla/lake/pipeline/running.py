@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.changelogs.jobs import run_jobs_here
+from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.decode.schema_files import schema_text
 from ottla.lake.decode.spec import Decode, decode_from
+from ottla.lake.events.times import EventSettings
 from ottla.lake.loading import LoadResult, load, run_here
+from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
 from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
@@ -44,11 +48,14 @@ def run(
     try:
         planned = look(pipeline)
         on_planned(planned)
-        done = load(
-            **load_arguments(pipeline),
-            runner=runner_of(pipeline.spark, planned.lag_s, on_progress, on_step),
-            on_step=on_step,
-        )
+        if pipeline.is_changelog:
+            done = changelog(**changelog_arguments(pipeline), end=pipeline.end, on_step=on_step)
+        else:
+            done = load(
+                **load_arguments(pipeline),
+                runner=runner_of(pipeline.spark, planned.lag_s, on_progress, on_step),
+                on_step=on_step,
+            )
     except OttlaError:
         # What failed is said, whatever becomes of the file.
         with suppress(OttlaError):
@@ -76,6 +83,22 @@ def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
         "store_options": pipeline.store_options,
         "decode": decode_of(pipeline),
     }
+
+
+def changelog_arguments(pipeline: Pipeline) -> dict[str, Any]:
+    """What `changelog` takes of a pipeline, apart from its end, which one that follows has not."""
+    found = load_arguments(pipeline)
+    if (found.pop("events"), found.pop("sizes")) != (EventSettings(), FileSizes()):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"a table with the {pipeline.kind} of each key has files by key: event times and sizes "
+            "of files in [target] are for kind = rows",
+        )
+    del found["end"]
+    found |= {"kind": pipeline.kind, "on_null_key": pipeline.on_null_key}
+    if pipeline.spark.master == HERE:
+        return {**found, "runner": run_jobs_here}
+    return {**found, "spark_settings": pipeline.spark}
 
 
 def decode_of(pipeline: Pipeline) -> Decode | None:

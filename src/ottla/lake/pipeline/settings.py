@@ -8,6 +8,7 @@
     [target]
     table = "/lake/flights"               # or s3://…
     format = "parquet"                    # or delta, iceberg
+    kind = "rows"                         # or latest, history: a changelog table
 
 All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` has them all. A key that is
 not known is an error that names the nearest one, so that a mistyped policy is not ignored.
@@ -55,9 +56,11 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
         "accept_loss": _FLAG,
         "skip_unreadable": _FLAG,
         "on_bad_timestamp": _STRING,
+        "on_null_key": _STRING,
     },
     "target": {
         "table": _STRING,
+        "kind": _STRING,
         "format": _STRING,
         "options": _TEXT_TABLE,
         "partition_by": _STRING,
@@ -76,9 +79,11 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
 _REQUIRED = (("source", "topic"), ("target", "table"))
 _CHOICES = {
     ("source", "on_bad_timestamp"): ("fail", "null", "dead-letter"),
+    ("source", "on_null_key"): ("fail", "skip"),
     ("target", "format"): ("parquet", "delta", "iceberg"),
     ("target", "partition_by"): BY,
     ("target", "late_rows"): LATE_ROWS,
+    ("target", "kind"): ("rows", "latest", "history"),
 }
 
 
@@ -95,9 +100,11 @@ class Pipeline:
     accept_loss: bool = False
     skip_unreadable: bool = False
     on_bad_timestamp: str = "fail"
+    on_null_key: str = "fail"  # Of changelogs.
     format: str = "parquet"
     events: EventSettings = field(default_factory=EventSettings)
     sizes: FileSizes = field(default_factory=FileSizes)
+    kind: str = "rows"  # Or the latest, or the history, of each key: a changelog.
     store_options: Mapping[str, str] = field(default_factory=dict)
     every_s: float | None = None  # None: one load for each run.
     max_bytes: int | None = None
@@ -106,6 +113,11 @@ class Pipeline:
     spark: SparkSettings = field(default_factory=SparkSettings)
     decode: Mapping[str, Any] | None = None
     folder: str = "."  # Of the file: the files that [decode] names are relative to it.
+
+    @property
+    def is_changelog(self) -> bool:
+        """Whether the table has a row of each key."""
+        return self.kind != "rows"
 
 
 def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
@@ -149,9 +161,11 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         accept_loss=source.get("accept_loss", False),
         skip_unreadable=source.get("skip_unreadable", False),
         on_bad_timestamp=source.get("on_bad_timestamp", "fail"),
+        on_null_key=source.get("on_null_key", "fail"),
         format=target.get("format", "parquet"),
         events=_events_of(target),
         sizes=_sizes_of(target),
+        kind=target.get("kind", "rows"),
         store_options=target.get("options", {}),
         every_s=seconds_of(schedule["every"]) if "every" in schedule else None,
         max_bytes=bytes_of(schedule["max_bytes"]) if "max_bytes" in schedule else None,

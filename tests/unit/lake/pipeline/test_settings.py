@@ -26,10 +26,12 @@ def test_every_key_has_its_place() -> None:
         accept_loss = true
         skip_unreadable = true
         on_bad_timestamp = "null"
+        on_null_key = "skip"
 
         [target]
         table = "s3://lake/flights"
         format = "delta"
+        kind = "history"
         options = { aws_region = "eu-central-1" }
 
         [schedule]
@@ -58,6 +60,8 @@ def test_every_key_has_its_place() -> None:
         accept_loss=True,
         skip_unreadable=True,
         on_bad_timestamp="null",
+        on_null_key="skip",
+        kind="history",
         format="delta",
         store_options={"aws_region": "eu-central-1"},
         every_s=10.0,
