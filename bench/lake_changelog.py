@@ -70,7 +70,7 @@ def measure(scale: Scale) -> list[Figure]:
     rates = {name: [changes / taken for taken in times] for name, times in seconds.items()}
     return [
         _beside("lake changelog / MERGE in Delta by hand", "by hand", rates, cpu, 1.0),
-        _beside("lake changelog / MERGE in Delta with our reader", "merge", rates, cpu, None),
+        _beside("lake changelog / MERGE in Delta with our reader", "merge", rates, cpu, 1.0),
     ]
 
 

@@ -25,6 +25,8 @@ from ottla.lake.output import ParquetOutput
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 
+_JOINED_BYTES = 8 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class MergeJob:
@@ -133,7 +135,9 @@ def _written(job: MergeJob, stem: str, rows: pa.Table) -> DataFile | None:
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
     output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
     try:
-        for batch in rows.to_batches():
+        # Small pieces cost more one by one than a copy of them.
+        joined = rows.combine_chunks() if rows.nbytes < _JOINED_BYTES else rows
+        for batch in joined.to_batches():
             raw = batch.select(ROW_SCHEMA.names)
             if raw.num_rows:
                 output.write(raw, batch.columns[raw.num_columns :])

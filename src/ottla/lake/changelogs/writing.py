@@ -35,6 +35,8 @@ from ottla.lake.telling import commit_positions
 
 # How often the first commit of a long-running writer is tried while others commit.
 _TAKE_OVER_TRIES = 100
+# A long-running writer looks for files of runs that never counted once in so many runs.
+_SWEEP_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class ChangelogWriter:
         self._steps = steps
         self._on_step = on_step
         self._writer_epoch: int | None = None  # None: not a long-running writer.
+        self._runs = 0
 
     def apply(
         self,
@@ -103,8 +106,11 @@ class ChangelogWriter:
             remove_hidden_orphans(table, state, manifest)
         if self._wishes.group is not None and manifest is not None:
             commit_positions(self._wishes.group, manifest, settings.bootstrap)
-        removed = table.remove_orphans()
-        remove_work(table.store, table.running)
+        removed: list[str] = []
+        if self._writer_epoch is None or self._runs % _SWEEP_RUNS == 0:
+            removed = table.remove_orphans()
+            remove_work(table.store, table.running)
+        self._runs += 1
         return Applied(manifest, not plan.is_empty, tuple(removed))
 
     def _plan(
