@@ -137,12 +137,20 @@ def test_rewritten_file_is_found(
 
 
 @pytest.mark.parametrize(
-    "name", ["data/copy.parquet", "data/{}-copy.parquet", "data/{}.parquet.bak", "copy.parquet"]
+    "name",
+    [
+        "data/copy.parquet",
+        "data/{}-copy.parquet",
+        "data/{}.parquet.bak",
+        "copy.parquet",
+        "_dead_letters/copy.parquet",
+    ],
 )
 def test_a_stray_copy_is_named(table: OwnTable, name: str) -> None:
     """A reader of the whole folder would see its rows twice."""
     file = ottla.lake.files(str(table.store.root))[0]
     copy = table.store.root / name.format(Path(file).stem)
+    copy.parent.mkdir(exist_ok=True)
     shutil.copy(file, copy)
 
     assert f"{copy.relative_to(table.store.root)} does not belong to the table" in problems(table)

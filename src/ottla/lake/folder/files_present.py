@@ -3,29 +3,30 @@
 import re
 
 from ottla.lake.events.buckets import is_folder
+from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.stores.store import FileStore
 
 # As a task attempt names its file.
 _ATTEMPT = re.compile(r"v\d{10}-[0-9a-f]{32}-p\d+-\d{20}-[0-9A-Za-z]+\.parquet(\.tmp)?")
-_OF_TASKS = frozenset({"data", "dead_letters"})
+_OF_TASKS = frozenset({DATA_FOLDER, DEAD_LETTERS_FOLDER})
 
 
 def files_present(store: FileStore) -> tuple[list[str], list[str]]:
     """Return files whose names no task gives, and files of tasks, whether their load counts or not.
 
-    Readers skip names that begin with a dot or an underscore, and so does this; outside the folder
-    of data only Parquet files are meant.
+    Readers skip names that begin with a dot or an underscore, and so does this, but for the folder
+    of dead letters; outside the folders of tasks only Parquet files are meant.
     """
     foreign, of_tasks = [], []
     for top in store.top():
-        if top.startswith(("_", ".")):
+        if top.startswith(("_", ".")) and top not in _OF_TASKS:
             continue
         if top.endswith(".parquet"):
             foreign.append(top)
         for path in (file.path for file in store.files(f"{top}/")):
             *folders, name = path.split("/")
             is_data = top in _OF_TASKS
-            if any(one.startswith(("_", ".")) for one in (*folders, name)):
+            if any(one.startswith(("_", ".")) for one in (*folders[1:], name)):
                 continue
             in_place = len(folders) == 1 or (len(folders) == 2 and is_folder(folders[1]))
             if is_data and in_place and _ATTEMPT.fullmatch(name):
