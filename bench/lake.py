@@ -52,6 +52,7 @@ def measure_records(scale: Scale, records: int, value_bytes: int) -> list[Figure
                 "connector": lambda target: _connector(session, node, topic, target, {}),
                 "tuned": lambda target: _connector(session, node, topic, target, _TUNED),
                 "source": lambda target: _source(session, node, topic, target),
+                "copy": lambda target: _copy(session, written, target),
                 "load": lambda target: _load(session, node, topic, target),
                 "files": lambda target: _load(
                     session, node, topic, target, log_dirs=[str(node.folder / "logs")]
@@ -59,6 +60,8 @@ def measure_records(scale: Scale, records: int, value_bytes: int) -> list[Figure
                 "delta": lambda target: _load(session, node, topic, target, format="delta"),
                 "iceberg": lambda target: _load(session, node, topic, target, format="iceberg"),
             }
+            written = folder / "written"
+            _load(session, node, topic, written)
             seconds = _in_turn(arms, scale, folder)
     finally:
         session.stop()
@@ -75,6 +78,10 @@ def _figures(rates: dict[str, list[float]], of: str) -> list[Figure]:
         return Figure(name, middle[arm] / middle[other], "×", AT_LEAST, bound, note)
 
     return [
+        # A source of rows that costs nothing would be as fast as this: Spark writes them itself.
+        beside(
+            f"Spark's own copy of Parquet files / its connector, {of}", "copy", "connector", None
+        ),
         beside(f"lake load / Spark's connector, {of}", "load", "connector", 5.0),
         beside(f"lake load / tuned connector, {of}", "load", "tuned", 3.5),
         beside(f"lake load from segment files / through the broker, {of}", "files", "load", 1.5),
@@ -142,6 +149,12 @@ def _connector(
         reader = reader.option(name, value)
     frame = reader.option("subscribe", topic).option("includeHeaders", "true").load()
     frame.select(*_COLUMNS, "timestampType").write.parquet(str(target))
+    return time.monotonic() - began
+
+
+def _copy(session: Any, written: Path, target: Path) -> float:
+    began = time.monotonic()
+    session.read.parquet(str(written / "data")).write.parquet(str(target))
     return time.monotonic() - began
 
 
