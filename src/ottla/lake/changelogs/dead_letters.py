@@ -1,6 +1,6 @@
 """The file of records that a task could not take in: dead letters, as those of a load."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,12 +79,13 @@ class LettersFound:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def hash_from(self, starts: Mapping[int, int]) -> int:
-        """The hash of those at or behind an offset of their partition."""
+    def hash_of(self, met: Mapping[int, Collection[int]]) -> int:
+        """The hash of those at some offsets of their partitions."""
         total = 0
         for batch in self.batches:
             partition = batch.column("partition")[0].as_py()
-            inside = pc.greater_equal(batch.column("offset"), starts.get(partition, 0))
+            offsets = pa.array(met.get(partition, ()), pa.int64())
+            inside = pc.is_in(batch.column("offset"), offsets)
             total += batch_hash(batch.filter(inside))
         return total % MODULUS
 

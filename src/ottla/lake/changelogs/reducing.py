@@ -66,7 +66,9 @@ class Reduced:
     read: TaskResult
     path: str
     pieces: tuple[Piece, ...]
-    left_out_hash: int = 0  # Of the rows at the offsets that were to be left out.
+    # The offsets that were to be left out and were met, and the hash of their rows.
+    left_out: tuple[int, ...] = ()
+    left_out_hash: int = 0
 
 
 def reduce_range(job: ReduceJob) -> str:
@@ -107,9 +109,9 @@ def reduce_range(job: ReduceJob) -> str:
     ledger = account.ledger_with_gaps()
     ledger = replace(
         ledger,
-        loaded=ledger.loaded - taking.keyless - dead.rows - taking.left_out,
+        loaded=ledger.loaded - taking.keyless - dead.rows - len(taking.left_out),
         keyless=taking.keyless,
-        dead_letters=dead.rows + taking.left_out,
+        dead_letters=dead.rows + len(taking.left_out),
     )
     letters = dead.file(wanted)
     read = TaskResult(ledger, (), tuple(account.skipped), letters, taking.news)
@@ -118,6 +120,7 @@ def reduce_range(job: ReduceJob) -> str:
             "read": result_to_text(read),
             "path": path,
             "pieces": [asdict(piece) for piece in output.pieces],
+            "left_out": taking.left_out,
             "left_out_hash": taking.left_out_hash,
         }
     )
@@ -128,7 +131,8 @@ def reduced_from_text(text: str) -> Reduced:
     found = json.loads(text)
     pieces = tuple(Piece(**piece) for piece in found["pieces"])
     read = result_from_text(found["read"])
-    return Reduced(read, found["path"], pieces, found["left_out_hash"])
+    left_out = tuple(found["left_out"])
+    return Reduced(read, found["path"], pieces, left_out, found["left_out_hash"])
 
 
 class _Taking:
@@ -139,10 +143,10 @@ class _Taking:
         self._dead = dead
         self._sorter = RowSorter(job.columns.sorting) if job.columns.sorting else None
         self._operation = job.columns.operation
-        self._left_out = pa.array(job.left_out, pa.int64())
+        self._wanted_out = pa.array(job.left_out, pa.int64())
         self.bad_times: dict[int, int] = {}
         self.keyless = 0
-        self.left_out = 0
+        self.left_out: list[int] = []
         self.left_out_hash = 0
 
     @property
@@ -157,7 +161,7 @@ class _Taking:
 
     def changes_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The changes in a batch, in the columns of the table. Raises OttlaError."""
-        if len(self._left_out):
+        if len(self._wanted_out):
             batch = self._without_left_out(batch)
         rows = _with_key(batch, self._job.on_null_key)
         self.keyless += batch.num_rows - rows.num_rows
@@ -175,9 +179,9 @@ class _Taking:
         return changes.filter(pa.array(~odd))
 
     def _without_left_out(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        is_dead = pc.is_in(batch.column("offset"), self._left_out)
+        is_dead = pc.is_in(batch.column("offset"), self._wanted_out)
         dead = batch.filter(is_dead)
-        self.left_out += dead.num_rows
+        self.left_out += dead.column("offset").to_pylist()
         self.left_out_hash = (self.left_out_hash + batch_hash(dead)) % MODULUS
         return batch.filter(pc.invert(is_dead))
 
