@@ -1,0 +1,20 @@
+"""How a SASL exchange fails."""
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+
+class AuthenticationFailed(OttlaError):
+    """The message is for the client; `cause` is for the broker's log and has no secret in it."""
+
+    def __init__(self, mechanism: str, cause: str) -> None:
+        # The same words whatever was wrong: they must not tell whether a user exists.
+        super().__init__(
+            ErrorCode.SASL_AUTHENTICATION_FAILED,
+            "Authentication failed during authentication due to invalid credentials with SASL "
+            f"mechanism {mechanism}",
+        )
+        self.cause = cause
+
+
+class MalformedExchange(AuthenticationFailed):
+    """The client's message is not one of this mechanism at this step."""

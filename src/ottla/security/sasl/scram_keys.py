@@ -1,0 +1,82 @@
+"""What SCRAM keeps of a password, and the proofs made of it (RFC 5802, RFC 7677).
+
+A credential holds neither the password nor what a client needs in order to log in.
+"""
+
+import hashlib
+import hmac
+from enum import Enum
+from typing import NamedTuple
+
+ITERATIONS_MIN = 4096
+ITERATIONS_MAX = 16_384
+ITERATIONS_DEFAULT = 8192
+
+
+class ScramMechanism(Enum):
+    """A hash that SCRAM is used with: Kafka's number of it (KIP-554), and its name in hashlib."""
+
+    SCRAM_SHA_256 = 1, "sha256"
+    SCRAM_SHA_512 = 2, "sha512"
+
+    def __init__(self, number: int, hash_name: str) -> None:
+        self.number = number
+        self.hash_name = hash_name
+
+    @property
+    def sasl_name(self) -> str:
+        """`SCRAM-SHA-256`."""
+        return self.name.replace("_", "-")
+
+
+class ScramCredential(NamedTuple):
+    """What a broker keeps of one user's password for one mechanism."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+
+def salted_password(
+    mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
+) -> bytes:
+    """The slow step: milliseconds of PBKDF2. Kafka takes a password's UTF-8 bytes as they are."""
+    return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+
+
+def credential_of(
+    mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int
+) -> ScramCredential:
+    """The credential of a password that was salted already."""
+    client_key = mac(mechanism, salted, b"Client Key")
+    stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
+    return ScramCredential(salt, iterations, stored_key, mac(mechanism, salted, b"Server Key"))
+
+
+def client_proof(mechanism: ScramMechanism, salted: bytes, signed: bytes) -> bytes:
+    """What a client that knows the password sends for the messages `signed`."""
+    client_key = mac(mechanism, salted, b"Client Key")
+    stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
+    return _xor(client_key, mac(mechanism, stored_key, signed))
+
+
+def is_proof(
+    mechanism: ScramMechanism, credential: ScramCredential, signed: bytes, proof: bytes
+) -> bool:
+    """Whether `proof` is of a client that knows the password; takes the same time for all."""
+    signature = mac(mechanism, credential.stored_key, signed)
+    if len(proof) != len(signature):
+        return False
+    client_key = _xor(proof, signature)
+    found = hashlib.new(mechanism.hash_name, client_key).digest()
+    return hmac.compare_digest(found, credential.stored_key)
+
+
+def mac(mechanism: ScramMechanism, key: bytes, content: bytes) -> bytes:
+    """HMAC with the mechanism's hash."""
+    return hmac.digest(key, content, mechanism.hash_name)
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,99 @@
+"""The server's side of SCRAM: two messages in, two out."""
+
+import base64
+import hmac
+from collections.abc import Callable
+
+from ottla.security.sasl import scram_messages
+from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
+from ottla.security.sasl.scram_keys import (
+    ITERATIONS_DEFAULT,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    is_proof,
+    mac,
+)
+from ottla.security.sasl.scram_messages import ClientFirst
+
+# RFC 5802 leaves the length to the server: 24 bytes can't be guessed.
+NONCE_BYTES = 24
+
+# The credential of a user; the flag says whether it is a delegation token's. None: there is none.
+FindCredential = Callable[[str, bool], ScramCredential | None]
+
+
+class ScramServer:
+    """One exchange. `user` is who logged in, once `step` has answered the proof.
+
+    An unknown user gets the same steps as a known one, with a salt that stays the same: the
+    answers do not tell which users exist. `disguise` is a secret of the cluster for that.
+    """
+
+    def __init__(
+        self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, disguise: bytes
+    ) -> None:
+        """`nonce` is NONCE_BYTES of chance, for this exchange alone."""
+        self.user: str | None = None
+        self.is_token = False
+        self._mechanism = mechanism
+        self._find = find
+        self._own_nonce = base64.b64encode(nonce).decode()
+        self._disguise = disguise
+        self._first: ClientFirst | None = None
+        self._server_first = b""
+        self._credential: ScramCredential | None = None
+        self._is_over = False
+
+    def step(self, message: bytes) -> bytes:
+        """Answer the client's next message. Raises AuthenticationFailed."""
+        if self._is_over:
+            raise self._malformed("the exchange is over")
+        try:
+            if self._first is None:
+                return self._greet(message)
+            self._is_over = True
+            return self._judge(self._first, message)
+        except ValueError as error:
+            self._is_over = True
+            raise self._malformed(str(error)) from None
+
+    def _greet(self, message: bytes) -> bytes:
+        self._first = first = scram_messages.read_client_first(message)
+        self.is_token = first.extensions.get("tokenauth", "").lower() == "true"
+        self._credential = self._find(first.user, self.is_token)
+        shown = self._credential or self._disguised(first.user)
+        self._server_first = scram_messages.write_server_first(
+            first.nonce + self._own_nonce, shown.salt, shown.iterations
+        )
+        return self._server_first
+
+    def _judge(self, first: ClientFirst, message: bytes) -> bytes:
+        final = scram_messages.read_client_final(message)
+        if final.nonce != first.nonce + self._own_nonce:
+            raise self._malformed("its nonce is not the one of this exchange")
+        if final.binding != first.header.encode():
+            raise self._malformed("its channel binding is not the one it began with")
+        signed = b",".join((first.bare.encode(), self._server_first, final.without_proof.encode()))
+        credential = self._credential or self._disguised(first.user)
+        is_right = is_proof(self._mechanism, credential, signed, final.proof)
+        if self._credential is None:
+            raise self._failed(f"there is no user {first.user!r} with a credential for it")
+        if not is_right:
+            raise self._failed(f"the proof of user {first.user!r} is wrong: another password")
+        self.user = first.user
+        return scram_messages.write_server_final(
+            mac(self._mechanism, credential.server_key, signed)
+        )
+
+    def _disguised(self, user: str) -> ScramCredential:
+        """What an unknown user is shown; no password has this credential."""
+        secret = mac(self._mechanism, self._disguise, user.encode())
+        salt = hmac.digest(secret, b"salt", "sha256")[:16]
+        return credential_of(self._mechanism, secret, salt, ITERATIONS_DEFAULT)
+
+    def _failed(self, cause: str) -> AuthenticationFailed:
+        return AuthenticationFailed(self._mechanism.sasl_name, cause)
+
+    def _malformed(self, cause: str) -> MalformedExchange:
+        return MalformedExchange(self._mechanism.sasl_name, cause)
