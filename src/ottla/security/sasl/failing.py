@@ -7,7 +7,7 @@ class AuthenticationFailed(OttlaError):
     """The message is for the client; `cause` is for the broker's log and has no secret in it."""
 
     def __init__(self, mechanism: str, cause: str) -> None:
-        # The same words whatever was wrong: they must not tell whether a user exists.
+        # The same words for every cause: they must not say whether a user exists.
         super().__init__(
             ErrorCode.SASL_AUTHENTICATION_FAILED,
             "Authentication failed during authentication due to invalid credentials with SASL "

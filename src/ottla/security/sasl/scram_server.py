@@ -27,7 +27,7 @@ class ScramServer:
     """One exchange. `user` is who logged in, once `step` has answered the proof.
 
     An unknown user gets the same steps as a known one, with a salt that stays the same: the
-    answers do not tell which users exist. `disguise` is a secret of the cluster for that.
+    answers do not show which users exist. `disguise` is a secret of the cluster for that.
     """
 
     def __init__(
