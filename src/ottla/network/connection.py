@@ -19,7 +19,8 @@ from ottla.network.output import Output, Piece, held, let_go
 from ottla.network.pressure import CLOSING, Effect, Event, Pause, Pressure
 from ottla.network.refusals import Refusals
 from ottla.network.request_cutter import SIZE_BYTES, BadBytes, RequestCutter
-from ottla.network.service import CloseConnection, Hub, ServeRun, Slot
+from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
+from ottla.security.principal import ANONYMOUS, Principal
 
 _log = logging.getLogger(__name__)
 
@@ -57,11 +58,6 @@ class Connection(asyncio.BufferedProtocol):
             bytes_max=limits.unanswered_bytes_max,
         )
         self._pressure = Pressure()
-        # Set by a service that can serve several requests at once.
-        self.serve_run: ServeRun | None = None
-        self._serve = hub.service.attach(self)
-        if limits.unanswered_requests_max < _RUN_MAX:
-            self.serve_run = None
         # While requests are served; their answers leave at the end of the turn at the latest.
         self._in_turn = False
         self._flush_scheduled = False
@@ -70,6 +66,8 @@ class Connection(asyncio.BufferedProtocol):
         self._unmute: asyncio.TimerHandle | None = None
         # What the service knows about the client; only the service reads it.
         self.identity: object | None = None
+        # Who the client is, as far as its listener has found out.
+        self.principal: Principal = ANONYMOUS
         # What the client calls itself (KIP-511), if it has said so.
         self.software = ""
         # Called when the connection has ended, for whatever reason.
@@ -77,6 +75,12 @@ class Connection(asyncio.BufferedProtocol):
         # Set by every receive, cleared by the sweep for idle connections.
         self.active = True
         self.idle_since_ms = 0
+        # Set by a service that can serve several requests at once.
+        self.serve_run: ServeRun | None = None
+        self._serve = hub.service.attach(self)
+        self._takes_runs = limits.unanswered_requests_max >= _RUN_MAX
+        if not self._takes_runs:
+            self.serve_run = None
 
     # -- asyncio's side
 
@@ -133,6 +137,16 @@ class Connection(asyncio.BufferedProtocol):
     def defer(self, request_bytes: int) -> Slot:
         """Reserve the place of the answer to the request that is being served."""
         return self._order.reserve(request_bytes)
+
+    def serve_with(self, serve: Serve, serve_run: ServeRun | None) -> None:
+        """From the next receive on, let these serve the requests."""
+        self._serve = serve
+        self.serve_run = serve_run if self._takes_runs else None
+
+    def limit_requests(self, bytes_max: int | None = None) -> None:
+        """Accept no larger request than `bytes_max`; None: than the listener accepts."""
+        most = self._hub.limits.request_bytes_max
+        self._cutter.limit(most if bytes_max is None else min(most, bytes_max))
 
     def hold(self) -> None:
         """Take back the request that is being served, and offer it again at `release`.

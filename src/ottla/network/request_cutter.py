@@ -68,6 +68,12 @@ class RequestCutter:
         self._large: memoryview | None = None
         self._large_filled = 0
 
+    def limit(self, request_bytes_max: int) -> None:
+        """Accept requests of so many bytes from the next one on."""
+        self._request_bytes_max = request_bytes_max
+        if self._accepted_bytes_max:
+            self._accepted_bytes_max = request_bytes_max
+
     # -- receiving
 
     def get_buffer(self) -> memoryview:

@@ -31,6 +31,7 @@ OTHER_DEFAULTS = {
 # What Kafka 4.3 does not have.
 OURS = {
     "allow.everyone.if.no.acl.found",
+    "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
     "coordination.user",

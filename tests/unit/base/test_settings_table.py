@@ -22,6 +22,7 @@ EVERY = [
 # What Kafka 4.3 does not have.
 OURS = {
     "allow.everyone.if.no.acl.found",
+    "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
     "coordination.user",

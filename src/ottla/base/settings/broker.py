@@ -16,7 +16,13 @@ from ottla.base.settings.tables.former import FORMER_SETTINGS
 _OPEN_PREFIXES = ("listener.name.",)
 
 # Settings that may be set for one listener alone.
-_OF_LISTENERS = (".max.connections", ".max.connection.creation.rate")
+_ROOM = (".max.connections", ".max.connection.creation.rate")
+_OF_LISTENERS = (
+    *_ROOM,
+    ".connections.max.reauth.ms",
+    ".sasl.enabled.mechanisms",
+    ".sasl.jaas.config",
+)
 
 Listener = Callable[[frozenset[str]], None]
 
@@ -54,7 +60,7 @@ class BrokerSettings:
         elif name in FORMER_SETTINGS:
             self.notes.append(f"{name} is accepted and changes nothing: {FORMER_SETTINGS[name]}")
         elif name.startswith(_OPEN_PREFIXES) and name.endswith(_OF_LISTENERS):
-            if BROKER_SETTINGS[name.split(".", 3)[3]].parse(text) == 0:
+            if _of_listener(name.split(".", 3)[3]).parse(text) == 0 and name.endswith(_ROOM):
                 raise OttlaError(ErrorCode.INVALID_CONFIG, no_connections(name))
         elif name.startswith(_OPEN_PREFIXES):
             self.notes.append(f"{name} is accepted and changes nothing: listeners are PLAINTEXT.")
@@ -92,9 +98,17 @@ class BrokerSettings:
         return value or ()
 
     def of_listener(self, listener: str, name: str) -> Value:
-        """The file's value of a setting for one listener alone; None where it has none."""
+        """The file's value of a setting for one listener alone; None where it has none.
+
+        In front of the name may stand a SASL mechanism, as in `plain.sasl.jaas.config`.
+        """
         text = self.static.get(f"listener.name.{listener.lower()}.{name}")
-        return None if text is None else BROKER_SETTINGS[name].parse(text)
+        return None if text is None else _of_listener(name).parse(text)
+
+    def texts_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
+        """A list: that of the listener, else that of all listeners."""
+        value = self.of_listener(listener, name)
+        return value if isinstance(value, tuple) else self.texts(name)
 
     @property
     def broker_id(self) -> int:
@@ -138,6 +152,14 @@ class BrokerSettings:
             for listener in self._listeners:
                 listener(changed)
         return changed
+
+
+def _of_listener(name: str) -> Setting:
+    """The row of a setting of one listener, or of one SASL mechanism of a listener."""
+    row = BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(name.partition(".")[2])
+    if row is None:
+        raise unknown_name(name, BROKER_SETTINGS, "listener")
+    return row
 
 
 def refused(setting: Setting) -> OttlaError:

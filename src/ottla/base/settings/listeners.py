@@ -6,6 +6,9 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings
 
+# The security protocols that listeners may have.
+_SERVED = ("PLAINTEXT", "SASL_PLAINTEXT")
+
 
 class ListenerAddress(NamedTuple):
     """One entry of `listeners`. An empty host means every interface; port 0 any free one."""
@@ -13,6 +16,7 @@ class ListenerAddress(NamedTuple):
     name: str
     host: str
     port: int
+    protocol: str = "PLAINTEXT"
 
 
 def is_wildcard(host: str) -> bool:
@@ -24,7 +28,7 @@ def is_wildcard(host: str) -> bool:
 
 
 def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
-    """The addresses to listen on. Raises OttlaError(INVALID_CONFIG) on anything but PLAINTEXT.
+    """The addresses to listen on. Raises OttlaError(INVALID_CONFIG).
 
     Listeners of Kafka's controllers (`controller.listener.names`) are left out: Ottla has none,
     and Kafka's server.properties names one.
@@ -37,14 +41,14 @@ def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
     protocols = _protocols(settings)
     for address in addresses:
         protocol = protocols.get(address.name, address.name)
-        if protocol != "PLAINTEXT":
+        if protocol not in _SERVED:
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
-                f"listeners: {address.name} is a {protocol} listener, and only PLAINTEXT exists; "
-                f"write PLAINTEXT://{address.host}:{address.port}, or map the name in "
-                "listener.security.protocol.map",
+                f"listeners: {address.name} is a {protocol} listener, and there are only "
+                f"{' and '.join(_SERVED)} ones; write PLAINTEXT://{address.host}:{address.port}, "
+                "or map the name in listener.security.protocol.map",
             )
-    return addresses
+    return tuple(a._replace(protocol=protocols.get(a.name, a.name)) for a in addresses)
 
 
 def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]:
@@ -83,10 +87,11 @@ def inter_broker_listener(settings: BrokerSettings) -> str:
             )
         return name
     protocol = settings.text("security.inter.broker.protocol")
-    if protocol != "PLAINTEXT":
+    if protocol != "PLAINTEXT" and protocol not in names:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
-            f"security.inter.broker.protocol: {protocol} does not exist here; write PLAINTEXT",
+            f"security.inter.broker.protocol: there is no listener {protocol} in listeners "
+            f"({', '.join(sorted(names))}); set inter.broker.listener.name",
         )
     return protocol if protocol in names else names[0]
 

@@ -151,6 +151,7 @@ def guards(settings: BrokerSettings) -> Mapping[int, Guard]:
         ApiKey.DESCRIBE_CLIENT_QUOTAS: cluster(_DESCRIBE_CONFIGS),
         ApiKey.ALTER_CLIENT_QUOTAS: cluster(_ALTER_CONFIGS),
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: cluster(_DESCRIBE),
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS: cluster(_ALTER),
         ApiKey.UPDATE_FEATURES: cluster(_ALTER),
         ApiKey.UNREGISTER_BROKER: cluster(_ALTER),
         ApiKey.CREATE_ACLS: cluster(_ALTER),

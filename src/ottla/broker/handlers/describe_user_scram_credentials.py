@@ -1,17 +1,21 @@
-"""DescribeUserScramCredentials (50), version 0: no user has any here (KIP-554).
+"""DescribeUserScramCredentials (50), version 0: which users have which credentials (KIP-554).
 
 kafka-configs asks for them whenever it describes a user's quotas.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.setting import shortened
+from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
@@ -25,13 +29,17 @@ class DescribeUserScramCredentials(Handler):
     api = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
     versions = Versions(0, 0)
 
+    users: ScramUsers
+
     def handle(
         self, _request: RequestContext, body: DescribeUserScramCredentialsRequest
     ) -> DescribeUserScramCredentialsResponse:
-        """Each user asked for by name is unknown; of all users there are none."""
-        counts = Counter(user.name for user in body.users or ())
+        """The users asked for by name, or all of them: mechanisms and iterations only."""
+        known = self.users.all()
+        counts = Counter([user.name for user in body.users or ()] or known.keys())
         return DescribeUserScramCredentialsResponse(
-            results=[_unknown(name, count) for name, count in counts.items()]
+            error_message=None,
+            results=[_described(name, count, known.get(name)) for name, count in counts.items()],
         )
 
     @staticmethod
@@ -53,16 +61,27 @@ class DescribeUserScramCredentials(Handler):
         )
 
 
-def _unknown(name: str, count: int) -> DescribeUserScramCredentialsResult:
+def _described(
+    name: str, count: int, held: Mapping[ScramMechanism, ScramCredential] | None
+) -> DescribeUserScramCredentialsResult:
     if count > 1:
         return DescribeUserScramCredentialsResult(
             user=name,
             error_code=ErrorCode.DUPLICATE_RESOURCE,
             error_message=f"Cannot describe SCRAM credentials for {shortened(name)} twice",
         )
+    if held is None:
+        return DescribeUserScramCredentialsResult(
+            user=name,
+            error_code=ErrorCode.RESOURCE_NOT_FOUND,
+            error_message="Attempt to describe a user credential that does not exist: "
+            f"{shortened(name)}",
+        )
     return DescribeUserScramCredentialsResult(
         user=name,
-        error_code=ErrorCode.RESOURCE_NOT_FOUND,
-        error_message="Attempt to describe a user credential that does not exist: "
-        f"{shortened(name)}; there is no authentication here",
+        error_message=None,
+        credential_infos=[
+            CredentialInfo(mechanism=mechanism.number, iterations=credential.iterations)
+            for mechanism, credential in held.items()
+        ],
     )

@@ -1,4 +1,7 @@
-"""SaslAuthenticate (36), versions 0-2: refused with ILLEGAL_SASL_STATE, as Kafka does (KIP-152)."""
+"""SaslAuthenticate (36), versions 0-2: one step of a login on a SASL listener (KIP-152).
+
+`broker.login` serves it there. Anywhere else it is refused with ILLEGAL_SASL_STATE, as by Kafka.
+"""
 
 from dataclasses import dataclass
 
@@ -23,7 +26,7 @@ class SaslAuthenticate(Handler):
     def handle(
         self, request: RequestContext, _body: SaslAuthenticateRequest
     ) -> SaslAuthenticateResponse:
-        """Refuse: no listener asks for authentication."""
+        """Refuse: no login has begun."""
         raise no_sasl(request)
 
     @staticmethod

@@ -1,6 +1,7 @@
-"""SaslHandshake (17), versions 0-1: refused with ILLEGAL_SASL_STATE, as Kafka does.
+"""SaslHandshake (17), versions 0-1: begins a login on a SASL listener (KIP-43).
 
-All listeners are PLAINTEXT ones, where no client authenticates (KIP-43).
+`broker.login` serves it there. Here it comes over a listener without SASL, or from a client that
+has logged in and need not do so again: it is refused with ILLEGAL_SASL_STATE, as by Kafka.
 """
 
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.security.principal import ANONYMOUS
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -15,11 +17,14 @@ from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsha
 def no_sasl(request: RequestContext) -> OttlaError:
     """The refusal, logged at intervals per address."""
     client = request.connection
-    error = OttlaError(
-        ErrorCode.ILLEGAL_SASL_STATE,
-        f"SASL on the listener {request.listener}, which is PLAINTEXT: set"
-        " security.protocol=PLAINTEXT in the client, and no sasl settings",
-    )
+    if client.principal == ANONYMOUS:
+        why = (
+            f"SASL on the listener {request.listener}, which is PLAINTEXT: set"
+            " security.protocol=PLAINTEXT in the client, and no sasl settings"
+        )
+    else:
+        why = f"SASL again, though {client.principal} has logged in and its session has no end"
+    error = OttlaError(ErrorCode.ILLEGAL_SASL_STATE, why)
     client.refusals.log(
         (client.peer_host, "SASL"),
         lambda: (
@@ -38,7 +43,7 @@ class SaslHandshake(Handler):
     versions = Versions(0, 1)
 
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
-        """Refuse, as there is no mechanism to agree on."""
+        """Refuse: no login is due."""
         raise no_sasl(request)
 
     @staticmethod

@@ -8,6 +8,7 @@ from ottla.broker.handlers.alter_configs import AlterConfigs
 from ottla.broker.handlers.alter_partition_reassignments import AlterPartitionReassignments
 from ottla.broker.handlers.alter_replica_log_dirs import AlterReplicaLogDirs
 from ottla.broker.handlers.alter_share_group_offsets import AlterShareGroupOffsets
+from ottla.broker.handlers.alter_user_scram_credentials import AlterUserScramCredentials
 from ottla.broker.handlers.api_versions import ApiVersions
 from ottla.broker.handlers.broker_handshake import BrokerHandshake
 from ottla.broker.handlers.compact_log import CompactLog
@@ -93,6 +94,7 @@ def handlers(parts: Parts) -> list[Handler]:
         AlterClientQuotas(parts.quotas.stored),
         AlterConfigs(parts.configs),
         AlterPartitionReassignments(parts.controller),
+        AlterUserScramCredentials(parts.users),
         AlterReplicaLogDirs(parts.replication.moves),
         AlterShareGroupOffsets(parts.view, parts.groups, parts.share_group_state),
         BrokerHandshake(parts.admission, inter_broker_listener(parts.settings)),
@@ -126,7 +128,7 @@ def handlers(parts: Parts) -> list[Handler]:
         ),
         DescribeTopicPartitions(parts.view, parts.settings),
         DescribeTransactions(parts.transactions),
-        DescribeUserScramCredentials(),
+        DescribeUserScramCredentials(parts.users),
         ElectLeaders(parts.controller),
         EndTxn(parts.transactions),
         Fetch(parts.fetch, parts.replication.sessions, parts.replica_selector),

@@ -192,6 +192,7 @@ class Broker:
         warn_of_strays(parts.log_directories.found_at_start, loaded.image)
         parts.configs.load()
         await self._ask_store(parts.quotas.stored.load)
+        await self._ask_store(parts.users.load)
         if parts.acls is not None:
             await self._ask_store(parts.acls.load)
         parts.config_changes.follow()

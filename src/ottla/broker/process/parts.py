@@ -24,6 +24,7 @@ from ottla.broker.configs.features import Features
 from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.groups import Groups
+from ottla.broker.login.users import ScramUsers
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partitions import Partitions
@@ -98,6 +99,7 @@ class Parts:
     configs: Configs
     quotas: Quotas
     acls: Acls | None
+    users: ScramUsers
     features: Features
     config_changes: ConfigChanges
     share_states: ShareStates

@@ -28,6 +28,8 @@ from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.groups import Groups
+from ottla.broker.login.logins import Logins
+from ottla.broker.login.users import ScramUsers
 from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import election_rules, log_config
@@ -137,6 +139,7 @@ class Settings(NamedTuple):
     configs: Configs
     quotas: Quotas
     acls: Acls | None
+    users: ScramUsers
     features: Features
     config_changes: ConfigChanges
 
@@ -158,6 +161,7 @@ def listeners(parts: Parts) -> Listeners:
         parts.produce,
         parts.fetch,
         gate,
+        Logins(parts.settings, parts.users, parts.runtime),
     )
     return Listeners(parts.settings, parts.quotas.connections, dispatcher.service)
 
@@ -247,6 +251,7 @@ class _Wiring:
             configs=changing.configs,
             quotas=changing.quotas,
             acls=changing.acls,
+            users=changing.users,
             features=changing.features,
             config_changes=changing.config_changes,
             share_states=share.share_states,
@@ -456,11 +461,12 @@ class _Wiring:
         features = Features(self.view, updates, self.store, clock)
         authorizer = new_authorizer(self.settings)
         acls = None if authorizer is None else Acls(self.store, clock, authorizer)
-        on_changed = features.before(quotas.before(configs.on_changed))
+        users = ScramUsers(self.store, clock, self.opened.secret)
+        on_changed = users.before(features.before(quotas.before(configs.on_changed)))
         if acls is not None:
             on_changed = acls.before(on_changed)
         return Settings(
-            configs, quotas, acls, features, ConfigChanges(self.store, clock, on_changed)
+            configs, quotas, acls, users, features, ConfigChanges(self.store, clock, on_changed)
         )
 
     def _upkeep(

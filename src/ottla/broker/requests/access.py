@@ -3,20 +3,24 @@
 from ottla.network.connection import Connection
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource
-from ottla.security.principal import ANONYMOUS, Principal
+from ottla.security.principal import Principal
 
 
 class Access:
-    """One per connection. Authentication sets the principal; until then it is ANONYMOUS."""
+    """One per connection whose client is known: by its login, its certificate, or as ANONYMOUS."""
 
-    __slots__ = ("_connection", "authorizer", "principal", "seen")
+    __slots__ = ("_connection", "authorizer", "seen")
 
     def __init__(self, authorizer: Authorizer, connection: Connection) -> None:
         self.authorizer = authorizer
         self._connection = connection
-        self.principal: Principal = ANONYMOUS
         # The version of the rules by which the connection's shortcuts were learned.
         self.seen = authorizer.version
+
+    @property
+    def principal(self) -> Principal:
+        """Who the client is."""
+        return self._connection.principal
 
     @property
     def host(self) -> str:

@@ -18,8 +18,6 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
-# The user of a client that is not authenticated: all are, as long as there is no authentication.
-ANONYMOUS = "ANONYMOUS"
 # Records are given out in portions of what this much time is worth: smaller ones cost more fetches.
 _PORTION_MS = 100
 
@@ -52,6 +50,7 @@ class RequestThrottle:
         "_min_bytes",
         "_since_s",
         "_throttling",
+        "_user",
         "delay_ms",
     )
 
@@ -59,6 +58,7 @@ class RequestThrottle:
         self._throttling = throttling
         self._connection = connection
         self._client_id = client_id
+        self._user = connection.principal.name
         # How long the client is to wait, as far as is known.
         self.delay_ms = 0
         # Since when the loop works on it without having counted that.
@@ -70,7 +70,7 @@ class RequestThrottle:
         """Count `amount`, and make the client wait if that is too much."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
-        self.delay(throttling.quotas.use(key, ANONYMOUS, self._client_id, amount, now_ms))
+        self.delay(throttling.quotas.use(key, self._user, self._client_id, amount, now_ms))
 
     def delay(self, delay_ms: int) -> None:
         """Read nothing more from the client for so long; the answer carries the same number."""
@@ -82,7 +82,7 @@ class RequestThrottle:
         """Let a fetch ask for no more than it may get now; False where that is nothing."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
-        rate = throttling.quotas.rate(QuotaKey.FETCH, ANONYMOUS, self._client_id, now_ms)
+        rate = throttling.quotas.rate(QuotaKey.FETCH, self._user, self._client_id, now_ms)
         if rate is None:
             return True
         wait_ms = rate.wait_ms(now_ms, rate.limit * _PORTION_MS / 1000)
@@ -100,7 +100,7 @@ class RequestThrottle:
         """What gives the client its changes of topics; None for no limit."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
-        return throttling.quotas.bucket(ANONYMOUS, self._client_id, now_ms)
+        return throttling.quotas.bucket(self._user, self._client_id, now_ms)
 
     def now_ms(self) -> int:
         """Monotonic."""
@@ -134,7 +134,7 @@ class RequestThrottle:
         self._since_s = now_s
         now_ms = throttling.monotonic_ms()
         delay_ms = throttling.quotas.use(
-            QuotaKey.REQUEST, ANONYMOUS, self._client_id, spent_ms, now_ms
+            QuotaKey.REQUEST, self._user, self._client_id, spent_ms, now_ms
         )
         # As in Kafka, one request waits no longer than a window; the next waits for the rest.
         self.delay(min(delay_ms, throttling.quotas.windows.ms))

@@ -15,6 +15,8 @@ from ottla.broker.access.gate import Gate
 from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.shortcut import FetchShortcut
+from ottla.broker.login.login import Login
+from ottla.broker.login.logins import Logins
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
@@ -23,7 +25,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.readiness import Readiness
 from ottla.network.connection import Connection
-from ottla.network.service import CloseConnection, Serve
+from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
@@ -90,6 +92,7 @@ class Dispatcher:
         produce: ProduceParts,
         fetch: FetchParts,
         gate: Gate | None,
+        logins: Logins,
     ) -> None:
         """`gate` checks clients' requests where there is an authorizer."""
         handlers = list(handlers)
@@ -103,6 +106,7 @@ class Dispatcher:
         self.produce = produce
         self.fetch = fetch
         self.gate = gate
+        self.logins = logins
 
     def service(self, listener: str) -> "ListenerService":
         """The service behind a listener."""
@@ -115,10 +119,18 @@ class ListenerService:
     def __init__(self, dispatcher: Dispatcher, listener: str) -> None:
         self._dispatcher = dispatcher
         self._listener = listener
+        self._logins = dispatcher.logins.of_listener(listener)
 
     def attach(self, connection: Connection) -> Serve:
         """See `network.connection.Service`."""
-        return Conversation(self._dispatcher, self._listener, connection).serve
+        if self._logins is not None:
+            return Login(self._logins, connection, self._converse).serve
+        serve, connection.serve_run = self._converse(connection)
+        return serve
+
+    def _converse(self, connection: Connection) -> tuple[Serve, ServeRun]:
+        conversation = Conversation(self._dispatcher, self._listener, connection)
+        return conversation.serve, conversation.serve_run
 
 
 class Conversation:
@@ -137,7 +149,6 @@ class Conversation:
         self._access = None if self._gate is None else self._gate.access(connection)
         self._produce_parts, self._fetch_parts = dispatcher.produce, dispatcher.fetch
         self._learn_anew()
-        connection.serve_run = self._serve_run
 
     def _learn_anew(self) -> None:
         """Forget the shortcuts: they were learned from requests that other rules allowed."""
@@ -147,7 +158,7 @@ class Conversation:
             self._access.seen = self._access.authorizer.version
 
     # Hot: once per receive that brought several requests.
-    def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
+    def serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
         """See `network.connection.ServeRun`."""
         if self._quotas.throttling is not None:
             return None

@@ -4,17 +4,26 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 class AuthenticationFailed(OttlaError):
-    """The message is for the client; `cause` is for the broker's log and has no secret in it."""
+    """The message is for the client; `cause` is for the broker's log and has no secret in it.
 
-    def __init__(self, mechanism: str, cause: str) -> None:
+    Failures of the same `kind` stand in the log once in a while. It has nothing in it that a
+    client can choose freely.
+    """
+
+    kind = "failed"
+
+    def __init__(self, mechanism: str, cause: str, kind: str = "") -> None:
         # The same words for every cause: they must not say whether a user exists.
         super().__init__(
             ErrorCode.SASL_AUTHENTICATION_FAILED,
             "Authentication failed during authentication due to invalid credentials with SASL "
             f"mechanism {mechanism}",
         )
-        self.cause = cause
+        self.cause = f"{mechanism}: {cause}"
+        self.kind = f"{mechanism} {kind or self.kind}"
 
 
 class MalformedExchange(AuthenticationFailed):
     """The client's message is not one of this mechanism at this step."""
+
+    kind = "malformed"

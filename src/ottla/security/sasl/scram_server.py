@@ -3,7 +3,9 @@
 import base64
 import hmac
 from collections.abc import Callable
+from typing import NamedTuple
 
+from ottla.base.settings.setting import shortened
 from ottla.security.sasl import scram_messages
 from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.scram_keys import (
@@ -18,20 +20,39 @@ from ottla.security.sasl.scram_messages import ClientFirst
 
 # RFC 5802 leaves the length to the server: 24 bytes can't be guessed.
 NONCE_BYTES = 24
+_LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 # The credential of a user; the flag says whether it is a delegation token's. None: there is none.
 FindCredential = Callable[[str, bool], ScramCredential | None]
+
+
+class Disguise(NamedTuple):
+    """What unknown users are shown: a salt made of a secret, which looks like those of others."""
+
+    secret: bytes
+    salt_like: bytes = bytes(16)
+    iterations: int = ITERATIONS_DEFAULT
+
+    def salt(self, random: bytes) -> bytes:
+        """`random` in the form of the salts of known users: Java's clients write letters."""
+        random = random[: len(self.salt_like)]
+        if self.salt_like and all(byte in _LETTERS for byte in self.salt_like):
+            return bytes(_LETTERS[byte % len(_LETTERS)] for byte in random)
+        return random
+
+    def __repr__(self) -> str:
+        return "Disguise()"
 
 
 class ScramServer:
     """One exchange. `user` is who logged in, once `step` has answered the proof.
 
     An unknown user gets the same steps as a known one, with a salt that stays the same: the
-    answers do not show which users exist. `disguise` is a secret of the cluster for that.
+    answers do not show which users exist.
     """
 
     def __init__(
-        self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, disguise: bytes
+        self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, disguise: Disguise
     ) -> None:
         """`nonce` is NONCE_BYTES of chance, for this exchange alone."""
         self.user: str | None = None
@@ -78,9 +99,17 @@ class ScramServer:
         credential = self._credential or self._disguised(first.user)
         is_right = is_proof(self._mechanism, credential, signed, final.proof)
         if self._credential is None:
-            raise self._failed(f"there is no user {first.user!r} with a credential for it")
+            raise self._failed(
+                f"there is no user {shortened(first.user)!r} with a credential for it; `ottla user "
+                "list` lists the users, `ottla user add` makes one",
+                "unknown user",
+            )
         if not is_right:
-            raise self._failed(f"the proof of user {first.user!r} is wrong: another password")
+            raise self._failed(
+                f"the proof of user {first.user!r} is wrong: the client has another password; "
+                "correct it there, or set a new one with `ottla user password`",
+                f"password of {first.user}",
+            )
         self.user = first.user
         return scram_messages.write_server_final(
             mac(self._mechanism, credential.server_key, signed)
@@ -88,12 +117,13 @@ class ScramServer:
 
     def _disguised(self, user: str) -> ScramCredential:
         """What an unknown user is shown; no password has this credential."""
-        secret = mac(self._mechanism, self._disguise, user.encode())
-        salt = hmac.digest(secret, b"salt", "sha256")[:16]
-        return credential_of(self._mechanism, secret, salt, ITERATIONS_DEFAULT)
+        disguise = self._disguise
+        secret = mac(self._mechanism, disguise.secret, user.encode())
+        salt = disguise.salt(hmac.digest(secret, b"salt", "sha512"))
+        return credential_of(self._mechanism, secret, salt, disguise.iterations)
 
-    def _failed(self, cause: str) -> AuthenticationFailed:
-        return AuthenticationFailed(self._mechanism.sasl_name, cause)
+    def _failed(self, cause: str, kind: str) -> AuthenticationFailed:
+        return AuthenticationFailed(self._mechanism.sasl_name, cause, kind)
 
     def _malformed(self, cause: str) -> MalformedExchange:
         return MalformedExchange(self._mechanism.sasl_name, cause)

@@ -32,6 +32,7 @@ from ottla.network.refusals import Refusals
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
 from ottla.replica.standing import Standing
+from ottla.security.principal import ANONYMOUS
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -164,6 +165,7 @@ class Line:
 
     def __init__(self, broker_id=None):
         self.identity = None
+        self.principal = ANONYMOUS
         self.software = ""
         self.refusals = Refusals(lambda: 0.0)
         self.answered = asyncio.Event()

@@ -1,4 +1,4 @@
-"""SASL, SCRAM and ACLs, which there are not here, and the handshake of brokers."""
+"""SASL, credentials and ACLs where they are refused, and the handshake of brokers."""
 
 import random
 
@@ -8,6 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.admission import Admission, proven_broker
 from ottla.broker.cluster.handshake import Credentials, Opener, Party
+from ottla.broker.handlers.alter_user_scram_credentials import AlterUserScramCredentials
 from ottla.broker.handlers.broker_handshake import BrokerHandshake
 from ottla.broker.handlers.create_acls import CreateAcls
 from ottla.broker.handlers.delete_acls import DeleteAcls
@@ -16,6 +17,10 @@ from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserSc
 from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
 from ottla.broker.handlers.sasl_handshake import SaslHandshake
 from ottla.metadata.image import BrokerImage
+from ottla.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ottla.wire.messages.describe_acls import DescribeAclsRequest
@@ -50,31 +55,19 @@ def test_sasl_is_refused_on_a_plaintext_listener(caplog):
     play(scenario)
 
 
-def test_no_user_has_credentials():
-    """Of all users there are none; one named twice is an error of its own."""
-
-    async def scenario(_world):
-        handler = DescribeUserScramCredentials()
-
-        async def results(users):
-            answer = await call(handler, DescribeUserScramCredentialsRequest(users=users))
-            assert answer.error_code == 0
-            return [(each.user, ErrorCode(each.error_code).name) for each in answer.results]
-
-        assert await results(None) == []
-        assert await results([UserName(name=name) for name in ("alice", "bob", "bob")]) == [
-            ("alice", "RESOURCE_NOT_FOUND"),
-            ("bob", "DUPLICATE_RESOURCE"),
-        ]
-
-    play(scenario)
-    request = DescribeUserScramCredentialsRequest(users=[UserName(name="alice")])
-    answer = DescribeUserScramCredentials.on_error(
-        request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "why", 0
-    )
+def test_every_user_of_a_refused_request_gets_the_error():
+    """Besides the answer as a whole, where it has an error of its own."""
     refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    request = DescribeUserScramCredentialsRequest(users=[UserName(name="alice")])
+    answer = DescribeUserScramCredentials.on_error(request, refused, "why", 0)
     assert (answer.error_code, answer.error_message) == (refused, "why")
     assert [(one.user, one.error_code) for one in answer.results] == [("alice", refused)]
+    deletion = ScramCredentialDeletion(name="alice", mechanism=1)
+    altering = AlterUserScramCredentialsRequest(deletions=[deletion, deletion])
+    altered = AlterUserScramCredentials.on_error(altering, refused, "why", 0)
+    assert [(one.user, one.error_code, one.error_message) for one in altered.results] == [
+        ("alice", refused, "why")
+    ]
 
 
 def test_acls_are_refused_without_an_authorizer():

@@ -21,7 +21,7 @@ from ottla.security.sasl.scram_keys import (
     mac,
     salted_password,
 )
-from ottla.security.sasl.scram_server import ScramServer
+from ottla.security.sasl.scram_server import Disguise, ScramServer
 
 SHA_256 = ScramMechanism.SCRAM_SHA_256
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -36,7 +36,7 @@ def credential(password: str, mechanism: ScramMechanism = SHA_256) -> ScramCrede
 
 def server(mechanism: ScramMechanism = SHA_256, **passwords: str) -> ScramServer:
     known = {user: credential(password, mechanism) for user, password in passwords.items()}
-    return ScramServer(mechanism, lambda user, _token: known.get(user), NONCE, b"secret")
+    return ScramServer(mechanism, lambda user, _token: known.get(user), NONCE, Disguise(b"secret"))
 
 
 def client(user: str, password: str, mechanism: ScramMechanism = SHA_256) -> ScramClient:
@@ -69,7 +69,7 @@ def test_the_example_of_rfc_7677() -> None:
 )
 def test_client_and_server_agree_on_any_name(user: str) -> None:
     """Commas and signs of equality are escaped."""
-    one = ScramServer(SHA_256, lambda _user, _token: PENCIL, NONCE, b"secret")
+    one = ScramServer(SHA_256, lambda _user, _token: PENCIL, NONCE, Disguise(b"secret"))
     log_in(one, client(user, "pencil"))
     assert one.user == user
 
@@ -170,7 +170,7 @@ def test_a_replayed_exchange_is_refused() -> None:
     one, other = server(alice="y"), client("alice", "y")
     final = other.step(one.step(other.first))
     one.step(final)
-    later = ScramServer(SHA_256, lambda _user, _token: PENCIL, b"m" * 24, b"secret")
+    later = ScramServer(SHA_256, lambda _user, _token: PENCIL, b"m" * 24, Disguise(b"secret"))
     assert "nonce" in _refusal(later, other.first, final).cause
     with pytest.raises(AuthenticationFailed):
         one.step(final)
@@ -221,6 +221,6 @@ def test_a_delegation_token_is_looked_up_as_one() -> None:
         asked.append((user, is_token))
         return PENCIL
 
-    one = ScramServer(SHA_256, find, NONCE, b"secret")
+    one = ScramServer(SHA_256, find, NONCE, Disguise(b"secret"))
     log_in(one, ScramClient(SHA_256, "id", "pencil", "abc", {"tokenauth": "true"}))
     assert (asked, one.is_token) == ([("id", True)], True)

@@ -10,7 +10,6 @@ UNREAD_NAMES = frozenset(
         "add.partitions.to.txn.retry.backoff.ms",
         "background.threads",
         "broker.heartbeat.interval.ms",
-        "connection.failed.authentication.delay.ms",
         "delete.records.purgatory.purge.interval.requests",
         "early.start.listeners",
         "fetch.purgatory.purge.interval.requests",

@@ -1,0 +1,133 @@
+"""AlterUserScramCredentials (51), version 0: set and remove users' credentials (KIP-554).
+
+Each user is altered independently. The client has hashed the password already.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import shortened
+from ottla.broker.login.users import ScramUsers
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.security.sasl.scram_keys import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    mechanism_numbered,
+)
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+
+_Wanted = dict[ScramMechanism, ScramCredential | None]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class AlterUserScramCredentials(Handler):
+    """Serves AlterUserScramCredentials."""
+
+    api = ApiKey.ALTER_USER_SCRAM_CREDENTIALS
+    versions = Versions(0, 0)
+
+    users: ScramUsers
+
+    async def handle(
+        self, _request: RequestContext, body: AlterUserScramCredentialsRequest
+    ) -> AlterUserScramCredentialsResponse:
+        """Alter each user whose changes are all valid."""
+        changes = [*body.deletions, *body.upsertions]
+        counts = Counter((change.name, change.mechanism) for change in changes)
+        wanted: dict[str, _Wanted] = {}
+        errors: dict[str, OttlaError] = {}
+        for change in changes:
+            of_user = wanted.setdefault(change.name, {})
+            try:
+                mechanism = self._check(change, counts[change.name, change.mechanism])
+                of_user[mechanism] = _credential(mechanism, change)
+            except OttlaError as error:
+                errors.setdefault(change.name, error)
+        results: list[AlterUserScramCredentialsResult] = []
+        for user, of_user in wanted.items():
+            found = errors.get(user)
+            if found is None:
+                await self.users.alter(user, of_user)
+            results.append(_result(user, found))
+        return AlterUserScramCredentialsResponse(results=results)
+
+    def _check(
+        self, change: ScramCredentialDeletion | ScramCredentialUpsertion, count: int
+    ) -> ScramMechanism:
+        """The mechanism. Raises OttlaError with Kafka's codes."""
+        if not change.name:
+            raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        mechanism = mechanism_numbered(change.mechanism)
+        if mechanism is None:
+            raise OttlaError(
+                ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+                f"Unknown SCRAM mechanism {change.mechanism}; there are 1 (SCRAM-SHA-256) and 2 "
+                "(SCRAM-SHA-512)",
+            )
+        if count > 1:
+            raise OttlaError(
+                ErrorCode.DUPLICATE_RESOURCE,
+                "A user credential cannot be altered twice in the same request",
+            )
+        if isinstance(change, ScramCredentialDeletion):
+            if self.users.find(mechanism, change.name) is None:
+                raise OttlaError(
+                    ErrorCode.RESOURCE_NOT_FOUND,
+                    "Attempt to delete a user credential that does not exist: "
+                    f"{shortened(change.name)} has none for {mechanism.sasl_name}",
+                )
+        elif not ITERATIONS_MIN <= change.iterations <= ITERATIONS_MAX:
+            raise OttlaError(
+                ErrorCode.UNACCEPTABLE_CREDENTIAL,
+                f"Too {'few' if change.iterations < ITERATIONS_MIN else 'many'} iterations: "
+                f"{change.iterations}; {ITERATIONS_MIN} to {ITERATIONS_MAX} are accepted",
+            )
+        elif not change.salt or len(change.salted_password) != mechanism.hash_bytes:
+            raise OttlaError(
+                ErrorCode.UNACCEPTABLE_CREDENTIAL,
+                "The salt is empty, or the salted password is not one of "
+                f"{mechanism.sasl_name}, which has {mechanism.hash_bytes} bytes",
+            )
+        return mechanism
+
+    @staticmethod
+    def on_error(
+        body: AlterUserScramCredentialsRequest,
+        code: ErrorCode,
+        message: str | None,
+        _version: int,
+    ) -> AlterUserScramCredentialsResponse:
+        """The error for each user that the request names."""
+        names = dict.fromkeys(change.name for change in (*body.deletions, *body.upsertions))
+        error = OttlaError(code, message or "")
+        return AlterUserScramCredentialsResponse(results=[_result(name, error) for name in names])
+
+
+def _credential(
+    mechanism: ScramMechanism, change: ScramCredentialDeletion | ScramCredentialUpsertion
+) -> ScramCredential | None:
+    if isinstance(change, ScramCredentialDeletion):
+        return None
+    return credential_of(
+        mechanism, bytes(change.salted_password), bytes(change.salt), change.iterations
+    )
+
+
+def _result(user: str, error: OttlaError | None) -> AlterUserScramCredentialsResult:
+    if error is None:
+        return AlterUserScramCredentialsResult(user=user, error_message=None)
+    return AlterUserScramCredentialsResult(
+        user=user, error_code=error.code, error_message=error.message
+    )

@@ -1,0 +1,24 @@
+"""What a login needs of a SASL mechanism."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+
+class Stepped(NamedTuple):
+    """The answer to one token; `user` once the client has logged in."""
+
+    answer: bytes
+    user: str | None = None
+    # For how long the credential is still valid; None where it does not end.
+    valid_ms: int | None = None
+
+
+class Exchange(Protocol):
+    """One exchange with one client."""
+
+    async def step(self, token: bytes) -> Stepped:
+        """Judge the client's next token. Raises AuthenticationFailed."""
+        ...
+
+
+NewExchange = Callable[[], Exchange]

@@ -1,0 +1,270 @@
+"""The login of one connection: a shell over `SaslSession`.
+
+It serves the requests of its connection until the client has logged in, and then hands the
+connection over. Where sessions end it stays in front, since the client logs in again over the
+same connection.
+"""
+
+import logging
+from asyncio import TimerHandle
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError  # noqa: N812  # It is an exception class.
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.login.exchange import Exchange, Stepped
+from ottla.broker.login.logins import ListenerLogins
+from ottla.network.connection import Connection
+from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
+from ottla.security.principal import Principal
+from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.session import SaslSession, Verdict, session_lifetime_ms
+from ottla.wire.api import API, ApiKey
+from ottla.wire.codec import decode
+from ottla.wire.errors import VersionError, WireError
+from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
+from ottla.wire.messages.api_versions import ApiVersionsResponse
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+_log = logging.getLogger(__name__)
+
+_PREFIX = Struct(">hhi")
+_SIZE = Struct(">i")
+_HANDSHAKE = int(ApiKey.SASL_HANDSHAKE)
+_USER = "User"
+
+# Begins to serve the requests of a client that is known.
+Converse = Callable[[Connection], tuple[Serve, ServeRun]]
+# The header of a token's request; None for a token without one.
+_Header = RequestHeader | None
+
+
+class Login:
+    """The requests of one connection, as long as its client must log in."""
+
+    def __init__(self, logins: ListenerLogins, connection: Connection, converse: Converse) -> None:
+        self._logins = logins
+        self._connection = connection
+        self._converse = converse
+        self._session = SaslSession()
+        self._exchange: Exchange | None = None
+        # What serves the requests of the session that is open.
+        self._served: Serve | None = None
+        self._served_run: ServeRun | None = None
+        self._holds = False
+        connection.limit_requests(logins.request_bytes_max)
+        self._timer: TimerHandle = logins.loop.call_later(
+            logins.timeout_ms / 1000, self._on_timeout
+        )
+        connection.on_lost.append(self._on_lost)
+
+    # Hot where sessions end.
+    def serve(self, frame: memoryview) -> list[Part] | None:
+        """See `network.service.Serve`."""
+        served = self._served
+        if served is not None and len(frame) > 1 and frame[1] != _HANDSHAKE:
+            return served(frame)
+        if self._session.takes_raw_tokens:
+            return self._take_token(None, frame.tobytes())
+        try:
+            return self._judge(frame)
+        except (WireError, VersionError, StructError) as error:
+            raise CloseConnection(f"it sent bytes that are no valid request: {error}") from error
+
+    # Hot where sessions end.
+    def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
+        if self._served_run is None:
+            return None
+        return self._served_run(received, count_max)
+
+    def _judge(self, frame: memoryview) -> list[Part] | None:
+        session = self._session
+        api_key, version, correlation_id = _PREFIX.unpack_from(frame)
+        match session.judge(api_key, self._logins.monotonic_ms()):
+            case Verdict.SERVE:
+                assert self._served is not None
+                return self._served(frame)
+            case Verdict.WAIT:
+                self._holds = True
+                self._connection.hold()
+                return None
+            case Verdict.VERSIONS:
+                parts = self._converse(self._connection)[0](frame)
+                if parts and version <= API[ApiKey.API_VERSIONS].max_version:
+                    session.versions_served()
+                return parts
+            case Verdict.HANDSHAKE:
+                return self._shake_hands(frame)
+            case Verdict.TOKEN:
+                header, body = _decoded(frame, ApiKey.SASL_AUTHENTICATE)
+                assert isinstance(body, SaslAuthenticateRequest)
+                return self._take_token(header, bytes(body.auth_bytes))
+            case Verdict.ILLEGAL:
+                return self._refuse_order(api_key, version, correlation_id)
+        raise CloseConnection(_reason(api_key, session))
+
+    # -- one step
+
+    def _shake_hands(self, frame: memoryview) -> list[Part] | None:
+        header, body = _decoded(frame, ApiKey.SASL_HANDSHAKE)
+        assert isinstance(body, SaslHandshakeRequest)
+        logins, mechanism = self._logins, body.mechanism
+        self._close_session()
+        response = SaslHandshakeResponse(mechanisms=list(logins.mechanisms))
+        new_exchange = logins.mechanisms.get(mechanism)
+        cause = (
+            f"it asked for SASL mechanism {mechanism[:100]!r}, and the listener has"
+            f" {', '.join(logins.mechanisms)}: set sasl.mechanism in the client"
+        )
+        if new_exchange is not None:
+            cause = "it logged in again with another mechanism"
+            is_raw = header.api_version == 0
+            now_ms = logins.monotonic_ms()
+            if self._session.agreed(mechanism, is_raw=is_raw, now_ms=now_ms):
+                self._exchange = new_exchange()
+                return _encoded(response, header)
+        response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        self._fail(
+            self._connection.defer(len(frame)), _encoded(response, header), cause, "mechanism"
+        )
+        return None
+
+    def _take_token(self, header: _Header, token: bytes) -> None:
+        self._session.judging()
+        slot = self._connection.defer(len(token))
+        self._logins.spawn(self._step(slot, header, token))
+
+    async def _step(self, slot: Slot, header: _Header, token: bytes) -> None:
+        assert self._exchange is not None
+        try:
+            stepped = await self._exchange.step(token)
+        except AuthenticationFailed as error:
+            self._refuse(slot, header, error)
+            return
+        except Exception as error:  # noqa: BLE001  # A mechanism that fails lets no client in.
+            _log.exception("a login failed unexpectedly")
+            cause = f"the broker could not judge it ({type(error).__name__}; see above)"
+            self._refuse(slot, header, AuthenticationFailed(self._session.mechanism, cause))
+            return
+        lifetime_ms: int | None = None
+        if stepped.user is None:
+            self._session.went_on()
+        else:
+            lifetime_ms = self._lifetime_ms(stepped)
+            now_ms = self._logins.monotonic_ms()
+            principal = Principal(_USER, stepped.user)
+            if not self._session.logged_in(principal, lifetime_ms, now_ms):
+                cause = f"{self._connection.principal} logged in again as {principal}"
+                self._refuse(slot, header, AuthenticationFailed(self._session.mechanism, cause))
+                return
+            self._open_session(principal, lifetime_ms)
+        slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))
+        if self._holds:
+            self._holds = False
+            self._connection.release()
+
+    def _lifetime_ms(self, stepped: Stepped) -> int | None:
+        reauth_ms_max = self._logins.reauth_ms_max[self._session.mechanism]
+        return session_lifetime_ms(stepped.valid_ms, reauth_ms_max)
+
+    # -- sessions
+
+    def _open_session(self, principal: Principal, lifetime_ms: int | None) -> None:
+        connection = self._connection
+        self._exchange = None
+        self._timer.cancel()
+        connection.principal = principal
+        connection.limit_requests()
+        serve, serve_run = self._converse(connection)
+        if lifetime_ms is None:
+            connection.serve_with(serve, serve_run)
+            return
+        self._served, self._served_run = serve, serve_run
+        connection.serve_with(self.serve, self._serve_run)
+        self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._close_session)
+
+    def _close_session(self) -> None:
+        """From now on the session judges every request."""
+        self._served = self._served_run = None
+
+    def _on_timeout(self) -> None:
+        if not self._connection.closed:
+            self._connection.close(
+                f"it did not log in within {self._logins.timeout_ms} ms", "login timeout"
+            )
+
+    def _on_lost(self) -> None:
+        self._timer.cancel()
+
+    # -- failing
+
+    def _refuse(self, slot: Slot, header: _Header, error: AuthenticationFailed) -> None:
+        answer: list[Part] = []
+        if header is not None:
+            response = SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
+            answer = _encoded(response, header)
+        self._fail(slot, answer, error.cause, error.kind)
+
+    def _refuse_order(self, api_key: int, version: int, correlation_id: int) -> None:
+        kind = SaslHandshakeResponse if api_key == _HANDSHAKE else ApiVersionsResponse
+        response = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        answer = encode_response(response, api_key, version, correlation_id)
+        cause = f"it sent {ApiKey(api_key).name} where SASL_AUTHENTICATE was due"
+        self._fail(self._connection.defer(len(answer)), answer, cause, "order")
+
+    def _fail(self, slot: Slot, answer: list[Part], cause: str, kind: str) -> None:
+        """Answer after a delay, and close."""
+        logins, connection = self._logins, self._connection
+        self._session.failed()
+        self._timer.cancel()
+        connection.stop_reading()
+        delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+
+        def end() -> None:
+            if not connection.closed:
+                slot.answer(answer)
+                connection.close(f"its login failed: {cause}", f"login: {kind}")
+
+        self._timer = logins.loop.call_later(delay_ms / 1000, end)
+
+
+def _decoded(frame: memoryview, api_key: ApiKey) -> tuple[RequestHeader, object]:
+    header, position = decode_request_header(frame)
+    api = API[api_key]
+    if not api.min_version <= header.api_version <= api.max_version:
+        raise VersionError(f"there is no {api_key.name} of version {header.api_version}")
+    return header, decode(api.request, header.api_version, frame, position)
+
+
+def _encoded(
+    response: SaslHandshakeResponse | SaslAuthenticateResponse, header: RequestHeader
+) -> list[Part]:
+    return encode_response(response, header.api_key, header.api_version, header.correlation_id)
+
+
+def _answer(header: _Header, token: bytes, lifetime_ms: int) -> list[Part]:
+    if header is None:
+        return [_SIZE.pack(len(token)) + token]
+    return _encoded(
+        SaslAuthenticateResponse(
+            error_message=None, auth_bytes=token, session_lifetime_ms=lifetime_ms
+        ),
+        header,
+    )
+
+
+def _reason(api_key: int, session: SaslSession) -> str:
+    try:
+        name = ApiKey(api_key).name
+    except ValueError:
+        name = f"API {api_key}"
+    if session.is_open:
+        return (
+            f"the session of {session.principal} is over, and it sent {name} instead of logging in"
+            " again (connections.max.reauth.ms)"
+        )
+    return (
+        f"it sent {name} before it logged in: set security.protocol, sasl.mechanism and"
+        " sasl.jaas.config (or sasl.username and sasl.password) in the client"
+    )

@@ -1,0 +1,85 @@
+"""How clients log in on each listener, as the settings say."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import listen_addresses
+from ottla.broker.login.exchange import NewExchange
+from ottla.broker.login.scram import ScramExchange
+from ottla.broker.login.users import ScramUsers
+from ottla.broker.runtime.runtime import Runtime
+from ottla.security.sasl.failures import FailedLogins
+from ottla.security.sasl.scram_keys import ScramMechanism
+
+# What a client may send at once before it is known, whatever the settings allow.
+_REQUEST_BYTES_MAX = 64 << 10
+_SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+_MECHANISMS = (*_SCRAM,)
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerLogins:
+    """What the logins of one listener share."""
+
+    mechanisms: Mapping[str, NewExchange]
+    # `connections.max.reauth.ms` of each mechanism.
+    reauth_ms_max: Mapping[str, int]
+    failures: FailedLogins
+    request_bytes_max: int
+    timeout_ms: int
+    loop: asyncio.AbstractEventLoop
+    monotonic_ms: Callable[[], int]
+    spawn: Callable[[Coroutine[object, object, None]], None]
+
+
+class Logins:
+    """The SASL listeners of a broker. Raises OttlaError where one of them lets no client in."""
+
+    def __init__(self, settings: BrokerSettings, users: ScramUsers, runtime: Runtime) -> None:
+        self._settings = settings
+        self._users = users
+        self._runtime = runtime
+        self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
+        self._listeners = {
+            address.name: self._new(address.name)
+            for address in listen_addresses(settings)
+            if address.protocol.startswith("SASL")
+        }
+
+    def of_listener(self, name: str) -> ListenerLogins | None:
+        """The logins of a listener; None where it has no SASL."""
+        return self._listeners.get(name)
+
+    def _new(self, listener: str) -> ListenerLogins:
+        settings, runtime = self._settings, self._runtime
+        names = settings.texts_of_listener(listener, "sasl.enabled.mechanisms")
+        return ListenerLogins(
+            {name: self._mechanism(listener, name) for name in names},
+            {name: self._reauth_ms_max(listener, name) for name in names},
+            self.failures,
+            min(_REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
+            settings.integer("connection.authentication.timeout.ms"),
+            runtime.loop,
+            runtime.clock.monotonic_ms,
+            runtime.spawn,
+        )
+
+    def _mechanism(self, listener: str, name: str) -> NewExchange:
+        scram = _SCRAM.get(name)
+        if scram is not None:
+            return lambda: ScramExchange(scram, self._users)
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"sasl.enabled.mechanisms of listener {listener}: there is no {name} here; set it to"
+            f" one or several of {', '.join(_MECHANISMS)}",
+        )
+
+    def _reauth_ms_max(self, listener: str, mechanism: str) -> int:
+        name = "connections.max.reauth.ms"
+        value = self._settings.of_listener(listener, f"{mechanism.lower()}.{name}")
+        if value is None:
+            value = self._settings.of_listener(listener, name)
+        return self._settings.integer(name) if value is None else int(str(value))

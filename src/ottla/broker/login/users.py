@@ -1,0 +1,155 @@
+"""The cluster's users with SCRAM credentials: reads and changes them in the store.
+
+They stand where Kafka kept them in ZooKeeper, beside the user's quotas. Every broker keeps all of
+them in memory, and gets changes by the same notifications as changed settings.
+"""
+
+import hmac
+import logging
+from asyncio import Lock
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+
+from ottla.base.clock import Clock
+from ottla.base.errors import OttlaError
+from ottla.broker.configs.changes import change_notice
+from ottla.coordination.store import BadVersion, Set, Store
+from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path
+from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
+from ottla.security.sasl.scram_server import Disguise
+from ottla.security.sasl.scram_stored import credential_text, parse_credential
+
+_log = logging.getLogger(__name__)
+
+OnChanged = Callable[[str], Awaitable[None]]
+# A user's credentials; None removes one.
+Wanted = Mapping[ScramMechanism, ScramCredential | None]
+
+
+class ScramUsers:
+    """Finds, lists and alters credentials."""
+
+    def __init__(self, store: Store, clock: Clock, secret: bytes) -> None:
+        """`secret` is the cluster's: what unknown users are shown is made of it."""
+        self._store = store
+        self._clock = clock
+        self._secret = hmac.digest(secret, b"what unknown users are shown", "sha256")
+        self._changing = Lock()
+        self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
+        self._disguises: dict[ScramMechanism, Disguise] = {}
+
+    async def load(self) -> None:
+        """Read all credentials. One that cannot be read is logged, and its user cannot log in."""
+        async with self._changing:
+            for path, node in (await self._store.subtree(CONFIG_USERS)).items():
+                user = _user_of(path)
+                if user is not None:
+                    self._take(user, _configs(path, node.data))
+
+    def before(self, others: OnChanged) -> OnChanged:
+        """A callback for change notifications: credentials are read here, then `others` called.
+
+        The node of a user has quotas, too.
+        """
+
+        async def on_changed(entity: str) -> None:
+            path = f"/config/{entity}"
+            user = _user_of(path)
+            if user is not None:
+                async with self._changing:
+                    node = await self._store.get(path)
+                    self._take(user, {} if node is None else _configs(path, node.data))
+            await others(entity)
+
+        return on_changed
+
+    def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """The user's credential for the mechanism."""
+        return self._users.get(user, {}).get(mechanism)
+
+    def all(self) -> Mapping[str, Mapping[ScramMechanism, ScramCredential]]:
+        """All users with credentials."""
+        return self._users
+
+    def disguise(self, mechanism: ScramMechanism) -> Disguise:
+        """What users without a credential are shown: what most of the others have."""
+        if mechanism not in self._disguises:
+            self._disguises[mechanism] = self._new_disguise(mechanism)
+        return self._disguises[mechanism]
+
+    async def alter(self, user: str, wanted: Wanted) -> None:
+        """Set and remove credentials of one user, on all brokers. Raises StoreError."""
+        path = quota_path(QuotaEntity(user=user))
+        async with self._changing:
+            self._take(user, await self._write(path, wanted))
+        for mechanism, credential in wanted.items():
+            what = "removed" if credential is None else "set"
+            _log.info("the %s credential of user %r was %s", mechanism.sasl_name, user, what)
+
+    async def _write(self, path: str, wanted: Wanted) -> dict[str, str]:
+        while True:
+            node = await self._store.get(path)
+            if node is None:
+                await self._store.ensure(path)
+                continue
+            configs = _configs(path, node.data)
+            for mechanism, credential in wanted.items():
+                if credential is None:
+                    configs.pop(mechanism.sasl_name, None)
+                else:
+                    configs[mechanism.sasl_name] = credential_text(credential)
+            change = Set(path, encode_configs(configs), node.version)
+            try:
+                await self._store.multi([change, change_notice(path, self._clock.now_ms())])
+            except BadVersion:
+                continue
+            return configs
+
+    def _take(self, user: str, configs: Mapping[str, str]) -> None:
+        found: dict[ScramMechanism, ScramCredential] = {}
+        for mechanism in ScramMechanism:
+            text = configs.get(mechanism.sasl_name)
+            if text is None:
+                continue
+            try:
+                found[mechanism] = parse_credential(text)
+            except ValueError as error:
+                _log.error(
+                    "the %s credential of user %r cannot be read (%s), and the user cannot log in"
+                    " with it: set it again with `ottla user password`",
+                    mechanism.sasl_name,
+                    user,
+                    error,
+                )
+        self._users.pop(user, None)
+        if found:
+            self._users[user] = found
+        self._disguises.clear()
+
+    def _new_disguise(self, mechanism: ScramMechanism) -> Disguise:
+        known = [each[mechanism] for each in self._users.values() if mechanism in each]
+        counts = Counter((len(each.salt), each.iterations) for each in known)
+        if not counts:
+            return Disguise(self._secret)
+        usual = counts.most_common(1)[0][0]
+        like = next(each for each in known if (len(each.salt), each.iterations) == usual)
+        return Disguise(self._secret, like.salt, like.iterations)
+
+
+def _user_of(path: str) -> str | None:
+    """The user whose node is at `path`; None for other nodes and for the default of all users."""
+    entity = quota_entity(path)
+    if entity is None or entity.client_id is not None or not isinstance(entity.user, str):
+        return None
+    return entity.user
+
+
+def _configs(path: str, data: bytes) -> dict[str, str]:
+    if not data:
+        return {}
+    try:
+        return decode_configs(path, data)
+    except OttlaError as error:
+        _log.error("credentials cannot be read; set them again: %s", error.message)
+        return {}

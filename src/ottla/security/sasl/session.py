@@ -1,0 +1,145 @@
+"""Which requests of a connection on a SASL listener are served, and when it must log in again.
+
+A core: the shell asks `judge` what to do with each request, does it, and reports the outcome. No
+request but ApiVersions and those of SASL itself is served before login (KIP-43, KIP-152), nor
+after the session's end (KIP-368).
+"""
+
+from enum import Enum
+
+from ottla.security.principal import Principal
+from ottla.wire.api import ApiKey
+
+# As in Kafka: a client may not keep the broker busy with logins.
+_LOGINS_APART_MS = 1000
+
+
+class Verdict(Enum):
+    """What to do with a request."""
+
+    SERVE = "serve it as on any listener"
+    VERSIONS = "serve it: it is ApiVersions"
+    HANDSHAKE = "answer it, and report `agreed` or `failed`"
+    TOKEN = "hand its token to the mechanism, and report `went_on`, `logged_in` or `failed`"
+    WAIT = "offer it again when the token before it is judged"
+    ILLEGAL = "answer ILLEGAL_SASL_STATE, and close"
+    CLOSE = "close the connection"
+
+
+class State(Enum):
+    """Where a connection stands."""
+
+    BEGINNING = "ApiVersions or SaslHandshake comes next"
+    VERSIONED = "SaslHandshake comes next"
+    EXCHANGE = "SaslAuthenticate comes next"
+    RAW_EXCHANGE = "a token without a header comes next"
+    JUDGING = "a token is being judged"
+    OPEN = "logged in"
+    FAILED = "nothing more is served"
+
+
+class SaslSession:
+    """One connection. Times are milliseconds of a clock that never goes back."""
+
+    def __init__(self) -> None:
+        self.state = State.BEGINNING
+        self.mechanism = ""
+        # Who logged in; stays while the client logs in again.
+        self.principal: Principal | None = None
+        # When the session ends; None for never.
+        self.expires_ms: int | None = None
+        self._is_raw = False
+        self._began_again_ms: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are served; `judge` still says when the session is over."""
+        return self.state is State.OPEN
+
+    @property
+    def takes_raw_tokens(self) -> bool:
+        """Whether the next frame is a token without a header (SaslHandshake version 0)."""
+        return self.state is State.RAW_EXCHANGE
+
+    def judge(self, api_key: int, now_ms: int) -> Verdict:
+        """What to do with a request. `api_key` is of no meaning where `takes_raw_tokens`."""
+        match self.state:
+            case State.OPEN:
+                return self._judge_open(api_key, now_ms)
+            case State.RAW_EXCHANGE:
+                return Verdict.TOKEN
+            case State.JUDGING:
+                return Verdict.WAIT
+            case State.EXCHANGE if api_key == ApiKey.SASL_AUTHENTICATE:
+                return Verdict.TOKEN
+            case State.BEGINNING if api_key == ApiKey.API_VERSIONS:
+                return Verdict.VERSIONS
+            case State.BEGINNING | State.VERSIONED if api_key == ApiKey.SASL_HANDSHAKE:
+                return Verdict.HANDSHAKE
+            case State.EXCHANGE if api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS):
+                return Verdict.ILLEGAL
+        return Verdict.CLOSE
+
+    def versions_served(self) -> None:
+        """ApiVersions was answered without an error."""
+        assert self.state is State.BEGINNING, self.state
+        self.state = State.VERSIONED
+
+    def agreed(self, mechanism: str, *, is_raw: bool, now_ms: int) -> bool:
+        """A handshake has chosen an enabled mechanism. False: not the one of the first login."""
+        assert self.state in (State.BEGINNING, State.VERSIONED, State.OPEN), self.state
+        if self.state is State.OPEN:
+            self._began_again_ms = now_ms
+            if mechanism != self.mechanism:
+                return False
+        self.mechanism = mechanism
+        self._is_raw = is_raw
+        self.state = State.RAW_EXCHANGE if is_raw else State.EXCHANGE
+        return True
+
+    def judging(self) -> None:
+        """A token was handed to the mechanism."""
+        assert self.state in (State.EXCHANGE, State.RAW_EXCHANGE), self.state
+        self.state = State.JUDGING
+
+    def went_on(self) -> None:
+        """The mechanism wants another token."""
+        assert self.state is State.JUDGING, self.state
+        self.state = State.RAW_EXCHANGE if self._is_raw else State.EXCHANGE
+
+    def logged_in(self, principal: Principal, lifetime_ms: int | None, now_ms: int) -> bool:
+        """The exchange is complete. False: it is another principal than before, which fails."""
+        assert self.state is State.JUDGING, self.state
+        if self.principal is not None and self.principal != principal:
+            self.failed()
+            return False
+        self.principal = principal
+        self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
+        self.state = State.OPEN
+        return True
+
+    def failed(self) -> None:
+        """Login has failed: the connection is to be closed."""
+        self.state = State.FAILED
+
+    def _judge_open(self, api_key: int, now_ms: int) -> Verdict:
+        may_log_in = self.expires_ms is not None and (
+            self._began_again_ms is None or now_ms - self._began_again_ms >= _LOGINS_APART_MS
+        )
+        if api_key == ApiKey.SASL_HANDSHAKE and may_log_in:
+            return Verdict.HANDSHAKE
+        if self.expires_ms is not None and now_ms >= self.expires_ms:
+            return Verdict.CLOSE
+        return Verdict.SERVE
+
+
+def session_lifetime_ms(credential_ms: int | None, reauth_ms_max: int) -> int | None:
+    """How long a session lasts; None without an end.
+
+    `credential_ms` is how long the credential itself is still valid, if it ends;
+    `reauth_ms_max` is `connections.max.reauth.ms`, 0 where it sets no limit.
+    """
+    ends = [reauth_ms_max] if reauth_ms_max > 0 else []
+    if credential_ms is not None:
+        ends.append(max(0, credential_ms))
+    return min(ends, default=None)

@@ -1,0 +1,346 @@
+"""Logins over a SASL listener of a broker in this process: what is served, and what is logged."""
+
+import asyncio
+import logging
+import struct
+
+import pytest
+
+from ottla.base.errors import ErrorCode
+from ottla.security.sasl.plain import write_plain
+from ottla.security.sasl.scram_client import ScramClient
+from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
+from ottla.wire.frames import decode_response, encode_request
+from ottla.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    UserName,
+)
+from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+from .inprocess import Caller, run
+
+SCRAM = ScramMechanism.SCRAM_SHA_256
+PASSWORD = "correct horse"
+SETTINGS = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "connection.failed.authentication.delay.ms": "1",
+}
+
+
+class Raw(Caller):
+    """A connection that can also be ended by the broker, and send what is no request."""
+
+    async def send(self, content):
+        self._writer.write(struct.pack(">i", len(content)) + content)
+
+    async def receive(self):
+        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
+        return await self._reader.readexactly(size)
+
+    async def is_closed(self):
+        return await self._reader.read(1) == b""
+
+    async def token(self, content, version=2):
+        return await self.call(SaslAuthenticateRequest(auth_bytes=content), version)
+
+    async def begin(self, mechanism="SCRAM-SHA-256"):
+        return await self.call(SaslHandshakeRequest(mechanism=mechanism), 1)
+
+    async def log_in(self, user="alice", password=PASSWORD):
+        assert (await self.begin()).error_code == 0
+        client = ScramClient(SCRAM, user, password, "clientnonce", {})
+        answer = await self.token(client.first)
+        assert answer.error_code == 0
+        last = await self.token(client.step(answer.auth_bytes))
+        if not last.error_code:
+            assert client.step(last.auth_bytes) == b""
+        return last
+
+
+def play(scenario, **settings):
+    """Run `scenario(broker, connect)` on a broker that knows alice."""
+
+    async def with_broker(caller):
+        broker = caller.broker
+        await broker.parts.users.alter("alice", {SCRAM: credential(PASSWORD)})
+        opened = []
+
+        async def connect():
+            opened.append(Raw(broker, *await asyncio.open_connection("127.0.0.1", broker.port)))
+            return opened[-1]
+
+        await scenario(broker, connect)
+        for each in opened:
+            await each.close()
+
+    run(with_broker, {**SETTINGS, **{k.replace("_", "."): v for k, v in settings.items()}})
+
+
+def credential(password, iterations=4096):
+    salted = salted_password(SCRAM, password, b"salt", iterations)
+    return credential_of(SCRAM, salted, b"salt", iterations)
+
+
+def test_a_user_logs_in_and_is_served(caplog):
+    """ApiVersions, handshake, tokens; then requests as on any listener, in her name."""
+
+    async def scenario(broker, connect):
+        caller = await connect()
+        versions = await caller.call(ApiVersionsRequest(), 0)
+        assert versions.error_code == 0
+        last = await caller.log_in()
+        assert (last.error_code, last.error_message, last.session_lifetime_ms) == (0, None, 0)
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        (listener,) = broker.listeners.open
+        assert "User:alice" in [str(each.principal) for each in listener.connections]
+        again = await caller.begin()
+        assert again.error_code == ErrorCode.ILLEGAL_SASL_STATE
+
+    play(scenario)
+    assert PASSWORD not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "request_", [MetadataRequest(topics=[]), SaslAuthenticateRequest(auth_bytes=b"x")]
+)
+def test_nothing_is_served_before_login(request_, caplog):
+    """The connection ends, and the log says what to do."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        for part in encode_request(request_, 1, 7, "tester"):
+            caller._writer.write(part)
+        assert await caller.is_closed()
+
+    play(scenario)
+    assert "before it logged in: set security.protocol" in caplog.text
+
+
+def test_wrong_password_and_unknown_user_get_the_same_answers(caplog):
+    """Code, words and shape of every answer; the log has the cause, and no secret."""
+
+    async def scenario(_broker, connect):
+        answers = []
+        for user in ("alice", "mallory"):
+            caller = await connect()
+            assert (await caller.begin()).error_code == 0
+            client = ScramClient(SCRAM, user, "wrong secret", "clientnonce", {})
+            first = await caller.token(client.first)
+            shape = [(part[:2], len(part)) for part in first.auth_bytes.split(b",")]
+            final = await caller.token(client.step(first.auth_bytes))
+            answers.append((shape, final.error_code, final.error_message, final.auth_bytes))
+            assert await caller.is_closed()
+        assert answers[0] == answers[1]
+        assert answers[0][1] == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    caplog.set_level(logging.INFO)
+    play(scenario)
+    assert "the proof of user 'alice' is wrong" in caplog.text
+    assert "there is no user 'mallory'" in caplog.text
+    assert "wrong secret" not in caplog.text
+
+
+def test_a_mechanism_that_is_not_enabled_is_answered_with_those_that_are():
+    """Then the connection ends."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        answer = await caller.begin("GSSAPI")
+        assert answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        assert answer.mechanisms == ["SCRAM-SHA-256"]
+        assert await caller.is_closed()
+
+    play(scenario)
+
+
+def test_tokens_go_without_headers_after_a_handshake_of_version_0():
+    """As old clients send them."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        request = SaslHandshakeRequest(mechanism="SCRAM-SHA-256")
+        assert (await caller.call(request, 0)).error_code == 0
+        client = ScramClient(SCRAM, "alice", PASSWORD, "clientnonce", {})
+        await caller.send(client.first)
+        await caller.send(client.step(await caller.receive()))
+        assert client.step(await caller.receive()) == b""
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        other = await connect()
+        assert (await other.call(request, 0)).error_code == 0
+        await other.send(b"\x00")
+        assert await other.is_closed()
+
+    play(scenario)
+
+
+def test_large_requests_are_for_users():
+    """64 KiB before login; a frame that announces more ends the connection."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        caller._writer.write(struct.pack(">ihhi", 65_537, 18, 0, 1))
+        assert await caller.is_closed()
+        caller = await connect()
+        await caller.log_in()
+        request = MetadataRequest(topics=None)
+        parts = [bytes(part) for part in encode_request(request, 1, 7, "x" * 30_000)]
+        assert sum(map(len, parts)) > 30_000
+        frame = b"".join(parts)
+        caller._writer.write(frame * 4)
+        for _ in range(4):
+            decode_response(3, 1, await caller.receive())
+
+    play(scenario)
+
+
+def test_a_client_that_does_not_log_in_is_closed(caplog):
+    """Within the time that the setting gives."""
+
+    async def scenario(_broker, connect):
+        assert await (await connect()).is_closed()
+
+    play(scenario, connection_authentication_timeout_ms="50")
+    assert "did not log in within 50 ms" in caplog.text
+
+
+def test_a_session_goes_on_when_its_client_logs_in_again():
+    """In time, over the same connection; the answer says how long the session lasts."""
+
+    async def scenario(broker, connect):
+        caller = await connect()
+        assert (await caller.log_in()).session_lifetime_ms == 60_000
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        broker.parts.runtime.clock.advance(50_000)
+        assert (await caller.log_in()).session_lifetime_ms == 60_000
+        broker.parts.runtime.clock.advance(50_000)
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+
+    play(scenario, connections_max_reauth_ms="60000")
+
+
+def test_a_session_that_is_over_ends_with_the_next_request(caplog):
+    """Unless that begins a login."""
+
+    async def scenario(broker, connect):
+        late, too_late = await connect(), await connect()
+        await late.log_in()
+        await too_late.log_in()
+        await asyncio.sleep(0.06)
+        broker.parts.runtime.clock.advance(60)
+        await late.log_in()
+        for part in encode_request(MetadataRequest(topics=[]), 12, 7, "tester"):
+            too_late._writer.write(part)
+        assert await too_late.is_closed()
+
+    play(scenario, connections_max_reauth_ms="50")
+    assert "the session of User:alice is over" in caplog.text
+
+
+def test_another_user_does_not_take_a_session_over(caplog):
+    """The same principal, or the connection ends."""
+
+    async def scenario(broker, connect):
+        await broker.parts.users.alter("bob", {SCRAM: credential("other")})
+        caller = await connect()
+        await caller.log_in()
+        last = await caller.log_in("bob", "other")
+        assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert await caller.is_closed()
+
+    play(scenario, connections_max_reauth_ms="60000")
+    assert "User:alice logged in again as User:bob" in caplog.text
+
+
+def test_credentials_are_altered_and_described_as_by_kafka():
+    """Its codes for each mistake; a removed credential lets nobody in."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        await caller.log_in()
+
+        async def alter(**changes):
+            answer = await caller.call(AlterUserScramCredentialsRequest(**changes), 0)
+            return {each.user: ErrorCode(each.error_code).name for each in answer.results}
+
+        def upsert(name, mechanism=1, iterations=4096, salt=b"s", hashed=bytes(32)):
+            return ScramCredentialUpsertion(
+                name=name,
+                mechanism=mechanism,
+                iterations=iterations,
+                salt=salt,
+                salted_password=hashed,
+            )
+
+        assert await alter(
+            upsertions=[
+                upsert("few", iterations=4095),
+                upsert("many", iterations=16_385),
+                upsert("no salt", salt=b""),
+                upsert("short", hashed=b"x"),
+                upsert("odd", mechanism=3),
+                upsert("twice"),
+                upsert("twice"),
+                upsert(""),
+                upsert("both"),
+                upsert("both", mechanism=2, iterations=8192, hashed=bytes(64)),
+            ],
+            deletions=[ScramCredentialDeletion(name="none", mechanism=1)],
+        ) == {
+            "few": "UNACCEPTABLE_CREDENTIAL",
+            "many": "UNACCEPTABLE_CREDENTIAL",
+            "no salt": "UNACCEPTABLE_CREDENTIAL",
+            "short": "UNACCEPTABLE_CREDENTIAL",
+            "odd": "UNSUPPORTED_SASL_MECHANISM",
+            "twice": "DUPLICATE_RESOURCE",
+            "": "UNACCEPTABLE_CREDENTIAL",
+            "both": "NONE",
+            "none": "RESOURCE_NOT_FOUND",
+        }
+
+        async def described(*names):
+            users = [UserName(name=name) for name in names] or None
+            answer = await caller.call(DescribeUserScramCredentialsRequest(users=users), 0)
+            return {
+                each.user: (
+                    ErrorCode(each.error_code).name,
+                    [(info.mechanism, info.iterations) for info in each.credential_infos],
+                )
+                for each in answer.results
+            }
+
+        assert await described() == {
+            "alice": ("NONE", [(1, 4096)]),
+            "both": ("NONE", [(1, 4096), (2, 8192)]),
+        }
+        assert await described("both", "nobody") == {
+            "both": ("NONE", [(1, 4096), (2, 8192)]),
+            "nobody": ("RESOURCE_NOT_FOUND", []),
+        }
+        deletion = ScramCredentialDeletion(name="alice", mechanism=1)
+        assert await alter(deletions=[deletion]) == {"alice": "NONE"}
+        last = await (await connect()).log_in()
+        assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    play(scenario)
+
+
+def test_a_plain_token_is_no_scram_token():
+    """Nor is a message of anything else."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        await caller.begin()
+        answer = await caller.token(write_plain("alice", PASSWORD))
+        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert await caller.is_closed()
+
+    play(scenario)
