@@ -33,6 +33,7 @@ OURS = {
     "ottla.retention.hold.groups",
     "ottla.retention.hold.max.bytes",
     "ottla.retention.hold.max.ms",
+    "sasl.plain.without.tls.enable",
     "super.users",
 }
 # Dead letters of share groups (KIP-1191), which Kafka has from 4.4 on.

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
@@ -331,6 +331,63 @@ def test_credentials_are_altered_and_described_as_by_kafka():
         assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
     play(scenario)
+
+
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_plain_takes_the_users_of_the_settings_or_those_of_the_store(listed, caplog):
+    """Answers to a wrong password and to an unknown user are the same."""
+    settings = {"sasl_jaas_config": f'{JAAS} user_alice="{PASSWORD}";'} if listed else {}
+
+    async def scenario(_broker, connect):
+        async def log_in(user, password):
+            caller = await connect()
+            assert (await caller.begin("PLAIN")).error_code == 0
+            answer = await caller.token(write_plain(user, password))
+            return caller, (answer.error_code, answer.error_message, answer.auth_bytes)
+
+        caller, answer = await log_in("alice", PASSWORD)
+        assert answer == (0, None, b"")
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        _, wrong = await log_in("alice", "wrong secret")
+        _, unknown = await log_in("mallory", "wrong secret")
+        assert wrong == unknown
+        assert wrong[0] == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    play(
+        scenario,
+        sasl_enabled_mechanisms="PLAIN",
+        sasl_plain_without_tls_enable="true",
+        **settings,
+    )
+    assert "wrong secret" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"sasl_enabled_mechanisms": "PLAIN"}, "sasl.plain.without.tls.enable=true"),
+        ({"sasl_enabled_mechanisms": "GSSAPI"}, "there is no GSSAPI here"),
+        ({"sasl_mechanism_inter_broker_protocol": "PLAIN"}, "plain.sasl.jaas.config is missing"),
+        (
+            {"sasl_mechanism_inter_broker_protocol": "PLAIN", "sasl_jaas_config": "secret"},
+            "sasl.jaas.config: it does not begin",
+        ),
+    ],
+)
+def test_a_listener_that_could_let_nobody_in_is_refused_at_start(settings, words):
+    """And so is one that would show passwords to the network."""
+
+    async def scenario(_broker, _connect):
+        raise AssertionError
+
+    with pytest.raises(OttlaError) as raised:
+        play(scenario, **settings)
+    assert words in raised.value.message
+    assert "secret" not in raised.value.message
 
 
 def test_a_plain_token_is_no_scram_token():

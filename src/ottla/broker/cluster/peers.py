@@ -14,11 +14,13 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.handshake import Credentials, Opener, Party
+from ottla.broker.cluster.peer_login import log_in
 from ottla.broker.runtime.signal import Signal
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 from ottla.network.dialer import Dialer
 from ottla.network.exchange import RESPONSE_BYTES_MAX
 from ottla.network.peer import PeerConnection
+from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.notation import Message
 
@@ -59,7 +61,9 @@ class Peers:
         listener: str,
         dialer: Dialer,
         limits: PeerLimits,
+        identity: SaslIdentity | None = None,
     ) -> None:
+        """`identity` is this broker's where brokers log in by SASL."""
         self.on_lost: Signal[[BrokerId]] = Signal()
         self._credentials = credentials
         self._image = image
@@ -67,6 +71,7 @@ class Peers:
         self._listener = listener
         self._dialer = dialer
         self._limits = limits
+        self._identity = identity
         self._controls: dict[BrokerId, _Control] = {}
         # Brokers whose connection broke, and until when on the loop's clock they are left out.
         self._doubted: dict[BrokerId, float] = {}
@@ -270,6 +275,8 @@ class Peers:
             await self._dialer.dial(
                 endpoint.host, endpoint.port, lambda: connection, self._limits.connect_timeout_ms
             )
+            if self._identity is not None:
+                await log_in(connection, self._identity, self._limits.connect_timeout_ms)
             party = await self._prove(connection, broker_id)
             self._check_not_closed()
         except BaseException as error:

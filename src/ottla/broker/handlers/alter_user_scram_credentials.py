@@ -28,6 +28,7 @@ from ottla.wire.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 
+_Change = ScramCredentialDeletion | ScramCredentialUpsertion
 _Wanted = dict[ScramMechanism, ScramCredential | None]
 
 
@@ -44,7 +45,7 @@ class AlterUserScramCredentials(Handler):
         self, _request: RequestContext, body: AlterUserScramCredentialsRequest
     ) -> AlterUserScramCredentialsResponse:
         """Alter each user whose changes are all valid."""
-        changes = [*body.deletions, *body.upsertions]
+        changes = _changes(body)
         counts = Counter((change.name, change.mechanism) for change in changes)
         wanted: dict[str, _Wanted] = {}
         errors: dict[str, OttlaError] = {}
@@ -63,9 +64,7 @@ class AlterUserScramCredentials(Handler):
             results.append(_result(user, found))
         return AlterUserScramCredentialsResponse(results=results)
 
-    def _check(
-        self, change: ScramCredentialDeletion | ScramCredentialUpsertion, count: int
-    ) -> ScramMechanism:
+    def _check(self, change: _Change, count: int) -> ScramMechanism:
         """The mechanism. Raises OttlaError with Kafka's codes."""
         if not change.name:
             raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
@@ -110,14 +109,16 @@ class AlterUserScramCredentials(Handler):
         _version: int,
     ) -> AlterUserScramCredentialsResponse:
         """The error for each user that the request names."""
-        names = dict.fromkeys(change.name for change in (*body.deletions, *body.upsertions))
+        names = dict.fromkeys(change.name for change in _changes(body))
         error = OttlaError(code, message or "")
         return AlterUserScramCredentialsResponse(results=[_result(name, error) for name in names])
 
 
-def _credential(
-    mechanism: ScramMechanism, change: ScramCredentialDeletion | ScramCredentialUpsertion
-) -> ScramCredential | None:
+def _changes(body: AlterUserScramCredentialsRequest) -> list[_Change]:
+    return [*body.deletions, *body.upsertions]
+
+
+def _credential(mechanism: ScramMechanism, change: _Change) -> ScramCredential | None:
     if isinstance(change, ScramCredentialDeletion):
         return None
     return credential_of(

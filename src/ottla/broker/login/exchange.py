@@ -13,7 +13,7 @@ class Stepped(NamedTuple):
     valid_ms: int | None = None
 
 
-class Exchange(Protocol):
+class ServerExchange(Protocol):
     """One exchange with one client."""
 
     async def step(self, token: bytes) -> Stepped:
@@ -21,4 +21,4 @@ class Exchange(Protocol):
         ...
 
 
-NewExchange = Callable[[], Exchange]
+NewExchange = Callable[[], ServerExchange]

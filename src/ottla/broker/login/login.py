@@ -12,13 +12,13 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.login.exchange import Exchange, Stepped
+from ottla.broker.login.exchange import ServerExchange, Stepped
 from ottla.broker.login.logins import ListenerLogins
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
 from ottla.security.sasl.failing import AuthenticationFailed
-from ottla.security.sasl.session import SaslSession, Verdict, session_lifetime_ms
+from ottla.security.sasl.session import LoginStep, SaslSession, session_lifetime_ms
 from ottla.wire.api import API, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
@@ -48,7 +48,7 @@ class Login:
         self._connection = connection
         self._converse = converse
         self._session = SaslSession()
-        self._exchange: Exchange | None = None
+        self._exchange: ServerExchange | None = None
         # What serves the requests of the session that is open.
         self._served: Serve | None = None
         self._served_run: ServeRun | None = None
@@ -66,7 +66,8 @@ class Login:
         if served is not None and len(frame) > 1 and frame[1] != _HANDSHAKE:
             return served(frame)
         if self._session.takes_raw_tokens:
-            return self._take_token(None, frame.tobytes())
+            self._take_token(None, frame.tobytes())
+            return None
         try:
             return self._judge(frame)
         except (WireError, VersionError, StructError) as error:
@@ -82,26 +83,28 @@ class Login:
         session = self._session
         api_key, version, correlation_id = _PREFIX.unpack_from(frame)
         match session.judge(api_key, self._logins.monotonic_ms()):
-            case Verdict.SERVE:
+            case LoginStep.SERVE:
                 assert self._served is not None
                 return self._served(frame)
-            case Verdict.WAIT:
+            case LoginStep.WAIT:
                 self._holds = True
                 self._connection.hold()
                 return None
-            case Verdict.VERSIONS:
+            case LoginStep.VERSIONS:
                 parts = self._converse(self._connection)[0](frame)
                 if parts and version <= API[ApiKey.API_VERSIONS].max_version:
                     session.versions_served()
                 return parts
-            case Verdict.HANDSHAKE:
+            case LoginStep.HANDSHAKE:
                 return self._shake_hands(frame)
-            case Verdict.TOKEN:
+            case LoginStep.TOKEN:
                 header, body = _decoded(frame, ApiKey.SASL_AUTHENTICATE)
                 assert isinstance(body, SaslAuthenticateRequest)
-                return self._take_token(header, bytes(body.auth_bytes))
-            case Verdict.ILLEGAL:
-                return self._refuse_order(api_key, version, correlation_id)
+                self._take_token(header, bytes(body.auth_bytes))
+                return None
+            case LoginStep.ILLEGAL:
+                self._refuse_order(api_key, version, correlation_id)
+                return None
         raise CloseConnection(_reason(api_key, session))
 
     # -- one step

@@ -6,18 +6,23 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import listen_addresses
+from ottla.base.settings.listeners import ListenerAddress, listen_addresses
 from ottla.broker.login.exchange import NewExchange
+from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.runtime.runtime import Runtime
+from ottla.security.sasl import plain
 from ottla.security.sasl.failures import FailedLogins
+from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.scram_keys import ScramMechanism
 
 # What a client may send at once before it is known, whatever the settings allow.
 _REQUEST_BYTES_MAX = 64 << 10
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
-_MECHANISMS = (*_SCRAM,)
+_MECHANISMS = (*_SCRAM, plain.MECHANISM)
+_JAAS = "sasl.jaas.config"
+_PLAIN_IN_THE_CLEAR = "sasl.plain.without.tls.enable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class Logins:
         self._runtime = runtime
         self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
         self._listeners = {
-            address.name: self._new(address.name)
+            address.name: self._new(address)
             for address in listen_addresses(settings)
             if address.protocol.startswith("SASL")
         }
@@ -53,11 +58,11 @@ class Logins:
         """The logins of a listener; None where it has no SASL."""
         return self._listeners.get(name)
 
-    def _new(self, listener: str) -> ListenerLogins:
-        settings, runtime = self._settings, self._runtime
+    def _new(self, address: ListenerAddress) -> ListenerLogins:
+        settings, runtime, listener = self._settings, self._runtime, address.name
         names = settings.texts_of_listener(listener, "sasl.enabled.mechanisms")
         return ListenerLogins(
-            {name: self._mechanism(listener, name) for name in names},
+            {name: self._mechanism(address, name) for name in names},
             {name: self._reauth_ms_max(listener, name) for name in names},
             self.failures,
             min(_REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
@@ -67,15 +72,32 @@ class Logins:
             runtime.spawn,
         )
 
-    def _mechanism(self, listener: str, name: str) -> NewExchange:
+    def _mechanism(self, address: ListenerAddress, name: str) -> NewExchange:
         scram = _SCRAM.get(name)
         if scram is not None:
             return lambda: ScramExchange(scram, self._users)
+        if name == plain.MECHANISM:
+            users = self._plain_users(address)
+            return lambda: PlainExchange(users)
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
-            f"sasl.enabled.mechanisms of listener {listener}: there is no {name} here; set it to"
-            f" one or several of {', '.join(_MECHANISMS)}",
+            f"sasl.enabled.mechanisms of listener {address.name}: there is no {name} here; set it "
+            f"to one or several of {', '.join(_MECHANISMS)}",
         )
+
+    def _plain_users(self, address: ListenerAddress) -> PlainUsers:
+        settings = self._settings
+        if address.protocol == "SASL_PLAINTEXT" and not settings.flag(_PLAIN_IN_THE_CLEAR):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"listener {address.name} has no TLS, and PLAIN would show passwords to the "
+                "network: make it a SASL_SSL listener, use SCRAM, or set "
+                f"{_PLAIN_IN_THE_CLEAR}=true",
+            )
+        text = settings.of_listener(address.name, f"plain.{_JAAS}") or settings.value(_JAAS)
+        jaas = None if text is None else parse_jaas(str(text))
+        users = None if jaas is None or jaas.mechanism != plain.MECHANISM else jaas.users
+        return PlainUsers(users or None, self._users, self._runtime)
 
     def _reauth_ms_max(self, listener: str, mechanism: str) -> int:
         name = "connections.max.reauth.ms"

@@ -9,7 +9,7 @@ from ottla.security.sasl.scram_server import NONCE_BYTES, ScramServer
 
 
 class ScramExchange:
-    """Implements `Exchange`."""
+    """Implements `ServerExchange`."""
 
     def __init__(self, mechanism: ScramMechanism, users: ScramUsers) -> None:
         self._mechanism = mechanism
@@ -19,7 +19,7 @@ class ScramExchange:
         )
 
     async def step(self, token: bytes) -> Stepped:
-        """See `Exchange`."""
+        """See `ServerExchange`."""
         answer = self._server.step(token)
         return Stepped(answer, self._server.user)
 

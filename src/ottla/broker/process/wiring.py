@@ -19,6 +19,7 @@ from ottla.broker.cluster.membership import BrokerMembership
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.cluster.orders import Orders
+from ottla.broker.cluster.peer_login import broker_identity
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.configs.changes import ConfigChanges
@@ -308,7 +309,14 @@ class _Wiring:
         listener = inter_broker_listener(settings)
         return Meeting(
             Admission(own, lambda: view.image),
-            Peers(own, lambda: view.image, listener, self.seams.dialer, limits),
+            Peers(
+                own,
+                lambda: view.image,
+                listener,
+                self.seams.dialer,
+                limits,
+                broker_identity(settings),
+            ),
         )
 
     def _replicas(self, peers: Peers, flusher: Flusher, removals: Removals) -> Replicas:

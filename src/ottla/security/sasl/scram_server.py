@@ -99,17 +99,9 @@ class ScramServer:
         credential = self._credential or self._disguised(first.user)
         is_right = is_proof(self._mechanism, credential, signed, final.proof)
         if self._credential is None:
-            raise self._failed(
-                f"there is no user {shortened(first.user)!r} with a credential for it; `ottla user "
-                "list` lists the users, `ottla user add` makes one",
-                "unknown user",
-            )
+            raise unknown_user(self._mechanism.sasl_name, first.user)
         if not is_right:
-            raise self._failed(
-                f"the proof of user {first.user!r} is wrong: the client has another password; "
-                "correct it there, or set a new one with `ottla user password`",
-                f"password of {first.user}",
-            )
+            raise wrong_password(self._mechanism.sasl_name, first.user)
         self.user = first.user
         return scram_messages.write_server_final(
             mac(self._mechanism, credential.server_key, signed)
@@ -122,8 +114,25 @@ class ScramServer:
         salt = disguise.salt(hmac.digest(secret, b"salt", "sha512"))
         return credential_of(self._mechanism, secret, salt, disguise.iterations)
 
-    def _failed(self, cause: str, kind: str) -> AuthenticationFailed:
-        return AuthenticationFailed(self._mechanism.sasl_name, cause, kind)
-
     def _malformed(self, cause: str) -> MalformedExchange:
         return MalformedExchange(self._mechanism.sasl_name, cause)
+
+
+def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:
+    """The failure of a user without a credential."""
+    return AuthenticationFailed(
+        mechanism,
+        f"there is no user {shortened(user)!r} with a credential for it; `ottla user list` lists "
+        "the users, `ottla user add` makes one",
+        "unknown user",
+    )
+
+
+def wrong_password(mechanism: str, user: str) -> AuthenticationFailed:
+    """The failure of a user that is known."""
+    return AuthenticationFailed(
+        mechanism,
+        f"the proof of user {user!r} is wrong: the client has another password; correct it there, "
+        "or set a new one with `ottla user password`",
+        f"password of {user}",
+    )

@@ -14,7 +14,7 @@ from ottla.wire.api import ApiKey
 _LOGINS_APART_MS = 1000
 
 
-class Verdict(Enum):
+class LoginStep(Enum):
     """What to do with a request."""
 
     SERVE = "serve it as on any listener"
@@ -26,7 +26,7 @@ class Verdict(Enum):
     CLOSE = "close the connection"
 
 
-class State(Enum):
+class LoginState(Enum):
     """Where a connection stands."""
 
     BEGINNING = "ApiVersions or SaslHandshake comes next"
@@ -42,7 +42,7 @@ class SaslSession:
     """One connection. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
-        self.state = State.BEGINNING
+        self.state = LoginState.BEGINNING
         self.mechanism = ""
         # Who logged in; stays while the client logs in again.
         self.principal: Principal | None = None
@@ -54,83 +54,85 @@ class SaslSession:
     @property
     def is_open(self) -> bool:
         """Whether requests are served; `judge` still says when the session is over."""
-        return self.state is State.OPEN
+        return self.state is LoginState.OPEN
 
     @property
     def takes_raw_tokens(self) -> bool:
         """Whether the next frame is a token without a header (SaslHandshake version 0)."""
-        return self.state is State.RAW_EXCHANGE
+        return self.state is LoginState.RAW_EXCHANGE
 
-    def judge(self, api_key: int, now_ms: int) -> Verdict:
+    def judge(self, api_key: int, now_ms: int) -> LoginStep:
         """What to do with a request. `api_key` is of no meaning where `takes_raw_tokens`."""
         match self.state:
-            case State.OPEN:
+            case LoginState.OPEN:
                 return self._judge_open(api_key, now_ms)
-            case State.RAW_EXCHANGE:
-                return Verdict.TOKEN
-            case State.JUDGING:
-                return Verdict.WAIT
-            case State.EXCHANGE if api_key == ApiKey.SASL_AUTHENTICATE:
-                return Verdict.TOKEN
-            case State.BEGINNING if api_key == ApiKey.API_VERSIONS:
-                return Verdict.VERSIONS
-            case State.BEGINNING | State.VERSIONED if api_key == ApiKey.SASL_HANDSHAKE:
-                return Verdict.HANDSHAKE
-            case State.EXCHANGE if api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS):
-                return Verdict.ILLEGAL
-        return Verdict.CLOSE
+            case LoginState.RAW_EXCHANGE:
+                return LoginStep.TOKEN
+            case LoginState.JUDGING:
+                return LoginStep.WAIT
+            case LoginState.EXCHANGE if api_key == ApiKey.SASL_AUTHENTICATE:
+                return LoginStep.TOKEN
+            case LoginState.BEGINNING if api_key == ApiKey.API_VERSIONS:
+                return LoginStep.VERSIONS
+            case LoginState.BEGINNING | LoginState.VERSIONED if api_key == ApiKey.SASL_HANDSHAKE:
+                return LoginStep.HANDSHAKE
+            case LoginState.EXCHANGE if api_key in (ApiKey.SASL_HANDSHAKE, ApiKey.API_VERSIONS):
+                return LoginStep.ILLEGAL
+        return LoginStep.CLOSE
 
     def versions_served(self) -> None:
         """ApiVersions was answered without an error."""
-        assert self.state is State.BEGINNING, self.state
-        self.state = State.VERSIONED
+        assert self.state is LoginState.BEGINNING, self.state
+        self.state = LoginState.VERSIONED
 
     def agreed(self, mechanism: str, *, is_raw: bool, now_ms: int) -> bool:
         """A handshake has chosen an enabled mechanism. False: not the one of the first login."""
-        assert self.state in (State.BEGINNING, State.VERSIONED, State.OPEN), self.state
-        if self.state is State.OPEN:
+        assert self.state in (LoginState.BEGINNING, LoginState.VERSIONED, LoginState.OPEN), (
+            self.state
+        )
+        if self.state is LoginState.OPEN:
             self._began_again_ms = now_ms
             if mechanism != self.mechanism:
                 return False
         self.mechanism = mechanism
         self._is_raw = is_raw
-        self.state = State.RAW_EXCHANGE if is_raw else State.EXCHANGE
+        self.state = LoginState.RAW_EXCHANGE if is_raw else LoginState.EXCHANGE
         return True
 
     def judging(self) -> None:
         """A token was handed to the mechanism."""
-        assert self.state in (State.EXCHANGE, State.RAW_EXCHANGE), self.state
-        self.state = State.JUDGING
+        assert self.state in (LoginState.EXCHANGE, LoginState.RAW_EXCHANGE), self.state
+        self.state = LoginState.JUDGING
 
     def went_on(self) -> None:
         """The mechanism wants another token."""
-        assert self.state is State.JUDGING, self.state
-        self.state = State.RAW_EXCHANGE if self._is_raw else State.EXCHANGE
+        assert self.state is LoginState.JUDGING, self.state
+        self.state = LoginState.RAW_EXCHANGE if self._is_raw else LoginState.EXCHANGE
 
     def logged_in(self, principal: Principal, lifetime_ms: int | None, now_ms: int) -> bool:
         """The exchange is complete. False: it is another principal than before, which fails."""
-        assert self.state is State.JUDGING, self.state
+        assert self.state is LoginState.JUDGING, self.state
         if self.principal is not None and self.principal != principal:
             self.failed()
             return False
         self.principal = principal
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
-        self.state = State.OPEN
+        self.state = LoginState.OPEN
         return True
 
     def failed(self) -> None:
         """Login has failed: the connection is to be closed."""
-        self.state = State.FAILED
+        self.state = LoginState.FAILED
 
-    def _judge_open(self, api_key: int, now_ms: int) -> Verdict:
+    def _judge_open(self, api_key: int, now_ms: int) -> LoginStep:
         may_log_in = self.expires_ms is not None and (
             self._began_again_ms is None or now_ms - self._began_again_ms >= _LOGINS_APART_MS
         )
         if api_key == ApiKey.SASL_HANDSHAKE and may_log_in:
-            return Verdict.HANDSHAKE
+            return LoginStep.HANDSHAKE
         if self.expires_ms is not None and now_ms >= self.expires_ms:
-            return Verdict.CLOSE
-        return Verdict.SERVE
+            return LoginStep.CLOSE
+        return LoginStep.SERVE
 
 
 def session_lifetime_ms(credential_ms: int | None, reauth_ms_max: int) -> int | None:

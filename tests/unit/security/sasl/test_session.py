@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ottla.security.principal import Principal
 from ottla.security.sasl.failures import FailedLogins
-from ottla.security.sasl.session import SaslSession, State, Verdict, session_lifetime_ms
+from ottla.security.sasl.session import LoginState, LoginStep, SaslSession, session_lifetime_ms
 from ottla.wire.api import ApiKey
 
 ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
@@ -28,18 +28,18 @@ def open_session(lifetime_ms=None, mechanism="PLAIN"):
 def test_a_login_goes_by_versions_handshake_and_tokens() -> None:
     """Each request in its turn; afterwards all are served."""
     session = SaslSession()
-    assert session.judge(VERSIONS, 0) is Verdict.VERSIONS
+    assert session.judge(VERSIONS, 0) is LoginStep.VERSIONS
     session.versions_served()
-    assert session.judge(HANDSHAKE, 0) is Verdict.HANDSHAKE
+    assert session.judge(HANDSHAKE, 0) is LoginStep.HANDSHAKE
     assert session.agreed("PLAIN", is_raw=False, now_ms=0)
-    assert session.judge(TOKEN, 0) is Verdict.TOKEN
+    assert session.judge(TOKEN, 0) is LoginStep.TOKEN
     session.judging()
-    assert session.judge(TOKEN, 0) is Verdict.WAIT
+    assert session.judge(TOKEN, 0) is LoginStep.WAIT
     session.went_on()
-    assert session.judge(TOKEN, 0) is Verdict.TOKEN
+    assert session.judge(TOKEN, 0) is LoginStep.TOKEN
     session.judging()
     assert session.logged_in(ALICE, None, 0)
-    assert session.judge(ApiKey.PRODUCE, 10**9) is Verdict.SERVE
+    assert session.judge(ApiKey.PRODUCE, 10**9) is LoginStep.SERVE
 
 
 def test_without_a_header_every_frame_is_a_token() -> None:
@@ -47,13 +47,13 @@ def test_without_a_header_every_frame_is_a_token() -> None:
     session = SaslSession()
     assert session.agreed("PLAIN", is_raw=True, now_ms=0)
     assert session.takes_raw_tokens
-    assert session.judge(ApiKey.PRODUCE, 0) is Verdict.TOKEN
+    assert session.judge(ApiKey.PRODUCE, 0) is LoginStep.TOKEN
 
 
 @pytest.mark.parametrize("api_key", [each for each in ApiKey if each not in (VERSIONS, HANDSHAKE)])
 def test_nothing_else_is_served_first(api_key) -> None:
     """Not even the token, before a mechanism is agreed on."""
-    assert SaslSession().judge(api_key, 0) is Verdict.CLOSE
+    assert SaslSession().judge(api_key, 0) is LoginStep.CLOSE
 
 
 class Client:
@@ -63,23 +63,23 @@ class Client:
         self.session = SaslSession()
         self.knows_password = False
 
-    def send(self, api_key: int, now_ms: int, outcome: int) -> Verdict:
+    def send(self, api_key: int, now_ms: int, outcome: int) -> LoginStep:
         session = self.session
         verdict = session.judge(api_key, now_ms)
-        if verdict is Verdict.VERSIONS:
+        if verdict is LoginStep.VERSIONS:
             session.versions_served()
-        elif verdict is Verdict.HANDSHAKE:
+        elif verdict is LoginStep.HANDSHAKE:
             if not session.agreed(
                 ("PLAIN", "SCRAM")[outcome % 2], is_raw=bool(outcome & 2), now_ms=0
             ):
                 session.failed()
-        elif verdict is Verdict.TOKEN:
+        elif verdict is LoginStep.TOKEN:
             session.judging()
             if outcome == 0:
                 session.failed()
             elif outcome == 1:
                 session.went_on()
-        elif verdict in (Verdict.CLOSE, Verdict.ILLEGAL):
+        elif verdict in (LoginStep.CLOSE, LoginStep.ILLEGAL):
             session.failed()
         return verdict
 
@@ -97,7 +97,7 @@ def test_no_sequence_of_requests_is_served_before_login(requests) -> None:
     """Whatever comes in whatever order, while no token is the right one."""
     client = Client()
     for number, (api_key, outcome) in enumerate(requests):
-        assert client.send(api_key, number, outcome) is not Verdict.SERVE
+        assert client.send(api_key, number, outcome) is not LoginStep.SERVE
         assert client.session.principal is None
 
 
@@ -116,12 +116,12 @@ def test_a_session_that_is_over_serves_nothing(requests) -> None:
     for api_key, pause_ms, who in requests:
         now_ms += pause_ms
         verdict = session.judge(api_key, now_ms)
-        if verdict is Verdict.SERVE:
+        if verdict is LoginStep.SERVE:
             assert session.expires_ms is not None
             assert now_ms < session.expires_ms
-        elif verdict is Verdict.HANDSHAKE:
+        elif verdict is LoginStep.HANDSHAKE:
             assert session.agreed("PLAIN", is_raw=False, now_ms=now_ms)
-        elif verdict is Verdict.TOKEN:
+        elif verdict is LoginStep.TOKEN:
             session.judging()
             assert session.logged_in(who, 10_000, now_ms) is (who == ALICE)
         else:
@@ -131,16 +131,16 @@ def test_a_session_that_is_over_serves_nothing(requests) -> None:
 
 def test_login_again_needs_an_end_of_the_session_and_a_second_in_between() -> None:
     """Else the handshake goes to its handler, which refuses it, as in Kafka."""
-    assert open_session().judge(HANDSHAKE, 5) is Verdict.SERVE
+    assert open_session().judge(HANDSHAKE, 5) is LoginStep.SERVE
     session = open_session(lifetime_ms=60_000)
-    assert session.judge(HANDSHAKE, 5) is Verdict.HANDSHAKE
+    assert session.judge(HANDSHAKE, 5) is LoginStep.HANDSHAKE
     assert session.agreed("PLAIN", is_raw=False, now_ms=5)
-    assert session.judge(ApiKey.FETCH, 6) is Verdict.CLOSE
+    assert session.judge(ApiKey.FETCH, 6) is LoginStep.CLOSE
     session.judging()
     assert session.logged_in(ALICE, 60_000, 7)
     assert session.expires_ms == 60_007
-    assert session.judge(HANDSHAKE, 1004) is Verdict.SERVE
-    assert session.judge(HANDSHAKE, 1005) is Verdict.HANDSHAKE
+    assert session.judge(HANDSHAKE, 1004) is LoginStep.SERVE
+    assert session.judge(HANDSHAKE, 1005) is LoginStep.HANDSHAKE
 
 
 def test_login_again_is_by_the_same_mechanism_and_principal() -> None:
@@ -151,17 +151,17 @@ def test_login_again_is_by_the_same_mechanism_and_principal() -> None:
     assert session.agreed("PLAIN", is_raw=False, now_ms=5)
     session.judging()
     assert not session.logged_in(BOB, 60_000, 6)
-    assert session.state is State.FAILED
-    assert session.judge(ApiKey.FETCH, 7) is Verdict.CLOSE
+    assert session.state is LoginState.FAILED
+    assert session.judge(ApiKey.FETCH, 7) is LoginStep.CLOSE
 
 
 def test_other_requests_where_a_token_is_due_are_an_illegal_state() -> None:
     """Those that Kafka answers; the others end the connection."""
     session = SaslSession()
     assert session.agreed("PLAIN", is_raw=False, now_ms=0)
-    assert session.judge(HANDSHAKE, 0) is Verdict.ILLEGAL
-    assert session.judge(VERSIONS, 0) is Verdict.ILLEGAL
-    assert session.judge(ApiKey.METADATA, 0) is Verdict.CLOSE
+    assert session.judge(HANDSHAKE, 0) is LoginStep.ILLEGAL
+    assert session.judge(VERSIONS, 0) is LoginStep.ILLEGAL
+    assert session.judge(ApiKey.METADATA, 0) is LoginStep.CLOSE
 
 
 @pytest.mark.parametrize(

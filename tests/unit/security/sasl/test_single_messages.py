@@ -1,4 +1,4 @@
-"""PLAIN and OAUTHBEARER: mechanisms of one message."""
+"""PLAIN: a mechanism of one message."""
 
 from contextlib import suppress
 
@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.security.sasl.bearer import read_bearer, write_bearer, write_refusal
 from ottla.security.sasl.failing import AuthenticationFailed
 from ottla.security.sasl.plain import read_plain, write_plain
 
@@ -38,40 +37,8 @@ def test_a_message_that_is_no_login_is_refused(message: bytes) -> None:
         read_plain(message)
 
 
-def test_a_token_is_read_as_it_was_written() -> None:
-    """With the extensions of KIP-342."""
-    assert read_bearer(write_bearer("a.b.c", {"traceId": "1"})) == ("a.b.c", "", {"traceId": "1"})
-    assert read_bearer(b"n,a=alice,\x01auth=bearer x=\x01\x01") == ("x=", "alice", {})
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        b"",
-        b"n,,",
-        b"n,,\x01\x01",
-        b"n,,\x01auth=Basic x\x01\x01",
-        b"n,,\x01auth=Bearer \x01\x01",
-        b"n,,\x01auth=Bearer x\x01",
-        b"y,,\x01auth=Bearer x\x01\x01",
-        b"n,,\x01auth=Bearer x\x01odd\x01\x01",
-        b"n,,\x01auth=Bearer " + b"x" * 20_000 + b"\x01\x01",
-    ],
-)
-def test_a_message_without_a_token_is_refused(message: bytes) -> None:
-    """Of whatever form."""
-    with pytest.raises(AuthenticationFailed):
-        read_bearer(message)
-
-
 @given(st.binary(max_size=100))
 def test_no_bytes_do_more_than_fail(message: bytes) -> None:
     """Either they are read or they are refused."""
-    for read in (read_plain, read_bearer):
-        with suppress(AuthenticationFailed):
-            read(message)
-
-
-def test_a_refusal_is_json() -> None:
-    """As RFC 7628 says."""
-    assert write_refusal("invalid_token", None) == b'{"status": "invalid_token"}'
+    with suppress(AuthenticationFailed):
+        read_plain(message)

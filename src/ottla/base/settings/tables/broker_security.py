@@ -58,7 +58,11 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "SASL mechanisms by which clients may log in on SASL listeners.",
             differs="Kafka's default is no mechanism here, so a SASL listener needs a value; it "
             "is changed by a restart."),
-    Setting("sasl.jaas.config", PASSWORD, None, None, PER_BROKER, SECURITY, use=Use.REFUSED),
+    Setting("sasl.jaas.config", PASSWORD, None, None, PER_BROKER,
+            "A login module with its options: the users of PLAIN (user_NAME), and the user as "
+            "whom this broker logs in with others (username, password).",
+            differs="It may stand without a listener and a mechanism in front, is read when the "
+            "broker starts, and names no class to load."),
     Setting("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, PER_BROKER,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.kerberos.min.time.before.relogin", LONG, 60_000, None, PER_BROKER,
@@ -89,7 +93,8 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, READ_ONLY,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, PER_BROKER,
-            SECURITY, use=Use.UNUSED),
+            "The SASL mechanism by which brokers log in with each other on a SASL listener.",
+            differs="GSSAPI is not there; it is changed by a restart."),
     Setting("sasl.oauthbearer.assertion.algorithm", STRING, "RS256",
             one_of("ES256", "RS256", ignore_case=True), READ_ONLY,
             SECURITY, use=Use.UNUSED),
@@ -144,6 +149,10 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             SECURITY, use=Use.UNUSED),
     Setting("sasl.oauthbearer.token.endpoint.url", STRING, None, None, READ_ONLY,
             SECURITY, use=Use.UNUSED),
+    Setting("sasl.plain.without.tls.enable", BOOLEAN, False, None, READ_ONLY,
+            "Whether PLAIN may be enabled on a listener without TLS, where the network sees "
+            "passwords.",
+            differs="Kafka allows it silently."),
     Setting("sasl.server.callback.handler.class", CLASS, None, None, READ_ONLY,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.server.max.receive.size", INT, 524_288, None, READ_ONLY,

@@ -1,0 +1,100 @@
+"""PLAIN: against the users of the listener's settings, or the SCRAM credentials in the store."""
+
+import hmac
+from asyncio import Semaphore
+from collections.abc import Mapping
+
+from ottla.broker.login.exchange import Stepped
+from ottla.broker.login.users import ScramUsers
+from ottla.broker.runtime.runtime import Runtime
+from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.plain import MECHANISM, PlainLogin, read_plain
+from ottla.security.sasl.scram_keys import (
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    salted_password,
+)
+from ottla.security.sasl.scram_server import unknown_user, wrong_password
+
+# Passwords that wait to be hashed: more logins at once are refused.
+_WAITING_MAX = 100
+
+
+class PlainUsers:
+    """Judges passwords. With users of its settings, a listener knows no others."""
+
+    def __init__(
+        self, users: Mapping[str, str] | None, stored: ScramUsers, runtime: Runtime
+    ) -> None:
+        self._users = users
+        self._stored = stored
+        self._runtime = runtime
+        # One thread hashes: logins are to leave the machine to the others.
+        self._hashing = Semaphore(1)
+        self._waiting = 0
+
+    async def check(self, login: PlainLogin) -> None:
+        """Raises AuthenticationFailed unless it is the user's password."""
+        if self._users is not None:
+            expected = self._users.get(login.user)
+            # Compared for an unknown user, too, for the same time.
+            is_right = hmac.compare_digest(
+                _digest(login.password), _digest("" if expected is None else expected)
+            )
+            is_known = expected is not None
+        else:
+            is_known, is_right = await self._check_stored(login)
+        if not is_known:
+            raise unknown_user(MECHANISM, login.user)
+        if not is_right:
+            raise wrong_password(MECHANISM, login.user)
+
+    async def _check_stored(self, login: PlainLogin) -> tuple[bool, bool]:
+        mechanism, credential = self._credential(login.user)
+        shown = credential
+        if shown is None:
+            disguise = self._stored.disguise(mechanism)
+            shown = ScramCredential(disguise.salt_like, disguise.iterations, b"", b"")
+        if self._waiting >= _WAITING_MAX:
+            raise AuthenticationFailed(
+                MECHANISM,
+                f"{self._waiting} passwords wait to be hashed; clients that log in often should "
+                "use SCRAM, which costs a broker nothing",
+                "rate",
+            )
+        self._waiting += 1
+        try:
+            async with self._hashing:
+                salted = await self._runtime.in_thread(
+                    lambda: salted_password(mechanism, login.password, shown.salt, shown.iterations)
+                )
+        finally:
+            self._waiting -= 1
+        found = credential_of(mechanism, salted, shown.salt, shown.iterations)
+        return credential is not None, hmac.compare_digest(found.stored_key, shown.stored_key)
+
+    def _credential(self, user: str) -> tuple[ScramMechanism, ScramCredential | None]:
+        for mechanism in ScramMechanism:
+            credential = self._stored.find(mechanism, user)
+            if credential is not None:
+                return mechanism, credential
+        return ScramMechanism.SCRAM_SHA_256, None
+
+
+class PlainExchange:
+    """Implements `ServerExchange`."""
+
+    def __init__(self, users: PlainUsers) -> None:
+        self._users = users
+
+    async def step(self, token: bytes) -> Stepped:
+        """See `ServerExchange`."""
+        login = read_plain(token)
+        await self._users.check(login)
+        return Stepped(b"", login.user)
+
+
+def _digest(password: str) -> bytes:
+    """Of one length for all passwords, since comparing takes longer for longer ones."""
+    return hmac.digest(b"plain", password.encode(), "sha256")

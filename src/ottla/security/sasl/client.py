@@ -1,0 +1,76 @@
+"""The client's side of a login, whatever the mechanism."""
+
+import base64
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.security.sasl import plain
+from ottla.security.sasl.failing import MalformedExchange
+from ottla.security.sasl.jaas import Jaas
+from ottla.security.sasl.scram_client import ScramClient
+from ottla.security.sasl.scram_keys import ScramMechanism
+
+_NONCE_BYTES = 24
+_SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+MECHANISMS = (*_SCRAM, plain.MECHANISM)
+
+
+class ClientExchange(Protocol):
+    """One login: send `first`, then what `step` gives for each answer, until it is empty."""
+
+    first: bytes
+
+    def step(self, answer: bytes) -> bytes:
+        """The next message. Raises MalformedExchange where the server is not to be trusted."""
+        ...
+
+
+class SaslIdentity(NamedTuple):
+    """Who logs in, and how; the repr has no password."""
+
+    mechanism: str
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"SaslIdentity({self.mechanism!r}, {self.user!r})"
+
+    def exchange(self, random_bytes: Callable[[int], bytes]) -> ClientExchange:
+        """A new login."""
+        scram = _SCRAM.get(self.mechanism)
+        if scram is None:
+            return _Plain(self)
+        nonce = base64.b64encode(random_bytes(_NONCE_BYTES)).decode()
+        return ScramClient(scram, self.user, self.password, nonce, {})
+
+
+def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
+    """The user and password of a login module. Raises OttlaError(INVALID_CONFIG)."""
+    if mechanism not in MECHANISMS:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"there is no login by SASL mechanism {mechanism} here; choose one of "
+            f"{', '.join(MECHANISMS)}",
+        )
+    family = "SCRAM" if mechanism in _SCRAM else mechanism
+    user, password = jaas.options.get("username"), jaas.options.get("password")
+    if jaas.mechanism != family or not user or not password:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"sasl.jaas.config has no username and password for {mechanism}: name its login "
+            "module, with both options",
+        )
+    return SaslIdentity(mechanism, user, password)
+
+
+class _Plain:
+    """The one message of PLAIN, which has an empty answer."""
+
+    def __init__(self, identity: SaslIdentity) -> None:
+        self.first = plain.write_plain(identity.user, identity.password)
+
+    def step(self, answer: bytes) -> bytes:
+        if answer:
+            raise MalformedExchange(plain.MECHANISM, "the server answers more than nothing")
+        return b""
