@@ -18,6 +18,7 @@ from ottla.wire.messages import (
     alter_partition_reassignments,
     alter_replica_log_dirs,
     alter_share_group_offsets,
+    alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
@@ -677,6 +678,14 @@ CASES: tuple[Case, ...] = (
         (cluster(O.DESCRIBE),),
         lambda _: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
             users=[describe_user_scram_credentials.UserName(name="u")]
+        ),
+        (0,),
+    ),
+    Case(
+        "AlterUserScramCredentials",
+        (cluster(O.ALTER),),
+        lambda _: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+            deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="u", mechanism=1)]
         ),
         (0,),
     ),

@@ -16,10 +16,12 @@ from ottla.broker.handlers.describe_acls import DescribeAcls
 from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserScramCredentials
 from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
 from ottla.broker.handlers.sasl_handshake import SaslHandshake
+from ottla.broker.login.users import ScramUsers
 from ottla.metadata.image import BrokerImage
 from ottla.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
+    ScramCredentialUpsertion,
 )
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -51,6 +53,35 @@ def test_sasl_is_refused_on_a_plaintext_listener(caplog):
             " PLAINTEXT, which is PLAINTEXT: set security.protocol=PLAINTEXT in the client, and no"
             " sasl settings; repetitions are not logged for 10 minutes"
         )
+
+    play(scenario)
+
+
+def test_a_credential_is_set_and_described_without_its_secrets():
+    """A mistake of one user does not keep another's credential back."""
+
+    async def scenario(world):
+        await world.store.ensure("/config/changes")
+        users = ScramUsers(world.store, world.clock, b"secret")
+        right, wrong = (
+            ScramCredentialUpsertion(
+                name=name, mechanism=1, iterations=count, salt=b"s", salted_password=bytes(32)
+            )
+            for name, count in (("alice", 4096), ("bob", 1))
+        )
+        request = AlterUserScramCredentialsRequest(upsertions=[right, wrong])
+        altered = await call(AlterUserScramCredentials(users), request)
+        assert [(one.user, ErrorCode(one.error_code).name) for one in altered.results] == [
+            ("alice", "NONE"),
+            ("bob", "UNACCEPTABLE_CREDENTIAL"),
+        ]
+        request = DescribeUserScramCredentialsRequest(users=None)
+        (alice,) = (await call(DescribeUserScramCredentials(users), request)).results
+        assert alice.user == "alice"
+        assert [(one.mechanism, one.iterations) for one in alice.credential_infos] == [(1, 4096)]
+        other = ScramUsers(world.store, world.clock, b"secret")
+        await other.load()
+        assert other.all() == users.all()
 
     play(scenario)
 
