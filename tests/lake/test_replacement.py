@@ -21,7 +21,8 @@ from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
 from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
-from ottla.lake.decode.dead_letters import letters_of_table, redrive_table
+from ottla.lake.decode.dead_letters import letters_of_table
+from ottla.lake.decode.redriving import redrive_table
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import LoadLost
