@@ -65,16 +65,18 @@ class Command:
         assert answer.code == 0, f"ottla {' '.join(words)}: {answer}"
         return answer
 
-    def refused(self, *words: str) -> str:
+    def refused(self, *words: str, stdin: str | bytes = b"") -> str:
         """Run the command, which must fail with 1; what it said on standard error."""
-        answer = self.try_to(*words)
+        answer = self.try_to(*words, stdin=stdin)
         assert answer.code == 1, f"ottla {' '.join(words)}: {answer}"
         assert "Traceback" not in answer.error
         return answer.error
 
-    def misused(self, *words: str) -> str:
+    def misused(self, *words: str, stdin: str = "") -> str:
         """Run the command in this process, which must find its words wrong; what it said."""
-        result = CliRunner().invoke(cli, words, env={"OTTLA_BOOTSTRAP": self.bootstrap})
+        result = CliRunner().invoke(
+            cli, words, input=stdin, env={"OTTLA_BOOTSTRAP": self.bootstrap}
+        )
         assert result.exit_code == 2, f"ottla {' '.join(words)}: {result.output}"
         return result.stderr
 

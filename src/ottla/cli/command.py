@@ -35,6 +35,7 @@ _COMMANDS = {
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "acl": ("ottla.cli.acl:acl", "Say which principal may do what."),
+    "user": ("ottla.cli.user:user", "Say who can log in."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ottla.cli.text.units import plain_value
+from ottla.client.connection.security import CONFIG_VARIABLE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,7 +19,29 @@ _BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
 
 
 def bootstrap(command: Command) -> Command:
-    """`--bootstrap`: which cluster."""
+    """`--bootstrap`: which cluster; and `--config`: how to log in there."""
+    return _config(_bootstrap(command))
+
+
+def _config(command: Command) -> Command:
+    return click.option(
+        "--config",
+        type=click.Path(exists=True, dir_okay=False),
+        callback=_use_config,
+        expose_value=False,
+        envvar=CONFIG_VARIABLE,
+        metavar="FILE",
+        help="Settings of Kafka's clients: security.protocol, sasl.mechanism, sasl.jaas.config.",
+    )(command)
+
+
+def _use_config(_context: click.Context, _option: click.Parameter, path: str | None) -> None:
+    """Every client of this process, and of those that it starts, reads the file."""
+    if path is not None:
+        os.environ[CONFIG_VARIABLE] = os.path.abspath(path)
+
+
+def _bootstrap(command: Command) -> Command:
     return click.option(
         "--bootstrap",
         "-b",

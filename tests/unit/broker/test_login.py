@@ -6,7 +6,14 @@ import struct
 
 import pytest
 
+from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.peers import PeerLimits, Peers
+from ottla.broker.cluster.secret import agree_on_secret
+from ottla.metadata.image import BrokerImage, Endpoint
+from ottla.network.dialer import LoopDialer
+from ottla.security.sasl.client import SaslIdentity
 from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
@@ -401,3 +408,30 @@ def test_a_plain_token_is_no_scram_token():
         assert await caller.is_closed()
 
     play(scenario)
+
+
+@pytest.mark.parametrize("password", [PASSWORD, "wrong secret"])
+def test_brokers_log_in_before_they_prove_that_they_know_the_secret(password, caplog):
+    """A wrong password keeps a broker out, though it knows the cluster's secret."""
+
+    async def scenario(broker, _connect):
+        view = broker.parts.view
+        secret = await agree_on_secret(broker.parts.store, random_bytes)
+        own = Credentials(2, view.cluster_id, secret, random_bytes, lambda: 1)
+        there = BrokerImage(1, {"SASL_PLAINTEXT": Endpoint("127.0.0.1", broker.port)}, None, 0)
+        image = view.image.with_broker(there)
+        identity = SaslIdentity("SCRAM-SHA-256", "alice", password)
+        peers = Peers(own, lambda: image, "SASL_PLAINTEXT", LoopDialer(), PeerLimits(), identity)
+        try:
+            if password == PASSWORD:
+                answer = await peers.request(1, ApiVersionsRequest(), version=0)
+                assert answer.error_code == 0
+                return
+            with pytest.raises(OttlaError, match="refused the login of user 'alice'") as raised:
+                await peers.request(1, ApiVersionsRequest(), version=0)
+            assert raised.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED
+        finally:
+            peers.close()
+
+    play(scenario)
+    assert password not in caplog.text

@@ -5,11 +5,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.network.peer import PeerConnection
-from ottla.security.sasl.client import SaslIdentity, identity_of
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.client import SaslIdentity, identity_of, login_requests
 from ottla.security.sasl.jaas import parse_jaas
-from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
 
 _JAAS = "sasl.jaas.config"
 
@@ -46,27 +43,11 @@ async def log_in(connection: PeerConnection, identity: SaslIdentity, timeout_ms:
             "brokers meet on a SASL listener, and this one has no user for it: set "
             "sasl.mechanism.inter.broker.protocol and the listener's sasl.jaas.config",
         )
-    shaken = await connection.request(
-        SaslHandshakeRequest(mechanism=identity.mechanism), timeout_ms=timeout_ms
-    )
-    if shaken.error_code:
-        raise OttlaError(
-            ErrorCode(shaken.error_code),
-            f"{connection.name} does not log clients in by {identity.mechanism}, but by "
-            f"{', '.join(shaken.mechanisms)}: set sasl.mechanism.inter.broker.protocol",
-        )
-    exchange = identity.exchange(random_bytes)
-    token = exchange.first
-    while token:
-        answer = await connection.request(
-            SaslAuthenticateRequest(auth_bytes=token), timeout_ms=timeout_ms
-        )
-        if answer.error_code:
-            raise OttlaError(
-                ErrorCode(answer.error_code),
-                f"{connection.name} refused the login of user {identity.user!r}; its log says why",
-            )
+    requests = login_requests(identity, connection.name, random_bytes)
+    request = next(requests)
+    while True:
+        response = await connection.request(request, timeout_ms=timeout_ms)
         try:
-            token = exchange.step(bytes(answer.auth_bytes))
-        except AuthenticationFailed as error:
-            raise OttlaError(error.code, f"{connection.name}: {error.cause}") from None
+            request = requests.send(response)
+        except StopIteration:
+            return

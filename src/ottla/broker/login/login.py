@@ -12,6 +12,7 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.login.exchange import ServerExchange, Stepped
 from ottla.broker.login.logins import ListenerLogins
 from ottla.network.connection import Connection
@@ -185,7 +186,12 @@ class Login:
             return
         self._served, self._served_run = serve, serve_run
         connection.serve_with(self.serve, self._serve_run)
-        self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._close_session)
+        self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
+
+    def _on_expired(self) -> None:
+        # A broker that has proven that it knows the cluster's secret goes on.
+        if proven_broker(self._connection) is None:
+            self._close_session()
 
     def _close_session(self) -> None:
         """From now on the session judges every request."""

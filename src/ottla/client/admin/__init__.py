@@ -19,6 +19,7 @@ from ottla.client.admin.rebalances import Rebalances
 from ottla.client.admin.share_groups import ShareGroups
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
+from ottla.client.admin.users import Users
 from ottla.client.arguments import checked_options
 from ottla.client.checking import checks
 from ottla.client.connection.cluster import Cluster, ClusterOptions
@@ -39,7 +40,7 @@ class Admin:
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
     Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
-    `transactions`, `quotas`, `acls`, `cluster`, `logs`; those of Ottla's own brokers are
+    `transactions`, `quotas`, `acls`, `users`, `cluster`, `logs`; those of Ottla's own brokers are
     `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise BrokerRefused
     (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated without harm
     are, for
@@ -61,6 +62,7 @@ class Admin:
         self.transactions = Transactions(calls, self.logs)
         self.quotas = Quotas(calls)
         self.acls = AccessRules(calls)
+        self.users = Users(calls)
         self.cluster = Brokers(calls)
         self.compaction = Compaction(calls)
         self.decisions = Decisions(calls)

@@ -13,6 +13,7 @@ from ottla.client.admin.rebalances import Rebalances
 from ottla.client.admin.share_groups import ShareGroups
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
+from ottla.client.admin.users import Users
 
 __all__ = [
     "AccessRules",
@@ -28,4 +29,5 @@ __all__ = [
     "ShareGroups",
     "Topics",
     "Transactions",
+    "Users",
 ]

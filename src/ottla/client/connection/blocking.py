@@ -11,11 +11,14 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from ottla import __version__
-from ottla.base.errors import ErrorCode
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
+from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
-from ottla.client.errors import check, connection_refused, ended
+from ottla.client.errors import BrokerRefused, ClientError, check, connection_refused, ended
 from ottla.network.exchange import Exchange
+from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
@@ -45,6 +48,7 @@ class BlockingConnection:
         advertised_by: str | None = None,
         connect: Connect = socket.create_connection,
         now_s: Callable[[], float] = time.monotonic,
+        security: ClientSecurity = ClientSecurity(),  # noqa: B008  # A value.
     ) -> None:
         self.address = address
         self._timeout_s = timeout_s
@@ -63,6 +67,8 @@ class BlockingConnection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self.versions = self._negotiate()
+            if security.identity is not None:
+                self._log_in(security.identity)
         except BaseException:
             self.close()
             raise
@@ -86,6 +92,20 @@ class BlockingConnection:
         check(answer.error_code, "send its versions")
         self._newest = {entry.api_key: entry.max_version for entry in answer.api_keys}
         return negotiate(answer.api_keys)
+
+    def _log_in(self, identity: SaslIdentity) -> None:
+        requests = login_requests(identity, str(self.address), random_bytes)
+        request = next(requests)
+        while True:
+            self.send(request)
+            try:
+                request = requests.send(self.receive())
+            except StopIteration:
+                return
+            except ClientError:
+                raise
+            except OttlaError as error:
+                raise BrokerRefused(error.code, error.message) from None
 
     def speaks(self, key: ApiKey, version: int) -> bool:
         """Whether the broker knows `version` of the API, which may be above the agreed one."""

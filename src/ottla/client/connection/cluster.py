@@ -12,6 +12,7 @@ from ottla.client.arguments import name_list
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.connection import Connection, connect
+from ottla.client.connection.security import ClientSecurity, default_security
 from ottla.client.connection.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
 from ottla.client.errors import (
     Closed,
@@ -51,6 +52,7 @@ class ClusterOptions:
     retry_timeout_ms: int = 60_000
     backoff: Backoff = field(default_factory=Backoff)
     allow_topic_creation: bool = False
+    security: ClientSecurity = field(default_factory=default_security)
 
 
 class Cluster:
@@ -150,7 +152,11 @@ class Cluster:
         advertised_by = None if address in self.bootstrap or told_by is None else str(told_by)
         timeout_s = self.options.connect_timeout_ms / 1000
         return await connect(
-            address, self.options.client_id, timeout_s, advertised_by=advertised_by
+            address,
+            self.options.client_id,
+            timeout_s,
+            advertised_by=advertised_by,
+            security=self.options.security,
         )
 
     def _on_opened(self, key: tuple[Address, str], task: "asyncio.Task[Connection]") -> None:

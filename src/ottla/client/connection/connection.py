@@ -5,12 +5,22 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ottla import __version__
-from ottla.base.errors import ErrorCode
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
+from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
-from ottla.client.errors import ClientError, ConnectionFailed, check, connection_refused, ended
+from ottla.client.errors import (
+    BrokerRefused,
+    ClientError,
+    ConnectionFailed,
+    check,
+    connection_refused,
+    ended,
+)
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
+from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
@@ -169,11 +179,32 @@ class Connection(asyncio.BufferedProtocol):
             feature.name: feature.max_version_level for feature in answer.finalized_features
         }
 
+    async def log_in(self, identity: SaslIdentity, timeout_s: float) -> None:
+        """Log in by SASL. Raises BrokerRefused."""
+        requests = login_requests(identity, str(self.address), random_bytes)
+        request = next(requests)
+        while True:
+            response = await self.submit(request, timeout_s)
+            try:
+                request = requests.send(response)
+            except StopIteration:
+                return
+            except OttlaError as error:
+                raise BrokerRefused(error.code, error.message) from None
+
 
 async def connect(
-    address: Address, client_id: str, timeout_s: float, *, advertised_by: str | None = None
+    address: Address,
+    client_id: str,
+    timeout_s: float,
+    *,
+    advertised_by: str | None = None,
+    security: ClientSecurity = ClientSecurity(),  # noqa: B008  # A value.
 ) -> Connection:
-    """Open a connection and agree on versions. Raises ConnectionFailed with what to check."""
+    """Open a connection, agree on versions and log in where `security` says so.
+
+    Raises ConnectionFailed with what to check, or BrokerRefused where the login is refused.
+    """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(timeout_s):
@@ -188,6 +219,8 @@ async def connect(
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
     try:
         await connection.negotiate(timeout_s)
+        if security.identity is not None:
+            await connection.log_in(security.identity, timeout_s)
     except BaseException:
         connection.close()
         raise

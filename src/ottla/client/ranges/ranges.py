@@ -17,6 +17,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.blocking import BlockingConnection
+from ottla.client.connection.security import default_security
 from ottla.client.connection.view import NO_LEADER, ClusterView, TopicView, merged
 from ottla.client.consumer.offsets import (
     EARLIEST,
@@ -118,6 +119,7 @@ class RangeClient:
         self._retry_timeout_s = retry_timeout_ms / 1000
         self._isolation_level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
         self._view = ClusterView()
+        self._security = default_security()
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()
         self._chance = Random()
@@ -497,6 +499,7 @@ class RangeClient:
                 self._client_id,
                 self._timeout_s,
                 advertised_by=None if address in self._bootstrap else str(self._bootstrap[0]),
+                security=self._security,
             )
         return connection
 

@@ -104,6 +104,14 @@ class AccessRules(_Part):
     delete = waits(parts.AccessRules.delete)
 
 
+class Users(_Part):
+    """See `ottla.client.admin.users.Users`."""
+
+    find = waits(parts.Users.find)
+    set_password = waits(parts.Users.set_password)
+    remove = waits(parts.Users.remove)
+
+
 class Brokers(_Part):
     """See `ottla.client.admin.cluster.Brokers`."""
 
@@ -149,6 +157,7 @@ class Admin:
         self.transactions = Transactions(thread, admin.transactions)
         self.quotas = Quotas(thread, admin.quotas)
         self.acls = AccessRules(thread, admin.acls)
+        self.users = Users(thread, admin.users)
         self.cluster = Brokers(thread, admin.cluster)
         self.compaction = Compaction(thread, admin.compaction)
         self.decisions = Decisions(thread, admin.decisions)

@@ -1,15 +1,18 @@
 """The client's side of a login, whatever the mechanism."""
 
 import base64
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.sasl import plain
-from ottla.security.sasl.failing import MalformedExchange
+from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.jaas import Jaas
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.wire.notation import Message
 
 _NONCE_BYTES = 24
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
@@ -62,6 +65,42 @@ def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
             "module, with both options",
         )
     return SaslIdentity(mechanism, user, password)
+
+
+# Requests out, their responses in; the types of responses follow from the requests.
+LoginRequests = Generator[Message, Any, None]
+
+
+def login_requests(
+    identity: SaslIdentity, server: str, random_bytes: Callable[[int], bytes]
+) -> LoginRequests:
+    """The requests of a login; each is given its response. `server` is its name in messages.
+
+    Raises OttlaError where the server refuses, or does not prove that it knows the user.
+    """
+    shaken = yield SaslHandshakeRequest(mechanism=identity.mechanism)
+    if shaken.error_code:
+        raise OttlaError(
+            ErrorCode(shaken.error_code),
+            f"{server} does not log clients in by {identity.mechanism}: set the mechanism to one "
+            f"of its own ({', '.join(shaken.mechanisms) or 'none: its listener has no SASL'})",
+        )
+    exchange = identity.exchange(random_bytes)
+    token = exchange.first
+    while True:
+        answer = yield SaslAuthenticateRequest(auth_bytes=token)
+        if answer.error_code:
+            raise OttlaError(
+                ErrorCode(answer.error_code),
+                f"{server} refused the login of user {identity.user!r} by {identity.mechanism}: "
+                "check user and password; the broker's log says more",
+            )
+        try:
+            token = exchange.step(bytes(answer.auth_bytes))
+        except AuthenticationFailed as error:
+            raise OttlaError(error.code, f"{server} is not to be trusted: {error.cause}") from None
+        if not token:
+            return
 
 
 class _Plain:

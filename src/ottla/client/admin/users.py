@@ -1,0 +1,121 @@
+"""Users with SCRAM credentials (KIP-554)."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode
+from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
+from ottla.client.errors import check, refused
+from ottla.security.sasl.scram_keys import (
+    ITERATIONS_DEFAULT,
+    ScramMechanism,
+    mechanism_numbered,
+    salted_password,
+)
+from ottla.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ottla.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    UserName,
+)
+
+_SALT_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class UserDescription:
+    """A user, and the iterations of each of its credentials."""
+
+    name: str
+    credentials: Mapping[ScramMechanism, int]
+
+
+@checks_calls
+class Users:
+    """`admin.users`: who can log in."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def find(self, names: Iterable[str] | None = None) -> list[UserDescription]:
+        """The users of these names that exist; without names, all. Raises OttlaError."""
+        wanted = None if names is None else [UserName(name=name) for name in names]
+        request = DescribeUserScramCredentialsRequest(users=wanted)
+
+        async def ask() -> list[UserDescription]:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                broker_id, request, DescribeUserScramCredentialsResponse
+            )
+            check(answer.error_code, "describe users", answer.error_message)
+            found: list[UserDescription] = []
+            for result in answer.results:
+                if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+                    continue
+                check(result.error_code, f"describe user {result.user}", result.error_message)
+                credentials: dict[ScramMechanism, int] = {}
+                for info in result.credential_infos:
+                    mechanism = mechanism_numbered(info.mechanism)
+                    if mechanism is not None:
+                        credentials[mechanism] = info.iterations
+                found.append(UserDescription(result.user, credentials))
+            return found
+
+        return await self._calls.retried(ask)
+
+    async def set_password(
+        self,
+        name: str,
+        password: str,
+        mechanisms: Iterable[ScramMechanism] = tuple(ScramMechanism),
+        iterations: int = ITERATIONS_DEFAULT,
+    ) -> None:
+        """Make a user, or give it another password. The password stays here. Raises OttlaError."""
+        upsertions: list[ScramCredentialUpsertion] = []
+        for mechanism in mechanisms:
+            salt = random_bytes(_SALT_BYTES)
+            salted = await asyncio.to_thread(salted_password, mechanism, password, salt, iterations)
+            upsertions.append(
+                ScramCredentialUpsertion(
+                    name=name,
+                    mechanism=mechanism.number,
+                    iterations=iterations,
+                    salt=salt,
+                    salted_password=salted,
+                )
+            )
+        await self._alter(
+            AlterUserScramCredentialsRequest(upsertions=upsertions), f"set the password of {name}"
+        )
+
+    async def remove(self, name: str) -> None:
+        """Remove all credentials of a user, who can log in no more. Raises OttlaError."""
+        found = await self.find([name])
+        if not found:
+            raise refused(ErrorCode.RESOURCE_NOT_FOUND, f"remove user {name}", "there is none")
+        deletions = [
+            ScramCredentialDeletion(name=name, mechanism=mechanism.number)
+            for mechanism in found[0].credentials
+        ]
+        await self._alter(
+            AlterUserScramCredentialsRequest(deletions=deletions), f"remove user {name}"
+        )
+
+    async def _alter(self, request: AlterUserScramCredentialsRequest, what: str) -> None:
+        async def ask() -> None:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                broker_id, request, AlterUserScramCredentialsResponse
+            )
+            for result in answer.results:
+                check(result.error_code, what, result.error_message)
+
+        await self._calls.retried(ask)

@@ -1,0 +1,75 @@
+"""How a client reaches a secured cluster: the settings of Kafka's clients, from a file.
+
+OTTLA_CONFIG names the file, for every client of the process; so does the option `--config` of
+commands. Secrets are read from there only, never from arguments.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.properties import parse_properties
+from ottla.client.errors import ClientError
+from ottla.security.sasl.client import SaslIdentity, identity_of
+from ottla.security.sasl.jaas import Jaas, parse_jaas
+
+CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
+_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecurity:
+    """What a client does before its first request; the repr has no secrets."""
+
+    protocol: str = "PLAINTEXT"
+    # Who logs in, on a SASL listener.
+    identity: SaslIdentity | None = None
+
+
+def default_security() -> ClientSecurity:
+    """That of the file which OTTLA_CONFIG names; nothing without it. Raises ClientError."""
+    path = os.environ.get(CONFIG_VARIABLE)
+    return ClientSecurity() if not path else security_of(read_config(path))
+
+
+def read_config(path: str) -> dict[str, str]:
+    """The settings in a file. Raises ClientError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_properties(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG, f"the client's settings in {path} cannot be read: {why}"
+        ) from None
+    except OttlaError as error:
+        raise ClientError(error.code, f"{path}: {error.message}") from None
+
+
+def security_of(config: Mapping[str, str]) -> ClientSecurity:
+    """Of Kafka's settings; those that concern other things are left alone. Raises ClientError."""
+    protocol = config.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            f"security.protocol={protocol} is not there: choose {' or '.join(_PROTOCOLS)}",
+        )
+    if not protocol.startswith("SASL"):
+        return ClientSecurity(protocol)
+    try:
+        mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "GSSAPI"
+        return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)))
+    except OttlaError as error:
+        raise ClientError(error.code, error.message) from None
+
+
+def _jaas(config: Mapping[str, str], mechanism: str) -> Jaas:
+    """`sasl.jaas.config`, or librdkafka's `sasl.username` and `sasl.password`."""
+    text = config.get("sasl.jaas.config")
+    if text is not None:
+        return parse_jaas(text)
+    family = "SCRAM" if mechanism.startswith("SCRAM") else mechanism
+    named = {"username": config.get("sasl.username"), "password": config.get("sasl.password")}
+    return Jaas(family, {name: value for name, value in named.items() if value})
