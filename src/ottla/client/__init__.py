@@ -31,6 +31,7 @@ from ottla.client.admin.transactions import (
     TransactionDescription,
     TransactionListing,
 )
+from ottla.client.admin.users import UserDescription
 from ottla.client.assignors import Assignor
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.view import BrokerView, PartitionView, TopicView
@@ -72,6 +73,7 @@ from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
+from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     MemberWait,
@@ -152,6 +154,7 @@ __all__ = [
     "RequestTimedOut",
     "ResourceKind",
     "RetentionStanding",
+    "ScramMechanism",
     "SharePosition",
     "StartCause",
     "Story",
@@ -166,4 +169,5 @@ __all__ = [
     "TransactionalProducer",
     "UnknownTopic",
     "UnsupportedByBroker",
+    "UserDescription",
 ]
