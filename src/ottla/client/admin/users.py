@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
+from ottla.client.arguments import Names, name_list
 from ottla.client.checking import checks_calls
 from ottla.client.errors import check, refused
 from ottla.security.sasl.scram_keys import (
@@ -45,9 +46,9 @@ class Users:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def find(self, names: Iterable[str] | None = None) -> list[UserDescription]:
+    async def find(self, names: Names | None = None) -> list[UserDescription]:
         """The users of these names that exist; without names, all. Raises OttlaError."""
-        wanted = None if names is None else [UserName(name=name) for name in names]
+        wanted = None if names is None else [UserName(name=name) for name in name_list(names)]
         request = DescribeUserScramCredentialsRequest(users=wanted)
 
         async def ask() -> list[UserDescription]:
