@@ -182,7 +182,13 @@ class ScriptedBroker:
     def _check_sequence(self, header: BatchHeader) -> ErrorCode:
         if header.producer_id < 0:
             return ErrorCode.NONE
-        expected = self._sequences.get((header.producer_id, header.producer_epoch), 0)
+        expected = self._sequences.get((header.producer_id, header.producer_epoch))
+        if expected is None and not any(
+            known == header.producer_id for known, _ in self._sequences
+        ):
+            # As Kafka since KIP-360: its state of the producer may have been removed.
+            return ErrorCode.NONE
+        expected = expected or 0
         if header.base_sequence == expected:
             return ErrorCode.NONE
         if header.base_sequence < expected:

@@ -58,19 +58,30 @@ def test_order_holds_with_five_in_flight_when_the_first_is_refused() -> None:
     """The refused batch and those behind it go again, in their first order (P8, KIP-98)."""
 
     async def run() -> ScriptedBroker:
-        script = deque([ErrorCode.NOT_ENOUGH_REPLICAS])
+        script = deque([ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS])
         async with ScriptedBroker(script) as broker:
             assert all(d.error is None for d in await send(broker, 8))
             return broker
 
     broker = asyncio.run(run())
     assert broker.log == expected(8)
-    first, second = broker.attempts[:2]
+    first, second = broker.attempts[1:3]
     assert (first.outcome, second.outcome) == (
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     )
     assert {attempt.header.producer_epoch for attempt in broker.attempts} == {0}
+
+
+def test_order_holds_when_a_partitions_first_batch_is_refused() -> None:
+    """A broker that does not know the producer would take the second one before it (KIP-360)."""
+
+    async def run() -> ScriptedBroker:
+        async with ScriptedBroker(deque([ErrorCode.NOT_LEADER_OR_FOLLOWER])) as broker:
+            assert all(d.error is None for d in await send(broker, 8))
+            return broker
+
+    assert asyncio.run(run()).log == expected(8)
 
 
 @pytest.mark.parametrize("fate", [DROP, APPEND_AND_DROP])

@@ -15,6 +15,7 @@ def sent(queue: PartitionQueue, batch: Batch) -> None:
 def test_a_sixth_batch_waits_for_the_first_of_five() -> None:
     """A broker knows the last five again: the first, sent once more, would be a gap to it."""
     queue = PartitionQueue("t", 0)
+    queue.is_known = True
     first, *others = batches(6)
     for batch in (first, *others[:4]):
         sent(queue, batch)
@@ -27,9 +28,21 @@ def test_a_sixth_batch_waits_for_the_first_of_five() -> None:
     assert not queue.must_wait
 
 
+def test_the_first_batch_is_alone_until_it_is_answered() -> None:
+    """A broker that does not know the producer takes any sequence, also the second one's."""
+    queue = PartitionQueue("t", 0)
+    first, second = batches(2)
+    sent(queue, first)
+    queue.closed.append(second)
+    assert queue.must_wait
+    queue.is_known = True
+    assert not queue.must_wait
+
+
 def test_what_was_sent_before_may_go_again() -> None:
     """It is among the five already."""
     queue = PartitionQueue("t", 0)
+    queue.is_known = True
     first, second, *others = batches(5)
     for batch in (first, second, *others):
         sent(queue, batch)

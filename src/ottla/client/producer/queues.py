@@ -84,6 +84,7 @@ class PartitionQueue:
         "epoch",
         "in_flight",
         "index",
+        "is_known",
         "leader_in_flight",
         "next_sequence",
         "not_before_ms",
@@ -108,16 +109,23 @@ class PartitionQueue:
         self.not_before_ms = 0
         # After a failure: one batch at a time until one succeeds, so that order holds.
         self.recovering = False
+        # Whether the broker has had a batch of this producer, and so refuses a gap behind it.
+        self.is_known = False
         # The last that were numbered: those that the broker would know again.
         self.window: deque[Batch] = deque(maxlen=KNOWN_AGAIN)
 
     @property
     def must_wait(self) -> bool:
-        """Whether one more numbered batch would make the broker forget an unanswered one.
+        """Whether one more numbered batch might be written before an unanswered one, or cost it.
 
-        A retry of that one would look like a gap in the sequences, and would be written twice.
+        A broker without state of the producer takes any sequence (KIP-360): the first batch is
+        alone until it is answered, or the second would stand before it. Later a sixth batch would
+        make the broker forget an unanswered one: a retry of that would look like a gap in the
+        sequences, and would be written twice.
         """
         window = self.window
+        if window and not self.is_known:
+            return True
         if len(window) < KNOWN_AGAIN or window[0] not in self.in_flight:
             return False
         return self.closed[0] not in window

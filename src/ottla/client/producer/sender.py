@@ -276,6 +276,7 @@ class Sender:
     ) -> None:
         queue.in_flight.remove(batch)
         queue.recovering = False
+        queue.is_known = True
         self._accumulator.release(batch)
         batch.delivery._complete(base_offset, timestamp_ms)
         self._tell(batch)
@@ -360,6 +361,7 @@ class Sender:
         else:
             queue.epoch += 1
         queue.next_sequence = 0
+        queue.is_known = False
         queue.window.clear()
         for batch in queue.closed:
             batch.base_sequence = -1

@@ -86,6 +86,7 @@ class Transactions:
         """Let a partition number its next batch for the open transaction."""
         self._has_begun = True
         if (queue.producer_id, queue.epoch) != self._me:
+            queue.is_known = queue.is_known and queue.producer_id == self._me[0]
             queue.producer_id, queue.epoch = self._me
             queue.next_sequence = 0
             queue.window.clear()
