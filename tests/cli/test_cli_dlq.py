@@ -9,6 +9,7 @@ from ottla_command import Command
 
 import ottla.lake
 import ottla.testing
+from ottla.base.errors import OttlaError
 from ottla.client.sync import Consumer, Producer
 from ottla.lake import Decode, Format, columns, run_here
 from ottla.record.dead_letters import DeadLetter, letter_headers
@@ -186,3 +187,30 @@ def test_letters_of_a_load_go_to_a_topic_once_each(
     assert headers["__dlq.errors.offset"] == b"1"
     assert headers["__dlq.errors.stage"] == b"decode.value"
     assert headers["__dlq.errors.group"] == str(tmp_path).encode()
+
+
+def test_letters_that_a_load_left_go_to_the_topic_though_nothing_is_new(
+    broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """A mistyped topic fails before anything is loaded."""
+    topic, dead = make_topic(), make_topic(partitions=1)
+    decode = Decode(value=Format("json", columns({"id": "int64"})), on_bad_record="dead-letter")
+    with Producer(broker.bootstrap) as producer:
+        producer.send(topic, b"first", b"k", partition=0)
+
+    def load(dead_letter_topic: str | None) -> int:
+        return ottla.lake.load(
+            topic,
+            str(tmp_path / "table"),
+            bootstrap=broker.bootstrap,
+            runner=run_here,
+            decode=decode,
+            dead_letter_topic=dead_letter_topic,
+        ).files
+
+    with pytest.raises(OttlaError, match="no topic 'no-such-topic'"):
+        load("no-such-topic")
+    assert not (tmp_path / "table").exists()
+    load(None)
+    assert load(dead) == 0
+    assert [one.value for one in records(broker.bootstrap, dead, 1)] == [b"first"]

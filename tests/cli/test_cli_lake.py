@@ -339,3 +339,63 @@ def test_typed_columns_of_a_pipeline(
     assert rows.to_pydict() == {"id": [0, 1, 2, 3, 4], "offset": [0, 1, 2, 3, 4]}
     assert begun.to_pydict() == rows.to_pydict()
     run("lake", "follow", path, "--once")
+
+
+def test_a_file_in_place_of_the_table_is_one_sentence(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Of every command that opens a table."""
+    topic = make_topic()
+    (tmp_path / "table").write_text("Dear Ida")
+    path = pipeline(tmp_path, topic)
+    for verb in ("plan", "run", "status", "history", "verify", "certificate", "compact", "expire"):
+        answer = run.try_to("lake", verb, path)
+        assert (answer.code, answer.out) == (1, "")
+        assert answer.error == (
+            f"ottla: {tmp_path}/table cannot be a folder: a file is at {tmp_path}/table; move it, "
+            "or choose another folder (KAFKA_STORAGE_ERROR)\n"
+        )
+
+
+def test_a_certificate_that_cannot_be_written_is_one_sentence(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """As with a path whose folder is not there."""
+    path = pipeline(tmp_path, make_topic())
+    run("lake", "run", path)
+    answer = run.try_to("lake", "certificate", path, "--to", f"{tmp_path}/none/certificate.json")
+    assert answer.code == 1
+    assert "none/certificate.json can't be written: No such file or directory" in answer.error
+    answer = run.try_to("lake", "environment", "--to", f"{path}/none.tar.gz")
+    assert answer.code == 1
+    assert answer.error.startswith("ottla: ")
+    assert answer.error.count("\n") == 1
+
+
+def test_a_followed_changelog_refuses_what_it_does_not_have(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """And does what it has: an operator's word builds on a table that contradicts itself."""
+    topic = make_topic()
+    path = Path(pipeline(tmp_path, topic))
+    path.write_text(path.read_text().replace("[spark]", 'kind = "latest"\n[spark]'))
+    for words in (("--until", "0:3"), ("--max-bytes", "100")):
+        refused = run.try_to("lake", "follow", str(path), *words)
+        assert refused.code == 2
+        assert f"{words[0]} is for tables of rows" in refused.error
+    refused = run.try_to(
+        "lake", "follow", str(path), "--once", "--dead-letter-topic", "no-such-topic"
+    )
+    assert refused.code == 1
+    assert "there is no topic 'no-such-topic'" in refused.error
+    path.write_text(path.read_text().replace("[target]", 'until = "0:3"\n[target]'))
+    refused = run.try_to("lake", "follow", str(path))
+    assert refused.code == 2
+    assert "is not followed until 0:3" in refused.error
+
+
+def test_a_file_without_decode_is_told(run: Command, make_topic: MakeTopic, tmp_path: Path) -> None:
+    """In words, not as a missing key."""
+    path = pipeline(tmp_path, make_topic())
+    answer = run.try_to("lake", "load", "any", "--to", f"{tmp_path}/t", "--decode-file", path)
+    assert answer.error == f"ottla: {path} has no table [decode] (INVALID_REQUEST)\n"

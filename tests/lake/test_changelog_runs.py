@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import FencedWriter, LoadResult, run_jobs_here
 from ottla.lake.tables.opening import existing_table
 from tests.unit.lake.tables import forge, manifest_path
@@ -103,6 +103,39 @@ def test_a_run_by_hand_may_come_between(node: Node, make_topic: MakeTopic, tmp_p
     assert sum(seen) == 1
     assert values(tmp_path) == {b"a": b"2"}
     assert problems(tmp_path, node) == []
+
+
+def test_a_failure_that_is_tried_again_is_told(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Once, and the run after it goes on."""
+    topic = make_topic(node, partitions=1)
+    write(node, topic, [(b"a", b"1")])
+    stop = threading.Event()
+    steps: list[str] = []
+    told: list[str] = []
+
+    def on_run(result: LoadResult) -> None:
+        if result.rows:
+            stop.set()
+
+    def on_step(step: str) -> None:
+        steps.append(step)
+        if steps[-2:] == ["following", "planned"]:
+            raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, "no space is left")
+
+    keep(
+        node,
+        topic,
+        tmp_path,
+        every_ms=10,
+        stop=stop,
+        on_run=on_run,
+        on_step=on_step,
+        on_trouble=lambda error: told.append(error.message),
+    )
+    assert told == ["no space is left"]
+    assert values(tmp_path) == {b"a": b"1"}
 
 
 def test_aborted_changes_change_nothing(

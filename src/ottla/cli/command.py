@@ -132,6 +132,13 @@ def _nearest(word: str) -> str:
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(_COMMANDS)}"
 
 
+def _refused_by_the_system(error: OSError) -> OttlaError:
+    place = f"{error.filename}: " if error.filename else ""
+    return OttlaError(
+        ErrorCode.KAFKA_STORAGE_ERROR, f"{place}{error.strerror or error or type(error).__name__}"
+    )
+
+
 def main() -> None:
     """The entry point of the command."""
     _open_missing_streams()
@@ -142,6 +149,10 @@ def main() -> None:
         sys.exit(error.exit_code)
     except OttlaError as error:
         show_error(error, sys.argv[1:])
+        sys.exit(1)
+    except OSError as error:
+        # Such as a file that an option names. Click itself ends quietly where a reader has gone.
+        show_error(_refused_by_the_system(error), sys.argv[1:])
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -135,6 +135,8 @@ def load(
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             cluster.describe(topic)
+            if dead_letter_topic is not None:
+                cluster.topic_id(dead_letter_topic)
             table = open_table(target, format, store_options, on_each_step)
             base = foundation(table) if override else None
             overridden = on_record(base.problems, override) if base and override else ()
@@ -158,6 +160,9 @@ def load(
             removed = table.remove_orphans()
             if group is not None and before is not None:
                 commit_positions(group, before, bootstrap)
+            if dead_letter_topic is not None and before is not None:
+                # Those of a load that was killed before it had sent them.
+                send_letters(target, dead_letter_topic, bootstrap, store_options)
             seconds = time.monotonic() - began
             return LoadResult(before, 0, 0, seconds, (), tuple(removed), held_back=held)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
@@ -48,7 +49,7 @@ def certificate(
     if path is None:
         click.echo(text, nl=False)
     else:
-        Path(path).write_text(text)
+        _write(path, text)
         click.echo(
             f"{path}: {counted(document['rows'], 'row')} of {document['topic']} in "
             f"{counted(len(document['loads']), 'load')}, SHA-256 {document['sha256']}"
@@ -57,3 +58,13 @@ def certificate(
         click.secho(problem, fg="red", err=True)
     if not document["verdict"]["proven"]:
         ctx.exit(1)
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise OttlaError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"{path} can't be written: {error.strerror or error}; choose another file",
+        ) from error

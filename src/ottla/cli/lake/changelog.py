@@ -18,6 +18,7 @@ from ottla.cli.lake.ledgers import (
     letters_line,
     skipped_lines,
 )
+from ottla.cli.lake.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms
@@ -132,11 +133,15 @@ def changelog(
     _keep(arguments, every_ms, form)
 
 
-def keep_pipeline(pipeline: Any, every_ms: int | None, form: str) -> None:
-    """Keep the changelog table of a pipeline, as `ottla lake follow` does."""
+def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[str, Any]) -> None:
+    """Keep the changelog table of a pipeline, as `ottla lake follow` does.
+
+    `given` are more arguments of `ottla.lake.changelog`.
+    """
     from ottla.lake.pipeline.running import changelog_arguments  # noqa: PLC0415  # Arrow: an extra.
 
-    _keep(changelog_arguments(pipeline), every_ms, form)
+    end = {"end": pipeline.end} if every_ms is None else {}
+    _keep({**changelog_arguments(pipeline), **end, **given}, every_ms, form)
 
 
 def _keep(arguments: dict[str, Any], every_ms: int | None, form: str) -> None:
@@ -155,6 +160,8 @@ def _keep(arguments: dict[str, Any], every_ms: int | None, form: str) -> None:
         every_ms=every_ms,
         stop=stop,
         on_run=lambda result: _show(topic, target, result, form),
+        on_trouble=show_trouble,
+        on_recovery=show_recovery,
         on_step=on_step,
     )
     if every_ms is None:

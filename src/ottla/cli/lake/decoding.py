@@ -93,8 +93,11 @@ def declared(given: dict[str, Any]) -> Any:
 
 def _of_file(path: Path) -> dict[str, Any]:
     try:
-        return dict(tomllib.loads(path.read_text())["decode"])
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        found = tomllib.loads(path.read_text())
+        if "decode" not in found:
+            raise OttlaError(ErrorCode.INVALID_REQUEST, f"{path} has no table [decode]")
+        return dict(found["decode"])
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, ValueError) as error:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{path} has no table [decode] that can be read: {error}"
         ) from None

@@ -19,6 +19,7 @@ from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.progress import ProgressLine
+from ottla.cli.lake.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms
@@ -147,8 +148,9 @@ def follow(
         _refuse_what_the_file_says(ctx)
         pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), *spark)
         if pipeline.is_changelog:
+            _refuse_what_changelogs_lack(ctx, pipeline, once)
             every_ms, _ = _pace(ctx, pipeline, every_ms, max_bytes)
-            keep_pipeline(pipeline, None if once else every_ms, form)
+            keep_pipeline(pipeline, None if once else every_ms, form, given)
             return
         run, topic, target = _of_file(pipeline), pipeline.topic, pipeline.table
         every_ms, max_bytes = _pace(ctx, pipeline, every_ms, max_bytes)
@@ -214,6 +216,21 @@ def _refuse_what_the_file_says(ctx: click.Context) -> None:
             raise click.UsageError(f"{option.opts[0]} has to stand in the pipeline's file")
 
 
+def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) -> None:
+    for name in ("max_bytes", "end"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = "--until" if name == "end" else "--max-bytes"
+            raise click.UsageError(
+                f"{option} is for tables of rows; a changelog table (kind = {pipeline.kind}) takes "
+                "--every and --once, and `ottla lake run` ends at the file's [source] until"
+            )
+    if pipeline.end != "latest" and not once:
+        raise click.UsageError(
+            f"a changelog table (kind = {pipeline.kind}) is not followed until {pipeline.end}, "
+            "which [source] of the pipeline's file says: take that out, or use `ottla lake run`"
+        )
+
+
 def _pace(ctx: click.Context, pipeline: Any, every_ms: int, max_bytes: int) -> tuple[int, int]:
     """How often it commits, and at how many bytes: options overrule the file."""
     said = [ctx.get_parameter_source(one) for one in ("every_ms", "max_bytes")]
@@ -266,18 +283,12 @@ class _Shown:
         _show(self._topic, progress, self._form, self._every_ms)
 
     def on_trouble(self, error: OttlaError) -> None:
-        from ottla.lake.stream.outages import is_outage  # noqa: PLC0415  # Arrow is an extra.
-
         self._line.end()
-        text = f"{error.message}; it is tried again"
-        if is_outage(error):
-            text = f"waiting for brokers: {error.message}; it goes on by itself"
-        click.secho(text, fg="yellow", err=True)
+        show_trouble(error)
 
     def on_recovery(self, seconds: float) -> None:
         self._line.end()
-        waited = f"going on: the brokers answer again after {seconds:.0f} s"
-        click.secho(waited, fg="yellow", err=True)
+        show_recovery(seconds)
 
 
 def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:

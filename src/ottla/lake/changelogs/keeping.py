@@ -65,6 +65,8 @@ def changelog(
     every_ms: int | None = None,
     stop: threading.Event | None = None,
     on_run: Callable[[LoadResult], None] = lambda _result: None,
+    on_trouble: Callable[[OttlaError], None] = lambda _error: None,
+    on_recovery: Callable[[float], None] = lambda _seconds: None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
@@ -77,9 +79,10 @@ def changelog(
     keyless. A record that can't be decoded fails it or is a dead letter, as `decode` says; its key
     keeps the row that it had. `rows` of the result are the changes that were read. With `every_ms`
     it runs again so long after each run, until `stop` is set, and calls `on_run` with what each
-    did; of two that run like that the one that was started later goes on. All else is as in `load`.
-    Raises OttlaError (LoadLost, where another run committed meanwhile; FencedWriter; nothing is
-    changed).
+    did, and `on_trouble` with a failure that it tries again, `on_recovery` once brokers answer
+    again; of two that run like that the one that was started later goes on. All else is as in
+    `load`. Raises OttlaError (LoadLost, where another run committed meanwhile; FencedWriter;
+    nothing is changed).
     """
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = LoadSettings(
@@ -115,6 +118,8 @@ def changelog(
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             cluster.describe(topic)
+            if dead_letter_topic is not None:
+                cluster.topic_id(dead_letter_topic)
         table = open_table(target, format, store_options, on_each_step)
         table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
         wishes = ChangelogWishes(kind, buckets, on_null_key, group)
@@ -123,7 +128,8 @@ def changelog(
             return run()
         writer.take_over(start_at)
         on_step("following")
-        return _again_and_again(run, every_ms, stop or threading.Event(), on_run)
+        stop = stop or threading.Event()
+        return _again_and_again(run, every_ms, stop, on_run, Tries(stop, on_trouble, on_recovery))
 
 
 def _again_and_again(
@@ -131,9 +137,9 @@ def _again_and_again(
     every_ms: int,
     stop: threading.Event,
     on_run: Callable[[LoadResult], None],
+    tries: Tries,
 ) -> LoadResult:
     """Run until `stop` is set; return what the last run did. Failures are tried again as such."""
-    tries = Tries(stop, lambda _error: None)
     result = LoadResult(None, 0, 0, 0.0, (), ())
     while not stop.is_set():
         try:

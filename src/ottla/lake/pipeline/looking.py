@@ -8,6 +8,7 @@ from dataclasses import replace
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.folder.files_present import files_present
+from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import built_on, plan_load
 from ottla.lake.loss import loss_lines
@@ -96,9 +97,10 @@ def history(target: str, store_options: Mapping[str, str] | None = None) -> list
 
 def _table(pipeline: Pipeline) -> LakeTable | None:
     store = open_store(pipeline.table, file_options(pipeline.store_options))
-    if holds_table(store):
-        return existing_table(pipeline.table, pipeline.store_options)
-    require_own(store)
+    with as_storage_error(store.url):
+        if holds_table(store):
+            return existing_table(pipeline.table, pipeline.store_options)
+        require_own(store)
     return None
 
 

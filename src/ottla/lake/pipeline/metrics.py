@@ -140,7 +140,7 @@ def replace_file(path: str, content: str) -> None:
     except OSError as error:
         raise OttlaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
-            f"{path} can't be written: {error.strerror or error}; the load itself is done",
+            f"{path} can't be written: {error.strerror or error}; what was loaded stays loaded",
         ) from error
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.opening import open_store
 from ottla.lake.stores.store import FileStore
@@ -55,11 +56,12 @@ def open_table(
 def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
     """Open an existing table for reading. Raises OttlaError where there is none."""
     store = open_store(target, file_options(options))
-    require_table(store, target)
-    decided = _format_of(store)
-    if decided is None or decided.name == "parquet":
-        return OwnTable.open(store, target)
-    return LoggedTable(store, logs.open_log(store, decided, options))
+    with as_storage_error(store.url):
+        require_table(store, target)
+        decided = _format_of(store)
+        if decided is None or decided.name == "parquet":
+            return OwnTable.open(store, target)
+        return LoggedTable(store, logs.open_log(store, decided, options))
 
 
 def _format_of(store: FileStore) -> TableFormat | None:

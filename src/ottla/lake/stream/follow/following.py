@@ -109,7 +109,7 @@ def follow(
     ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
-        _require_topic(bootstrap, topic)
+        _require_topics(bootstrap, topic, dead_letter_topic)
         table = open_table(target, format, store_options, on_each_step)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
@@ -160,11 +160,13 @@ def _runner_on(started: Any, on_progress: OnProgress | None) -> Runner:
     return runner_on(started, None, on_progress)
 
 
-def _require_topic(bootstrap: str, topic: str) -> None:
+def _require_topics(bootstrap: str, topic: str, dead_letter_topic: str | None) -> None:
     """A mistyped topic leaves no empty table behind."""
     cluster = connect(bootstrap)
     try:
         cluster.describe(topic)
+        if dead_letter_topic is not None:
+            cluster.topic_id(dead_letter_topic)
     finally:
         cluster.close()
 
