@@ -73,6 +73,10 @@ def described(client: WireClient, kind: int, name: str) -> dict[str, tuple[Any, 
     }
 
 
+# Kafka's authorizer reads them from the broker's file by itself.
+_OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+
+
 def ours_alone(table: dict[str, Any]) -> set[str]:
     """Settings that Kafka 4.3 does not have."""
     return {
@@ -85,7 +89,13 @@ def ours_alone(table: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "name", "more"),
     [
-        (BROKER, "1", ours_alone(BROKER_SETTINGS) | {"leader.imbalance.per.broker.percentage"}),
+        (
+            BROKER,
+            "1",
+            ours_alone(BROKER_SETTINGS)
+            | _OF_THE_AUTHORIZER
+            | {"leader.imbalance.per.broker.percentage"},
+        ),
         (BROKER, "", set()),
         (TOPIC, "t", ours_alone(TOPIC_SETTINGS)),
         (GROUP, "g", ours_alone(GROUP_SETTINGS)),
