@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from command_here import CommandHere
 from ottla_command import Command
@@ -399,3 +400,30 @@ def test_a_file_without_decode_is_told(run: Command, make_topic: MakeTopic, tmp_
     path = pipeline(tmp_path, make_topic())
     answer = run.try_to("lake", "load", "any", "--to", f"{tmp_path}/t", "--decode-file", path)
     assert answer.error == f"ottla: {path} has no table [decode] (INVALID_REQUEST)\n"
+
+
+def test_files_have_the_size_that_was_asked_for(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """By the option of a load and by the key of a pipeline: the footers say so."""
+    topic = make_topic()
+    with sync.Producer(broker.bootstrap) as producer:
+        for number in range(40):
+            producer.send(topic, bytes([number]) * 1000, partition=0)
+            producer.flush()  # Batches of one record each: no task cuts a batch.
+
+    def rows_of_files(table: Path) -> list[int]:
+        return [pq.read_metadata(file).num_rows for file in ottla.lake.files(str(table))]
+
+    table = tmp_path / "by-options"
+    words = ("--to", str(table), "--master", "here", "--target-file-size", "12Ki")
+    run("lake", "load", topic, *words)
+    by_options = rows_of_files(table)
+    assert sum(by_options) == 40
+    assert 3 <= len(by_options) <= 6
+    assert max(by_options) <= 14
+
+    path = Path(pipeline(tmp_path, topic))
+    path.write_text(path.read_text().replace("[spark]", 'file_size = "12KiB"\n[spark]'))
+    run("lake", "run", str(path))
+    assert rows_of_files(tmp_path / "table") == by_options
