@@ -316,20 +316,61 @@ def test_on_spark_it_does_the_same(
     require_all(either, topic, tmp_path, 800)
 
 
-def test_on_spark_a_fenced_writer_and_a_killed_commit_are_told_as_they_are(
+class SlowSession:
+    """A session on which a stream begins once `go` is set."""
+
+    def __init__(self, spark: Any, go: threading.Event) -> None:
+        self._spark = spark
+        self._go = go
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "readStream":
+            assert self._go.wait(30), "nothing was committed while the query was starting"
+        return getattr(self._spark, name)
+
+
+def test_records_do_not_wait_for_the_start_of_sparks_query(
     node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path, follow: Any
 ) -> None:
-    """What a commit raises in Spark's callback comes out of `follow`."""
+    """Commits are made in this thread until the query is up, and then in its callback."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 50)
+    stop, committed = threading.Event(), threading.Event()
+    here = threading.current_thread()
+    makers: list[threading.Thread] = []
+
+    def on_commit(_progress: FollowProgress) -> None:
+        makers.append(threading.current_thread())
+        committed.set()
+        if makers[-1] is here:
+            produce(node, topic, 50 * len(makers), 50 * len(makers) + 50)
+        else:
+            stop.set()
+
+    slow = {"runner": None, "spark_session": SlowSession(spark, committed)}
+    follow(node, topic, once=False, stop=stop, on_commit=on_commit, every_ms=100, **slow)
+    assert len(makers) > 1
+    assert makers[:-1] == [here] * (len(makers) - 1)
+    assert makers[-1] is not here
+    require_all(node, topic, tmp_path, 50 * len(makers))
+
+
+def test_on_spark_a_fenced_writer_is_told_as_it_is(
+    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce
+) -> None:
+    """What a commit raises in Spark's callback comes out of the query."""
+    from ottla.lake.stream.follow.spark_batches import SparkBatches
+
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 50)
-    on_spark = {"runner": None, "spark_session": spark}
-    overtaken = [False]
+    ends: list[Any] = []
 
-    def on_step(step: str) -> None:
-        if step == "planned" and not overtaken[0]:
-            overtaken[0] = True
-            follow(node, topic)
+    def commit(at: Any) -> None:
+        ends.append(at)
+        raise FencedWriter(ErrorCode.INVALID_PRODUCER_EPOCH, "another one has taken over")
 
-    with pytest.raises(FencedWriter):
-        follow(node, topic, on_step=on_step, **on_spark)
-    require_all(node, topic, tmp_path, 50)
+    options = {"topic": topic, "bootstrap": node.bootstrap}
+    batches = SparkBatches(spark, options, poll_s=0.1)
+    with pytest.raises(FencedWriter, match="another one has taken over"):
+        batches.run({0: 20}, commit, threading.Event(), threading.Event())
+    assert ends == [{0: 50}]

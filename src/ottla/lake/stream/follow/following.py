@@ -28,6 +28,7 @@ from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
 from ottla.lake.stream.follow.ending import FollowEnd
+from ottla.lake.stream.follow.hand_over import HandOver
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.stream.follow.writer import FollowingWriter
@@ -119,7 +120,8 @@ def follow(
             start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
         else:
             started = spark_session or session(spark_settings)
-            batches = _on_spark(started, options, once, poll_s) or batches
+            if not once:
+                batches = _on_spark(started, options, batches, poll_s)
             start_runner = lambda: _runner_on(started, on_progress)  # noqa: E731
         writer.take_over(start_at, override)
         on_step("following")
@@ -184,9 +186,9 @@ def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -
 
 
 def _on_spark(
-    started: Any, options: Mapping[str, str], once: bool, poll_s: float
-) -> MicroBatches | None:
-    """Micro-batches of Structured Streaming, where that serves.
+    started: Any, options: Mapping[str, str], plain: MicroBatches, poll_s: float
+) -> MicroBatches:
+    """Micro-batches of Structured Streaming, where that serves; `plain` until its query is up.
 
     With Spark Connect it would commit in the server's process, and before Spark 4.2 it has no
     limits: there the ends are found in this process, and only tasks run on Spark.
@@ -195,5 +197,5 @@ def _on_spark(
     from ottla.lake.stream.follow.spark_batches import SparkBatches  # noqa: PLC0415  # Spark.
 
     if SPARK_VERSION < (4, 2) or type(started).__module__.startswith("pyspark.sql.connect"):
-        return None
-    return SparkBatches(started, options, once=once, poll_s=poll_s)
+        return plain
+    return HandOver(plain, SparkBatches(started, options, poll_s=poll_s))

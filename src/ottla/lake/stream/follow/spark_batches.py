@@ -22,6 +22,8 @@ from ottla.lake.stream.options import parse_options
 from ottla.lake.stream.reading import RangePartition
 
 _SCHEMA = pa.schema([("partition", pa.int32()), ("end", pa.int64())])
+# What the status of a query begins with once its source has answered.
+_IDLE = "Waiting for"
 # How soon a stop is noticed.
 _LOOK_S = 0.2
 
@@ -59,19 +61,19 @@ def range_rows(partition: RangePartition, _options: object) -> Iterator[pa.Recor
 class SparkBatches:
     """A query on the session `spark`."""
 
-    def __init__(
-        self, spark: Any, options: Mapping[str, str], *, once: bool, poll_s: float
-    ) -> None:
+    def __init__(self, spark: Any, options: Mapping[str, str], *, poll_s: float) -> None:
         self._spark = spark
         self._options = options
-        self._once = once
         self._poll_s = poll_s
 
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None:
+    def run(
+        self, positions: Mapping[int, int], commit: Commit, stop: Stop, is_up: threading.Event
+    ) -> None:
         failures: list[BaseException] = []
         running = threading.Lock()
 
         def on_batch(frame: Any, _batch_id: int) -> None:
+            is_up.set()
             ends: dict[int, int] = {}
             for row in frame.collect():
                 ends[row.partition] = max(row.end, ends.get(row.partition, 0))
@@ -87,6 +89,8 @@ class SparkBatches:
         query = self._start(positions, on_batch)
         try:
             while not query.awaitTermination(_LOOK_S):
+                if not is_up.is_set() and query.status["message"].startswith(_IDLE):
+                    is_up.set()
                 if stop.is_set():
                     with running:  # A commit that runs is finished.
                         query.stop()
@@ -111,6 +115,4 @@ class SparkBatches:
             .load()
             .writeStream.foreachBatch(on_batch)
         )
-        if not self._once:
-            return writer.trigger(processingTime=f"{int(self._poll_s * 1000)} milliseconds").start()
-        return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{int(self._poll_s * 1000)} milliseconds").start()
