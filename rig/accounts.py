@@ -1,6 +1,7 @@
 """What a process has used so far, whoever started it: CPU and memory, as the kernel counts."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -31,7 +32,8 @@ def children(pid: int) -> list[int]:
     """The processes it started that still run, in the order of their start."""
     found = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda path: int(path.name)):
-        found += [int(word) for word in (task / "children").read_text().split()]
+        with suppress(FileNotFoundError, ProcessLookupError):  # A thread that has ended meanwhile.
+            found += [int(word) for word in (task / "children").read_text().split()]
     return found
 
 

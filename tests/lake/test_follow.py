@@ -332,12 +332,21 @@ class SlowSession:
 def test_records_do_not_wait_for_the_start_of_sparks_query(
     node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path, follow: Any
 ) -> None:
-    """Commits are made in this thread until the query is up, and then in its callback."""
+    """Commits are made in this thread until the query is up, and then in its callback.
+
+    Workers are up before it says that it follows, and takes over from another follow.
+    """
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 50)
     stop, committed = threading.Event(), threading.Event()
     here = threading.current_thread()
     makers: list[threading.Thread] = []
+    tracker = spark.sparkContext.statusTracker()
+    jobs_before = set(tracker.getJobIdsForGroup(None))
+    jobs: dict[str, int] = {}
+
+    def on_step(step: str) -> None:
+        jobs.setdefault(step, len(set(tracker.getJobIdsForGroup(None)) - jobs_before))
 
     def on_commit(_progress: FollowProgress) -> None:
         makers.append(threading.current_thread())
@@ -347,8 +356,9 @@ def test_records_do_not_wait_for_the_start_of_sparks_query(
         else:
             stop.set()
 
-    slow = {"runner": None, "spark_session": SlowSession(spark, committed)}
+    slow = {"runner": None, "spark_session": SlowSession(spark, committed), "on_step": on_step}
     follow(node, topic, once=False, stop=stop, on_commit=on_commit, every_ms=100, **slow)
+    assert jobs["head written"] == jobs["following"] == 1
     assert len(makers) > 1
     assert makers[:-1] == [here] * (len(makers) - 1)
     assert makers[-1] is not here

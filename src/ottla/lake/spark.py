@@ -6,6 +6,7 @@ Works on `local[*]`, on a cluster by spark-submit, and under Spark Connect (no R
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -15,6 +16,9 @@ from ottla.lake import task as tasks
 from ottla.lake.splitting import joined
 
 Job = TypeVar("Job")
+
+# As many tasks start workers on every core of a small machine, and cost a large cluster nothing.
+_WARM_WORKERS = 4
 
 # An error in a traceback of ours, without its class and code; any other one, with its class.
 _OUR_ERROR = re.compile(r"^\s*ottla\.[\w.]+: [A-Z_]+: (.*)$", re.MULTILINE)
@@ -29,6 +33,15 @@ def run_tasks(spark: Any, planned: Sequence[tasks.Task]) -> list[tasks.TaskResul
     sizes = [one.log_bytes for one in planned]
     texts = run_jobs(spark, planned, _run_task, sizes, "nothing was committed, since")
     return list(map(tasks.result_from_text, texts))
+
+
+def warm_up(spark: Any) -> None:
+    """Have Spark start workers that have imported what tasks need.
+
+    What fails here fails with the first tasks, too, and is told there.
+    """
+    with suppress(OttlaError):
+        run_jobs(spark, range(_WARM_WORKERS), _run_nothing, [1 << 62] * _WARM_WORKERS, "")
 
 
 def run_jobs(
@@ -59,6 +72,10 @@ def run_jobs(
 
 def _run_task(task: tasks.Task) -> str:
     return tasks.result_to_text(tasks.run(task, uuid.uuid4().hex[:12]))
+
+
+def _run_nothing(_number: int) -> str:
+    return ""
 
 
 def cause_of(text: str) -> str:

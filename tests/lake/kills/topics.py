@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 PARTITIONS = 2
 KINDS = ("plain", "transactional", "compacted", "retention")
 _KEYS = 40
+_PATIENCE_S = 250
 
 Row = tuple[int, int, bytes]  # Partition, offset, value.
 
@@ -44,7 +45,9 @@ class Topic:
 
     def write(self, count: int) -> None:
         """Send records; every third transaction is aborted, every fourth write deletes some."""
+        errors: list[str] = []
         settings = {"bootstrap.servers": self.bootstrap, "log_level": 0, "linger.ms": 5}
+        settings |= {"error_cb": lambda error: errors.append(str(error))}
         if self.kind == "transactional":
             settings |= {"transactional.id": self.name}
         producer = Producer(settings)
@@ -66,7 +69,8 @@ class Topic:
             key = b"k%d" % self.chance.randrange(_KEYS)
             value = b"v%d-%d" % (self.number, self.chance.getrandbits(200))
             producer.produce(self.name, value, key, on_delivery=keep)
-        assert producer.flush(120) == 0
+        left = producer.flush(_PATIENCE_S)
+        assert left == 0, f"{left} records to {self.name} are not acknowledged: {errors[-5:]}"
         if self.kind == "transactional":
             (producer.abort_transaction if is_aborted else producer.commit_transaction)(60)
         for partition, offset, key, value in delivered if not is_aborted else ():

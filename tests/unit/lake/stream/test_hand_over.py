@@ -29,12 +29,14 @@ class Starting:
 
     def __init__(self, then: Callable[[Commit], None]) -> None:
         self.started = threading.Event()
+        self.runs = False
         self.over = False
         self._then = then
 
     def run(
         self, _positions: Mapping[int, int], commit: Commit, stop: Stop, is_up: threading.Event
     ) -> None:
+        self.runs = True
         while not self.started.wait(0.001) and not stop.is_set():
             pass
         if not stop.is_set():
@@ -95,12 +97,16 @@ def test_a_source_that_fails_to_start_is_raised_and_ends_the_first() -> None:
         HandOver(Offsets(), then).run({0: 0}, lambda _: then.started.set(), threading.Event())
 
 
-def test_a_commit_that_fails_ends_both_sources() -> None:
+def test_the_other_source_starts_after_the_first_commit_and_ends_with_one_that_fails() -> None:
     then = Starting(lambda _commit: None)
+    ran: list[bool] = []
 
     def commit(_at: Mapping[int, int]) -> None:
-        raise LookupError("fenced")
+        ran.append(then.runs)
+        if then.runs:
+            raise LookupError("fenced")
 
     with pytest.raises(LookupError, match="fenced"):
         HandOver(Offsets(), then).run({0: 0}, commit, threading.Event())
+    assert not ran[0]
     assert then.over

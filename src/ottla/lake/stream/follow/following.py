@@ -121,6 +121,8 @@ def follow(
         else:
             started = spark_session or session(spark_settings)
             if not once:
+                # Before it takes over: a follow that it takes over from commits meanwhile.
+                spark.warm_up(started)
                 batches = _on_spark(started, options, batches, poll_s)
             start_runner = lambda: _runner_on(started, on_progress)  # noqa: E731
         writer.take_over(start_at, override)

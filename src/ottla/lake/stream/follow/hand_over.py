@@ -36,7 +36,10 @@ class Either:
 
 
 class HandOver:
-    """`first` until `then` is up. One commit at a time."""
+    """`first` until `then` is up, which starts after the first commit. One commit at a time.
+
+    So the first commit has the machine to itself, and what it warms up serves the start.
+    """
 
     def __init__(self, first: MicroBatches, then: StartingBatches) -> None:
         self._first = first
@@ -53,6 +56,11 @@ class HandOver:
                 if not over.is_set():
                     commit(ends)
 
+        def commit_first(ends: Mapping[int, int]) -> None:
+            commit_alone(ends)
+            if thread.ident is None:
+                thread.start()
+
         def run_then() -> None:
             try:
                 self._then.run(positions, commit_alone, over, is_up)
@@ -62,13 +70,13 @@ class HandOver:
                 is_up.set()
 
         thread = threading.Thread(target=run_then, name="ottla-lake-batches")
-        thread.start()
         try:
-            self._first.run(positions, commit_alone, Either(over, is_up))
+            self._first.run(positions, commit_first, Either(over, is_up))
         except BaseException:
             is_over.set()
             raise
         finally:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         if failures:
             raise failures[0]
