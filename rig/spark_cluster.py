@@ -27,6 +27,9 @@ _PRIVATE_DISK = 'mount -t tmpfs none "$0" && mkdir -p "$1" && shift && exec "$@"
 _NOT_ON_WORKERS = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV")
 
 
+_EXECUTORS = "CoarseGrainedExecutorBackend"
+
+
 class Network(Protocol):
     """Hosts that reach each other and this machine."""
 
@@ -131,6 +134,13 @@ class SparkCluster:
             worker.kill()  # Its own process is a child of ours, to be waited for.
             time.sleep(0.02)
         return count
+
+    def kill_executors(self, name: str) -> int:
+        """Kill -9 the executors on a host, whose worker starts others; how many those were."""
+        found = [pid for pid in _of_session(self._workers[name].pid) if _EXECUTORS in _words(pid)]
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+        return len(found)
 
     def tasks(self, application: str, words: str) -> dict[str, int]:
         """How many tasks of the newest application of that name say `words`, by host.

@@ -72,12 +72,22 @@ class Site:
 
     def kill_a_busy_worker(self, runs: Callable[[], bool]) -> str:
         """Kill all on the first host that runs tasks, as if it had lost its power; which it was."""
+        name = self._busy(runs)
+        self.cluster.kill(name)
+        return name
+
+    def kill_a_busy_executor(self, runs: Callable[[], bool]) -> str:
+        """Kill the executor alone on the first host that runs tasks; which it was."""
+        name = self._busy(runs)
+        assert self.cluster.kill_executors(name) == 1
+        return name
+
+    def _busy(self, runs: Callable[[], bool]) -> str:
         deadline_s = time.monotonic() + PATIENCE_S
         while not (busy := self.cluster.busy()):
             assert runs(), "it has ended"
             assert time.monotonic() < deadline_s, "no tasks run"
             time.sleep(0.02)
-        self.cluster.kill(busy[0])
         return busy[0]
 
     def require_each_once(self, topic: str, target: str, count: int) -> None:

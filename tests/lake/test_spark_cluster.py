@@ -102,10 +102,27 @@ def test_a_worker_that_is_killed_in_mid_load_loses_and_doubles_nothing(
     assert cluster.drivers() == {two_workers.here}
 
 
-def test_a_worker_that_is_killed_under_a_follow_loses_and_doubles_nothing(
+def test_an_executor_that_is_killed_in_mid_load_loses_and_doubles_nothing(
+    two_workers: Site, filled: str, tmp_path: Path
+) -> None:
+    """Its worker goes on, with another executor."""
+    cluster, target = two_workers.cluster, str(tmp_path / "table")
+    load = two_workers.start("load", filled, "--to", target, "--name", "hourly")
+    killed = two_workers.kill_a_busy_executor(lambda: load.poll() is None)
+    in_mid_load = load.poll() is None
+    told, _ = load.communicate(timeout=PATIENCE_S)
+
+    assert load.returncode == 0, told[-4000:]
+    assert in_mid_load
+    two_workers.require_each_once(filled, target, RECORDS)
+    begun = cluster.tasks("hourly", "Running task")
+    assert begun[killed] > cluster.tasks("hourly", "Finished task")[killed]
+
+
+def test_an_executor_and_a_worker_that_are_killed_under_a_follow_lose_and_double_nothing(
     two_workers: Site, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """Commits go on with the other worker, and the follow ends after one when it is asked to."""
+    """Commits go on with the others, and the follow ends after one when it is asked to."""
     node = two_workers.node
     target = str(tmp_path / "table")
     topic = make_topic(node, partitions=3)
@@ -113,6 +130,9 @@ def test_a_worker_that_is_killed_under_a_follow_loses_and_doubles_nothing(
     try:
         with produced(node, topic, b"%010d") as count:
             follow.wait_for(lambda commits: len(commits) >= 2)
+            two_workers.kill_a_busy_executor(lambda: True)
+            had = len(follow.commits)
+            follow.wait_for(lambda commits: len(commits) >= had + 2)
             two_workers.kill_a_busy_worker(lambda: True)
             had = len(follow.commits)
             follow.wait_for(lambda commits: len(commits) >= had + 2)

@@ -38,7 +38,7 @@ def run_tasks(spark: Any, planned: Sequence[tasks.Task]) -> list[tasks.TaskResul
 def warm_up(spark: Any) -> None:
     """Have Spark start workers that have imported what tasks need.
 
-    What fails here fails with the first tasks, too, and is told there.
+    What fails here fails with the first tasks, too, and is reported there.
     """
     with suppress(OttlaError):
         run_jobs(spark, range(_WARM_WORKERS), _run_nothing, [1 << 62] * _WARM_WORKERS, "")
