@@ -180,8 +180,11 @@ def _verified(folder: Path, bootstrap: str) -> list[str]:
 
 
 def _rows(folder: Path, form: str) -> list[Row]:
+    paths = files_of(folder, form)
+    if not paths:
+        return []  # All of its transactions were aborted.
     query = 'select partition, "offset", value from read_parquet(?)'
-    rows: list[Row] = duckdb.execute(query, [files_of(folder, form)]).fetchall()
+    rows: list[Row] = duckdb.execute(query, [paths]).fetchall()
     return rows
 
 
