@@ -37,7 +37,8 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "switch on Ottla's, which decides as StandardAuthorizer; empty: no checks."),
     Setting("connection.authentication.timeout.ms", INT, 10_000, at_least(1), READ_ONLY,
             "How long a client may take to log in, from its connection on, in milliseconds.",
-            differs="Kafka lets a connection wait to log in until it is idle for too long."),
+            differs="Kafka has no such setting: a connection may wait to log in until it is idle "
+            "for too long."),
     Setting("connections.max.reauth.ms", LONG, 0, None, READ_ONLY,
             "How long a session lasts before its client must log in again over the same "
             "connection, in milliseconds; 0 for no limit."),
@@ -152,7 +153,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("sasl.plain.without.tls.enable", BOOLEAN, False, None, READ_ONLY,
             "Whether PLAIN may be enabled on a listener without TLS, where the network sees "
             "passwords.",
-            differs="Kafka allows it silently."),
+            differs="Kafka has no such setting: it allows PLAIN without TLS silently."),
     Setting("sasl.server.callback.handler.class", CLASS, None, None, READ_ONLY,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.server.max.receive.size", INT, 524_288, None, READ_ONLY,
