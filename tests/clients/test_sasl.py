@@ -1,10 +1,16 @@
 """Real clients log in, and their passwords stand in no log."""
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
     AdminClient,
@@ -12,9 +18,11 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
 from rig.nodes import Node
 from rig.probe import free_port
+from rig.tools import CONFIGS, TOPICS, Tools
 
 ALICE, PASSWORD = "alice", "correct-horse-battery"
 WRONG = "not-the-password"
@@ -42,6 +50,16 @@ class Secured:
             "sasl.username": user,
             "sasl.password": password,
             "log_level": 0,
+        }
+
+    def python_client(self, mechanism: str) -> dict[str, Any]:
+        """The settings of kafka-python and aiokafka."""
+        return {
+            "bootstrap_servers": f"127.0.0.1:{self.sasl_port}",
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": mechanism,
+            "sasl_plain_username": ALICE,
+            "sasl_plain_password": PASSWORD,
         }
 
 
@@ -109,3 +127,80 @@ def test_librdkafka_is_refused_without_the_password(
         admin.list_topics(timeout=5)
     admin.poll(1)
     assert KafkaError._AUTHENTICATION in [each.code() for each in errors]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafka_python_logs_in_with_scram(broker: Secured, mechanism: str) -> None:
+    """What it produces comes back to it."""
+    settings = broker.python_client(mechanism)
+    topic = f"python-{mechanism}"
+    producer = KafkaProducer(**settings)
+    assert producer.send(topic, b"one").get(120).offset == 0
+    producer.close()
+    consumer = KafkaConsumer(
+        topic, auto_offset_reset="earliest", consumer_timeout_ms=120_000, **settings
+    )
+    assert next(iter(consumer)).value == b"one"
+    consumer.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_aiokafka_logs_in_with_scram(broker: Secured, mechanism: str) -> None:
+    """It sends a record, and is refused with a wrong password."""
+
+    async def main() -> None:
+        settings = broker.python_client(mechanism)
+        producer = AIOKafkaProducer(**settings)
+        await producer.start()
+        try:
+            sent = await producer.send_and_wait(f"aio-{mechanism}", b"one")
+            assert sent.offset == 0
+        finally:
+            await producer.stop()
+        wrong = AIOKafkaProducer(**{**settings, "sasl_plain_password": WRONG})
+        with pytest.raises(KafkaConnectionError):
+            await wrong.start()
+        await wrong.stop()
+
+    asyncio.run(main())
+
+
+def test_librdkafka_logs_in_again_before_its_session_ends() -> None:
+    """Sessions of two seconds, records for six: none is lost, and no connection ends."""
+    with secured(connections_max_reauth_ms="2000") as short:
+        producer = Producer(short.client("SCRAM-SHA-256"))
+        failed: list[object] = []
+        until_s = time.monotonic() + 6
+        while time.monotonic() < until_s:
+            producer.produce(
+                "again", b"x", on_delivery=lambda error, _: failed.append(error) if error else None
+            )
+            producer.poll(0.1)
+        assert producer.flush(120) == 0
+        assert failed == []
+        assert "is over" not in short.node.process.log.read_text()
+
+
+def test_kafka_configs_makes_a_user_who_then_uses_javas_tools(
+    broker: Secured, jvm: Tools, tmp_path: Path
+) -> None:
+    """The password is hashed by the tool; the user lists topics, and is refused without it."""
+    bob = ("--entity-type", "users", "--entity-name", "bob")
+    made = jvm.run(
+        CONFIGS,
+        *("--bootstrap-server", broker.node.bootstrap, "--alter", *bob),
+        *("--add-config", f"SCRAM-SHA-512=[iterations=8192,password={PASSWORD}]"),
+    )
+    assert "Completed updating config for user bob" in made.out
+    described = jvm.run(CONFIGS, "--bootstrap-server", broker.node.bootstrap, "--describe", *bob)
+    assert "SCRAM-SHA-512=iterations=8192" in described.out
+    file = tmp_path / "client.properties"
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    words = ("--bootstrap-server", f"127.0.0.1:{broker.sasl_port}", "--command-config", str(file))
+    for password, exit_code in ((PASSWORD, 0), (WRONG, 1)):
+        file.write_text(
+            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n"
+            f'sasl.jaas.config={module} required username="bob" password="{password}";\n'
+        )
+        ran = jvm.run(TOPICS, *words, "--list")
+        assert ran.exit_code == exit_code, ran

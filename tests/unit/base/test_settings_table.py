@@ -6,6 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
+from ottla.base.settings.check import check_broker_configs
 from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Use
 from ottla.base.settings.tables import setting_named
 from ottla.base.settings.tables.former import FORMER_SETTINGS
@@ -226,3 +227,12 @@ def test_a_message_repeats_no_more_than_it_can_carry():
     with pytest.raises(OttlaError) as raised:
         setting_named(TOPIC_SETTINGS, endless, "topic")
     assert len(raised.value.message) < 400
+
+
+@pytest.mark.parametrize("name", ["sasl.jaas.config", "sasl.enabled.mechanisms"])
+def test_how_clients_log_in_is_no_clients_to_change(name):
+    """The message does not repeat the value; the store gets no password."""
+    with pytest.raises(OttlaError) as raised:
+        check_broker_configs({name: "secret"}, frozenset({name}), per_broker=True)
+    assert "read when a broker starts" in raised.value.message
+    assert "secret" not in raised.value.message

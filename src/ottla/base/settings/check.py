@@ -15,6 +15,9 @@ from ottla.base.settings.tables import (
 )
 
 _NO_LIMIT = -1
+# Kafka lets clients change these while a broker runs. Here nothing that opens a door, or holds a
+# secret, is taken from a client.
+_AT_START = "sasl."
 
 
 def check_topic_configs(configs: Mapping[str, str], broker: BrokerSettings) -> None:
@@ -132,6 +135,12 @@ def check_broker_configs(
                 ErrorCode.INVALID_REQUEST,
                 f"Cannot update security configs or other per-broker configs at the cluster "
                 f"level: {name}; name a broker",
+            )
+        if name.startswith(_AT_START) and setting.use is Use.USED:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Cannot update these configs dynamically: {name}; it is read when a broker "
+                "starts: change it in server.properties and restart the broker",
             )
         _check(setting, text)
 
