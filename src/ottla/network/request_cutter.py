@@ -132,7 +132,7 @@ class RequestCutter:
             self._accepted_bytes_max = self._request_bytes_max
             return True
         else:
-            self.bad_bytes = BadBytes(explain_bad_size(size, self._request_bytes_max))
+            self.bad_bytes = BadBytes(explain_bad_size(size, self._request_bytes_max), "size")
         return False
 
     # -- what is not served in this turn

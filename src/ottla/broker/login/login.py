@@ -71,8 +71,16 @@ class Login:
             return None
         try:
             return self._judge(frame)
+        except CloseConnection as error:
+            if self._session.is_open:
+                raise
+            self._connection.close(f"before its login {error}", "login: malformed")
+            return None
         except (WireError, VersionError, StructError) as error:
-            raise CloseConnection(f"it sent bytes that are no valid request: {error}") from error
+            # One line in the log for all such bytes: they cost a stranger nothing.
+            why = f"before its login it sent bytes that are no valid request: {error}"
+            self._connection.close(why, "login: malformed")
+            return None
 
     # Hot where sessions end.
     def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
@@ -106,7 +114,8 @@ class Login:
             case LoginStep.ILLEGAL:
                 self._refuse_order(api_key, version, correlation_id)
                 return None
-        raise CloseConnection(_reason(api_key, session))
+        self._connection.close(_reason(api_key, session), "login: order")
+        return None
 
     # -- one step
 
