@@ -109,7 +109,7 @@ def _load(
     if kill.after_s is not None:
         status = _ended(pid, kill.after_s)
         if status is None:
-            os.kill(pid if kill.victim == "loader" else before, signal.SIGKILL)
+            _kill(pid if kill.victim == "loader" else before)
     deadline = time.monotonic() + _PATIENCE_S
     while status is None:
         broker.revive()
@@ -123,6 +123,19 @@ def _load(
     is_broker_killed, code = broker.pid != before, os.WEXITSTATUS(status)
     assert code == 0 or is_broker_killed, "a load failed; its error is above"
     return is_broker_killed, code
+
+
+def _kill(pid: int) -> None:
+    """End a process, and wait until the system has ended it: a broker would else seem alive."""
+    os.kill(pid, signal.SIGKILL)
+    while True:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if state in "ZX":
+            return
+        time.sleep(0.001)
 
 
 def _ended(pid: int, within_s: float) -> int | None:
@@ -144,7 +157,7 @@ def _loaded(topic: Topic, folder: Path, form: str, kill: Kill, broker_pid: int) 
     def on_step(done: str) -> None:
         if done == left[0]:
             left[0] = None
-            os.kill(victim, signal.SIGKILL)
+            _kill(victim)
 
     more: dict[str, Any] = {"once": True} if kill.verb == "follow" else {}
     run: Callable[..., object] = ottla.lake.follow if kill.verb == "follow" else ottla.lake.load
