@@ -191,6 +191,11 @@ class Connection(asyncio.BufferedProtocol):
         """Whether this side has closed it, or it has ended: nothing is served or sent any more."""
         return not self._pressure.is_open
 
+    def peer_certificate(self) -> bytes | None:
+        """The client's certificate in DER, which the TLS of its listener has verified."""
+        end = self._transport.get_extra_info("ssl_object")
+        return None if end is None else cast("bytes | None", end.getpeercert(True))
+
     @property
     def refusals(self) -> Refusals:
         """Where a refusal of this client is logged."""

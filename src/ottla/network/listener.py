@@ -13,6 +13,8 @@ from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import Service
+from ottla.network.tls.door import Door
+from ottla.network.tls.security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 
 _log = logging.getLogger(__name__)
@@ -43,7 +45,9 @@ class Listener:
         budget: MemoryBudget,
         quotas: ConnectionQuotas,
         receive_buffer: memoryview | None = None,
+        tls: ListenerTls | None = None,
     ) -> None:
+        """`tls` None: the listener is a plaintext one."""
         self.name = name
         self.service = service
         self.limits = limits
@@ -55,6 +59,8 @@ class Listener:
         self.port = 0
         self._quotas = quotas
         self._server: asyncio.Server | None = None
+        self._tls = tls
+        self._door: Door | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
@@ -64,10 +70,14 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self.refusals = Refusals(self._loop.time)
         accepting = _bind(self._loop, host, port, self.limits)
-        self._server = await self._loop.create_server(
-            lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog
-        )
         self.port = accepting.getsockname()[1]
+        if self._tls is None:
+            self._server = await self._loop.create_server(
+                lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog
+            )
+        else:
+            self._door = Door(accepting, self, self.refusals, self._tls.context, self._shaken)
+            self._door.open(self.limits.backlog)
         self._schedule_sweep()
 
     def stop_reading(self, goes_on: Callable[[Connection], bool]) -> None:
@@ -76,8 +86,7 @@ class Listener:
         Answers are still sent.
         """
         self._accepts = False
-        if self._server is not None:
-            self._server.close()
+        self._close_server()
         for connection in self.connections:
             if not goes_on(connection):
                 connection.stop_reading()
@@ -86,8 +95,7 @@ class Listener:
         """Accept no more, and close all connections once what was written to them is sent."""
         if self._sweep is not None:
             self._sweep.cancel()
-        if self._server is not None:
-            self._server.close()
+        self._close_server()
         if self.connections:
             self._stopped.clear()
             for connection in list(self.connections):
@@ -101,8 +109,10 @@ class Listener:
     def on_opened(self, connection: Connection) -> str | None:
         """Count a connection in. Returns the reason if it is to be closed at once."""
         self.connections[connection] = None
-        now_ms = int(self._loop.time() * 1000)
-        refusal, wait_ms = self._quotas.open(self.name, connection.peer_host, now_ms)
+        if self._tls is not None:
+            # It was counted before its handshake.
+            return self._tls.identify(connection) if self._accepts else "the broker stops"
+        refusal, wait_ms = self.enter(connection.peer_host)
         if not self._accepts:
             # It was accepted in the turn in which the server was closed.
             return "the broker stops"
@@ -119,9 +129,27 @@ class Listener:
     def on_closed(self, connection: Connection) -> None:
         """Count a connection out."""
         self.connections.pop(connection, None)
-        self._quotas.close(self.name, connection.peer_host)
+        self.leave(connection.peer_host)
         if not self.connections:
             self._stopped.set()
+
+    def enter(self, host: str) -> tuple[str | None, int]:
+        """Count one of an address in: why it is to be closed, and after how many milliseconds."""
+        verdict = self._quotas.open(self.name, host, int(self._loop.time() * 1000))
+        return verdict.refusal, verdict.wait_ms
+
+    def leave(self, host: str) -> None:
+        """Count one of an address out."""
+        self._quotas.close(self.name, host)
+
+    def _shaken(self) -> Connection:
+        return Connection(self, self._loop)
+
+    def _close_server(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self._door is not None:
+            self._door.close()
 
     def _schedule_sweep(self) -> None:
         if self.limits.idle_ms_max > 0:

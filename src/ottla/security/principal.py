@@ -16,8 +16,10 @@ class Principal(NamedTuple):
         return f"{self.type}:{self.name}"
 
 
+# The type of authenticated clients.
+USER = "User"
 # The principal of a connection that has not authenticated.
-ANONYMOUS = Principal("User", "ANONYMOUS")
+ANONYMOUS = Principal(USER, "ANONYMOUS")
 
 
 def parse_principal(text: str) -> Principal:

@@ -23,6 +23,7 @@ _OF_LISTENERS = (
     ".sasl.enabled.mechanisms",
     ".sasl.jaas.config",
 )
+_SSL = "ssl."
 
 Listener = Callable[[frozenset[str]], None]
 
@@ -62,8 +63,15 @@ class BrokerSettings:
         elif name.startswith(_OPEN_PREFIXES) and name.endswith(_OF_LISTENERS):
             if _of_listener(name.split(".", 3)[3]).parse(text) == 0 and name.endswith(_ROOM):
                 raise OttlaError(ErrorCode.INVALID_CONFIG, no_connections(name))
+        elif name.startswith(_OPEN_PREFIXES) and name.split(".", 3)[-1].startswith(_SSL):
+            own = name.split(".", 3)[-1]
+            if own not in BROKER_SETTINGS:
+                raise unknown_name(own, tuple(BROKER_SETTINGS), "broker")
+            BROKER_SETTINGS[own].parse(text)
         elif name.startswith(_OPEN_PREFIXES):
-            self.notes.append(f"{name} is accepted and changes nothing: listeners are PLAINTEXT.")
+            self.notes.append(
+                f"{name} is accepted and changes nothing: it is no setting of one listener."
+            )
         else:
             raise unknown_name(name, (*BROKER_SETTINGS, *FORMER_SETTINGS), "broker")
 

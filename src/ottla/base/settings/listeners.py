@@ -7,7 +7,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings
 
 # The security protocols that listeners may have.
-_SERVED = ("PLAINTEXT", "SASL_PLAINTEXT")
+_SERVED = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_TLS = ("SSL", "SASL_SSL")
 
 
 class ListenerAddress(NamedTuple):
@@ -17,6 +18,16 @@ class ListenerAddress(NamedTuple):
     host: str
     port: int
     protocol: str = "PLAINTEXT"
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether its connections begin with a TLS handshake."""
+        return self.protocol in _TLS
+
+    @property
+    def is_sasl(self) -> bool:
+        """Whether its clients log in by SASL."""
+        return self.protocol.startswith("SASL_")
 
 
 def is_wildcard(host: str) -> bool:
@@ -75,7 +86,13 @@ def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]
 
 def inter_broker_listener(settings: BrokerSettings) -> str:
     """The name of the listener brokers use among themselves. Raises OttlaError(INVALID_CONFIG)."""
-    names = [address.name for address in listen_addresses(settings)]
+    return inter_broker_address(settings).name
+
+
+def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
+    """The listener brokers use among themselves. Raises OttlaError(INVALID_CONFIG)."""
+    addresses = {address.name: address for address in listen_addresses(settings)}
+    names = list(addresses)
     chosen = settings.value("inter.broker.listener.name")
     if chosen is not None:
         name = str(chosen).upper()
@@ -85,15 +102,17 @@ def inter_broker_listener(settings: BrokerSettings) -> str:
                 f"inter.broker.listener.name: {name} is not among the names in listeners "
                 f"({', '.join(sorted(names))})",
             )
-        return name
+        return addresses[name]
     protocol = settings.text("security.inter.broker.protocol")
-    if protocol != "PLAINTEXT" and protocol not in names:
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG,
-            f"security.inter.broker.protocol: there is no listener {protocol} in listeners "
-            f"({', '.join(sorted(names))}); set inter.broker.listener.name",
-        )
-    return protocol if protocol in names else names[0]
+    if protocol in names:
+        return addresses[protocol]
+    if protocol == "PLAINTEXT":
+        return addresses[names[0]]
+    raise OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"security.inter.broker.protocol: there is no listener {protocol} in listeners "
+        f"({', '.join(sorted(names))}); set inter.broker.listener.name",
+    )
 
 
 def _protocols(settings: BrokerSettings) -> dict[str, str]:

@@ -9,6 +9,7 @@ from ottla.network.connection import RECEIVE_BUFFER_BYTES
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.listener import Listener
 from ottla.network.service import Service
+from ottla.network.tls.security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 
 # Bytes of large requests under assembly, where queued.max.request.bytes sets no limit.
@@ -39,7 +40,10 @@ class Listeners:
         receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         for address in listen_addresses(settings):
             service = self._service_of(address.name)
-            listener = Listener(address.name, service, limits, budget, self._quotas, receive_buffer)
+            tls = ListenerTls(settings, address) if address.is_tls else None
+            listener = Listener(
+                address.name, service, limits, budget, self._quotas, receive_buffer, tls
+            )
             await listener.start(address.host, address.port)
             self.open.append(listener)
 

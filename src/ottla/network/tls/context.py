@@ -1,0 +1,150 @@
+"""Contexts of the `ssl` module from options and material.
+
+The module takes a key only as a path: it gets that of a file in memory (memfd), or, where the
+system has none, of a temporary file that only this user can read and that is removed at once.
+"""
+
+import contextlib
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.tls.handshake import TlsContext
+from ottla.network.tls.material import Material
+from ottla.network.tls.options import TlsOptions
+
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_CLIENT_AUTH = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+
+
+def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
+    """The context of a listener. Raises OttlaError(INVALID_CONFIG)."""
+    if not material.key_and_chain:
+        raise _bad(
+            "a TLS listener needs a key and its certificate: set ssl.keystore.location"
+            " (`ottla certs dev` makes them for a laptop)"
+        )
+    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
+    _limit(context, options)
+    _load_key(context, material)
+    context.verify_mode = _CLIENT_AUTH[options.client_auth]
+    if options.client_auth != "none":
+        if not material.trusted:
+            raise _bad(
+                f"ssl.client.auth={options.client_auth} needs ssl.truststore.location: the"
+                " certificates of those that sign for clients"
+            )
+        _trust(context, material)
+        # A resumed session would go on after its certificate has expired.
+        context.num_tickets = 0
+        context.options |= ssl.OP_NO_TICKET
+    return context
+
+
+def client_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
+    """The context of a client, or of a broker that connects. Raises OttlaError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = options.checks_host
+    _limit(context, options)
+    if material.trusted:
+        _trust(context, material)
+    else:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    if material.key_and_chain:
+        _load_key(context, material)
+    return context
+
+
+def _limit(context: ssl.SSLContext, options: TlsOptions) -> None:
+    versions = set(options.versions)
+    if not options.ciphers.tls_1_2:
+        versions.discard("TLSv1.2")
+    if not options.ciphers.tls_1_3:
+        versions.discard("TLSv1.3")
+    if not versions:
+        raise _bad("ssl.cipher.suites names no suite of the versions in ssl.enabled.protocols")
+    context.minimum_version = min(_VERSIONS[name] for name in versions)
+    context.maximum_version = max(_VERSIONS[name] for name in versions)
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    if options.ciphers.openssl:
+        try:
+            context.set_ciphers(options.ciphers.openssl)
+        except ssl.SSLError:
+            raise _bad(
+                f"ssl.cipher.suites: OpenSSL has none of {options.ciphers.openssl}"
+            ) from None
+
+
+def _trust(context: ssl.SSLContext, material: Material) -> None:
+    # As in Java a certificate in the trust store is trusted by itself, even if it is no root.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=material.trusted)
+    except ssl.SSLError as error:
+        raise _bad(
+            f"the trust store holds no certificates that can be read ({_why(error)}); it is to hold"
+            " PEM blocks -----BEGIN CERTIFICATE-----"
+        ) from None
+
+
+def _load_key(context: ssl.SSLContext, material: Material) -> None:
+    with _as_file(material.key_and_chain) as path:
+        try:
+            context.load_cert_chain(path, password=lambda: material.key_password)
+        except ssl.SSLError as error:
+            raise _bad(f"the key store cannot be used: {_why(error)}; {_remedy(error)}") from None
+        except (OSError, ValueError):
+            raise _bad(
+                "the key store cannot be used: it must hold a key and its certificate, as PEM"
+            ) from None
+
+
+def _remedy(error: ssl.SSLError) -> str:
+    return _REMEDIES.get(
+        error.reason or "",
+        "it is to hold one key and then its certificate and those that signed it",
+    )
+
+
+_REMEDIES = {
+    "KEY_VALUES_MISMATCH": "the first certificate is not that of the key; put the key's own first",
+    "EE_KEY_TOO_SMALL": "the key is too short to be safe: make one of 2048 bits (RSA) or more",
+    "CA_KEY_TOO_SMALL": "a key of the chain is too short to be safe: 2048 bits (RSA) or more",
+    "CA_MD_TOO_WEAK": "a certificate is signed with a broken hash: sign it with SHA-256",
+    "BAD_DECRYPT": "ssl.key.password is wrong",
+    "BAD_PASSWORD_READ": "the key is encrypted: set ssl.key.password",
+}
+
+
+def _why(error: ssl.SSLError) -> str:
+    return (error.reason or "unreadable").replace("_", " ").lower()
+
+
+@contextlib.contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """A path at which `data` can be read for the moment, by this user alone."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("ottla", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, data)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+        return
+    descriptor, path = tempfile.mkstemp()
+    try:
+        os.write(descriptor, data)
+        os.close(descriptor)
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def _bad(what: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_CONFIG, what)

@@ -1,0 +1,163 @@
+"""The handshakes of a TLS listener: each connection is counted first, then shakes hands.
+
+The loop's own TLS does the work; a handshake is a task of its own, with a limit of time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from ottla.network.refusals import Refusals
+from ottla.network.tls.handshake import HandshakeFailed
+from ottla.network.tls.trouble import of_client
+
+_log = logging.getLogger(__name__)
+
+HANDSHAKE_TIMEOUT_S = 10.0
+# How long a client may take to answer the end of the TLS stream.
+_GOODBYE_S = 2.0
+# How long a client whose handshake failed may take to read why.
+_LINGER_S = 1.0
+_LINGER_BYTES = 64 << 10
+# After the system had no descriptor for a new connection.
+_PAUSE_S = 0.1
+
+
+class Rooms(Protocol):
+    """Counts connections from before their handshake."""
+
+    def enter(self, host: str) -> tuple[str | None, int]:
+        """Count one in: the reason if it is to be closed, and milliseconds to wait before."""
+        ...
+
+    def leave(self, host: str) -> None:
+        """Count one out."""
+        ...
+
+
+class _Shaking(asyncio.Protocol):
+    """Stands in for the connection until the handshake is done."""
+
+    def __init__(self, make: Callable[[], asyncio.BaseProtocol]) -> None:
+        self._make = make
+        self.handed_over = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.handed_over = True
+        connection = self._make()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+
+
+class Door:
+    """Accepts on a bound socket; what `make` makes gets the connections that have shaken hands.
+
+    From then on their owner counts them out.
+    """
+
+    def __init__(
+        self,
+        accepting: socket.socket,
+        rooms: Rooms,
+        refusals: Refusals,
+        context: Callable[[], ssl.SSLContext],
+        make: Callable[[], asyncio.BaseProtocol],
+        *,
+        timeout_s: float = HANDSHAKE_TIMEOUT_S,
+    ) -> None:
+        self._accepting = accepting
+        self._rooms = rooms
+        self._refusals = refusals
+        self._context = context
+        self._make = make
+        self._timeout_s = timeout_s
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+
+    def open(self, backlog: int) -> None:
+        """Begin to listen."""
+        self._accepting.listen(backlog)
+        self._start(self._accept())
+
+    def close(self) -> None:
+        """Accept no more, and give up handshakes that are under way."""
+        for task in self._tasks:
+            task.cancel()
+        self._accepting.close()
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                accepted, address = await self._loop.sock_accept(self._accepting)
+            except ConnectionError:
+                continue
+            except OSError as error:
+                _log.error("cannot accept a connection: %s", error.strerror)
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            host = address[0].removeprefix("::ffff:")
+            refusal, wait_ms = self._rooms.enter(host)
+            self._start(self._receive(accepted, host, address[1], refusal, wait_ms))
+
+    async def _receive(
+        self, accepted: socket.socket, host: str, port: int, refusal: str | None, wait_ms: int
+    ) -> None:
+        shaking = _Shaking(self._make)
+        try:
+            if wait_ms:
+                await asyncio.sleep(wait_ms / 1000)
+            if refusal is None:
+                await self._shake(accepted, shaking)
+            else:
+                self._refuse(host, port, refusal, refusal)
+        except OSError as error:
+            trouble = of_client(error)
+            if trouble is not None:
+                self._refuse(host, port, trouble.kind, trouble.sentence)
+        finally:
+            if not shaking.handed_over:
+                accepted.close()
+                self._rooms.leave(host)
+
+    async def _shake(self, accepted: socket.socket, shaking: _Shaking) -> None:
+        # The loop closes its own descriptor at a failure, before the alert could leave.
+        own = accepted.dup()
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: shaking,
+                accepted,
+                ssl=self._context(),
+                ssl_handshake_timeout=self._timeout_s,
+                ssl_shutdown_timeout=_GOODBYE_S,
+            )
+        except HandshakeFailed as error:
+            if error.alert:
+                await self._say_why(own, error.alert)
+            raise
+        finally:
+            own.close()
+
+    async def _say_why(self, own: socket.socket, alert: bytes) -> None:
+        """Send the alert, and read on: closing on unread bytes would reset the connection."""
+        own.setblocking(False)
+        with contextlib.suppress(OSError):
+            own.send(alert)
+            own.shutdown(socket.SHUT_WR)
+            async with asyncio.timeout(_LINGER_S):
+                left = _LINGER_BYTES
+                while left > 0 and (received := await self._loop.sock_recv(own, 4096)):
+                    left -= len(received)
+
+    def _refuse(self, host: str, port: int, kind: str, why: str) -> None:
+        self._refusals.log(
+            (host, kind), lambda: f"closing the connection from {host}:{port}: {why}"
+        )
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,129 @@
+"""Keys and certificates of one end, read into memory: PEM, and PKCS#12 by `cryptography`."""
+
+from dataclasses import dataclass, field
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.tls.options import StoreOptions, TlsOptions
+
+_JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+_PEM = b"-----BEGIN"
+# How an ASN.1 sequence begins, which a PKCS#12 file is.
+_DER = b"\x30"
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a context is made of. Empty where there is no such store."""
+
+    # PEM: the key, then the chain, its own certificate first; the key perhaps encrypted.
+    key_and_chain: bytes = field(default=b"", repr=False)
+    key_password: str = field(default="", repr=False)
+    # PEM: the certificates that are trusted.
+    trusted: str = field(default="", repr=False)
+
+
+def load_material(options: TlsOptions) -> Material:
+    """Read both stores. Raises OttlaError(INVALID_CONFIG) with cause and remedy, and no secret."""
+    key_and_chain, password = _key_and_chain(options)
+    return Material(key_and_chain, password, _trusted(options.truststore))
+
+
+def _key_and_chain(options: TlsOptions) -> tuple[bytes, str]:
+    store = options.keystore
+    if not store.is_set:
+        return b"", ""
+    if not store.location:
+        if not (store.key and store.certificates):
+            raise _bad("ssl.keystore.key and ssl.keystore.certificate.chain belong together")
+        return f"{store.key}\n{store.certificates}\n".encode(), options.key_password
+    data = _read(store)
+    if _PEM in data:
+        _require_no_password(store)
+        return data, options.key_password
+    return _open_pkcs12(store, data, needs_key=True), ""
+
+
+def _trusted(store: StoreOptions) -> str:
+    if not store.is_set:
+        return ""
+    if not store.location:
+        return store.certificates
+    data = _read(store)
+    if _PEM in data:
+        _require_no_password(store)
+    else:
+        data = _open_pkcs12(store, data, needs_key=False)
+    return data.decode("ascii", "replace")
+
+
+def _read(store: StoreOptions) -> bytes:
+    name = f"{store.what}.location"
+    if store.certificates or store.key:
+        raise _bad(f"{name} and certificates in the settings exclude each other: remove one")
+    if store.type not in ("JKS", "PKCS12", "PEM"):
+        raise _bad(f"{store.what}.type is PEM or PKCS12, not {store.type[:40]}")
+    try:
+        with open(store.location, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise _bad(f"cannot read {name} {store.location}: {error.strerror}") from error
+    if data.startswith(_JKS):
+        raise _bad(
+            f"{name} {store.location} is a JKS file, which only Java reads; convert it: keytool"
+            f" -importkeystore -srckeystore {store.location} -destkeystore store.p12"
+            f" -deststoretype PKCS12, and set {store.what}.type=PKCS12"
+        )
+    if store.type == "PEM" and _PEM not in data:
+        raise _bad(f"{name} {store.location} holds no PEM; or set {store.what}.type=PKCS12")
+    if store.type == "PKCS12" and _PEM in data:
+        raise _bad(f"{name} {store.location} is PEM: set {store.what}.type=PEM")
+    if _PEM not in data and not data.startswith(_DER):
+        raise _bad(f"{name} {store.location} is neither PEM nor PKCS#12")
+    return data
+
+
+def _require_no_password(store: StoreOptions) -> None:
+    if store.password:
+        raise _bad(
+            f"{store.what}.password does not go with PEM, as in Kafka: remove it; an encrypted key"
+            " has ssl.key.password"
+        )
+
+
+def _open_pkcs12(store: StoreOptions, data: bytes, *, needs_key: bool) -> bytes:
+    """The PEM of what a PKCS#12 file holds: key and chain, or only certificates."""
+    try:
+        # An extra: PEM needs no library.
+        from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+            Encoding,
+            NoEncryption,
+            PrivateFormat,
+            pkcs12,
+        )
+    except ImportError:
+        raise _bad(
+            f"{store.what}.location {store.location} is PKCS#12: install ottla[security] on this"
+            " machine, or use PEM"
+        ) from None
+    try:
+        held = pkcs12.load_pkcs12(data, store.password.encode() or None)
+    except ValueError:
+        # The library's text is left out, since it may show what it was given.
+        raise _bad(
+            f"{store.what}.location {store.location} cannot be opened: {store.what}.password is"
+            " wrong, or the file is damaged"
+        ) from None
+    own = [] if held.cert is None else [held.cert]
+    chain = [each.certificate.public_bytes(Encoding.PEM) for each in [*own, *held.additional_certs]]
+    if not chain:
+        raise _bad(f"{store.what}.location {store.location} holds no certificate")
+    if not needs_key:
+        return b"".join(chain)
+    if held.key is None or held.cert is None:
+        raise _bad(f"{store.what}.location {store.location} holds no private key")
+    key = held.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return key + b"".join(chain)
+
+
+def _bad(what: str) -> OttlaError:
+    return OttlaError(ErrorCode.INVALID_CONFIG, what)

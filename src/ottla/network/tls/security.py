@@ -1,0 +1,53 @@
+"""TLS of one listener: its contexts, and who a client is by its certificate."""
+
+import asyncio
+import ssl
+
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import ListenerAddress
+from ottla.network.connection import Connection
+from ottla.network.tls.options import TlsOptions, listener_options
+from ottla.network.tls.source import server_source
+from ottla.security.certificate import read_certificate
+from ottla.security.mapping_rules import MappingRules
+from ottla.security.principal import USER, Principal
+
+_RULES = "ssl.principal.mapping.rules"
+
+
+class ListenerTls:
+    """Raises OttlaError(INVALID_CONFIG) where settings, keys or certificates cannot be used."""
+
+    def __init__(self, settings: BrokerSettings, address: ListenerAddress) -> None:
+        def options() -> TlsOptions:
+            return listener_options(settings, address.name, is_sasl=address.is_sasl)
+
+        self._is_sasl = address.is_sasl
+        self._source = server_source(f"listener {address.name}", options)
+        own_rules = settings.of_listener(address.name, _RULES)
+        self._rules = MappingRules(str(own_rules or settings.text(_RULES)))
+
+    def context(self) -> ssl.SSLContext:
+        """The context of a new connection; changed files are noticed here."""
+        return self._source.newest(asyncio.get_running_loop().time())
+
+    def identify(self, connection: Connection) -> str | None:
+        """Give a connection the principal of its certificate. Returns why it is to be closed.
+
+        Without a certificate it stays ANONYMOUS; on a SASL listener the login decides.
+        """
+        held = None if self._is_sasl else connection.peer_certificate()
+        if held is None:
+            return None
+        try:
+            subject = read_certificate(held).subject
+        except ValueError as error:
+            return f"its certificate cannot be read ({error})"
+        name = self._rules.name(subject)
+        if name is None:
+            return (
+                f"no rule of {_RULES} matches the name {subject!r} in its certificate: add one, or"
+                " DEFAULT as the last"
+            )
+        connection.principal = Principal(USER, name)
+        return None

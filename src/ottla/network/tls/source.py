@@ -1,0 +1,123 @@
+"""The newest context of one end: made again when its files change, kept where they are broken."""
+
+import binascii
+import logging
+import os
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.tls.context import client_context, server_context
+from ottla.network.tls.material import Material, load_material
+from ottla.network.tls.options import TlsOptions
+from ottla.security.certificate import Certificate, read_certificate
+
+_log = logging.getLogger(__name__)
+
+Build = Callable[[TlsOptions, Material], ssl.SSLContext]
+# How often files are looked at, if there are new connections at all.
+_LOOK_S = 2.0
+# What tells one content of a file from another: time, size and inode.
+_Stamp = tuple[int, int, int] | None
+
+
+class TlsSource:
+    """Contexts for new connections; those that are open keep theirs.
+
+    `name` is what lines in the log call it. Raises OttlaError where the first cannot be made.
+    """
+
+    def __init__(self, name: str, options: Callable[[], TlsOptions], build: Build) -> None:
+        self._name = name
+        self._options = options
+        self._build = build
+        self._seen_options = options()
+        self._seen = _stamps(self._seen_options)
+        self._looked_s = 0.0
+        material = load_material(self._seen_options)
+        self.context = build(self._seen_options, material)
+        complaint = _complaint(material)
+        if complaint:
+            _log.error("%s: %s", name, complaint)
+
+    def newest(self, now_s: float) -> ssl.SSLContext:
+        """The context for a connection that begins now. `now_s` never goes back."""
+        if now_s - self._looked_s >= _LOOK_S:
+            self._looked_s = now_s
+            self.refresh()
+        return self.context
+
+    def refresh(self) -> bool:
+        """Look for changes, and take them over. Returns whether there were any."""
+        try:
+            options = self._options()
+            stamps = _stamps(options)
+            if stamps == self._seen and options == self._seen_options:
+                return False
+            # A broken file is reported once, until it changes again.
+            self._seen, self._seen_options = stamps, options
+            material = load_material(options)
+            complaint = _complaint(material)
+            if complaint:
+                raise OttlaError(ErrorCode.INVALID_CONFIG, complaint)
+            self.context = self._build(options, material)
+        except OttlaError as error:
+            _log.error(
+                "%s: new keys or certificates are refused, and the former ones stay: %s",
+                self._name,
+                error.message,
+            )
+            return False
+        _log.info("%s: new keys and certificates are in use for new connections", self._name)
+        return True
+
+
+def server_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
+    """Contexts of a listener."""
+    return TlsSource(name, options, server_context)
+
+
+def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
+    """Contexts of an end that connects."""
+    return TlsSource(name, options, client_context)
+
+
+def own_certificate(material: Material) -> Certificate | None:
+    """The certificate that this end shows. Raises ValueError where it cannot be read."""
+    _, begin, rest = material.key_and_chain.partition(b"-----BEGIN CERTIFICATE-----")
+    if not begin:
+        return None
+    body, _, _ = rest.partition(b"-----END CERTIFICATE-----")
+    return read_certificate(binascii.a2b_base64(body))
+
+
+def _complaint(material: Material) -> str:
+    """What is wrong with the time of the own certificate; "" where nothing is."""
+    try:
+        own = own_certificate(material)
+    except ValueError:
+        return "the certificate of the key store cannot be read"
+    if own is None:
+        return ""
+    now = datetime.now(UTC)
+    if own.not_before <= now < own.not_after:
+        return ""
+    word = "expired" if own.not_after <= now else "is not valid yet"
+    when = own.not_after if own.not_after <= now else own.not_before
+    return (
+        f"the certificate of {own.subject} {word} ({when:%Y-%m-%d %H:%M} UTC), and other ends do"
+        " not accept it: renew it (ssl.keystore.location), or mend this machine's clock"
+    )
+
+
+def _stamps(options: TlsOptions) -> tuple[_Stamp, ...]:
+    return tuple(_stamp(path) for path in options.files)
+
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

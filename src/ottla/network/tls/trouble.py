@@ -1,0 +1,133 @@
+"""Why a handshake failed: what was seen, and a remedy. Pure."""
+
+import ssl
+from typing import NamedTuple
+
+from ottla.network.tls.handshake import HandshakeFailed
+
+
+class Trouble(NamedTuple):
+    """A kind, which repeats alike, and a sentence with a remedy."""
+
+    kind: str
+    sentence: str
+
+
+_PLAINTEXT = Trouble(
+    "plaintext",
+    "it sent no TLS to a TLS listener: set security.protocol=SSL (or SASL_SSL) in the client, or"
+    " point it to a plaintext listener",
+)
+_OWN_REFUSED = (
+    "it does not accept this broker's certificate ({alert}): give the client the authority's"
+    " certificate (ssl.truststore.location), connect to a name that stands in the certificate, and"
+    " check that it has not expired (ssl.keystore.location of the broker)"
+)
+_VERSION = (
+    "it offers no version of TLS that is on here (ssl.enabled.protocols): use TLSv1.2 or TLSv1.3 in"
+    " the client"
+)
+_OWN_REFUSED_ALERTS = (
+    "UNKNOWN_CA",
+    "BAD_CERTIFICATE",
+    "CERTIFICATE_UNKNOWN",
+    "CERTIFICATE_EXPIRED",
+    "CERTIFICATE_REVOKED",
+    "UNSUPPORTED_CERTIFICATE",
+)
+_BY_REASON = {
+    "HTTP_REQUEST": Trouble(
+        "HTTP", "it sent an HTTP request: this port speaks Kafka's protocol over TLS"
+    ),
+    "HTTPS_PROXY_REQUEST": Trouble(
+        "HTTP", "it sent an HTTP request: this port speaks Kafka's protocol over TLS"
+    ),
+    "WRONG_VERSION_NUMBER": _PLAINTEXT,
+    "UNKNOWN_PROTOCOL": _PLAINTEXT,
+    "PACKET_LENGTH_TOO_LONG": _PLAINTEXT,
+    "ENCRYPTED_LENGTH_TOO_LONG": _PLAINTEXT,
+    "RECORD_LAYER_FAILURE": _PLAINTEXT,
+    "UNSUPPORTED_PROTOCOL": Trouble("version", _VERSION),
+    "VERSION_TOO_LOW": Trouble("version", _VERSION),
+    "WRONG_SSL_VERSION": Trouble("version", _VERSION),
+    "NO_SHARED_CIPHER": Trouble(
+        "cipher", "it shares no cipher suite with this listener: see ssl.cipher.suites of both"
+    ),
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": Trouble(
+        "no certificate",
+        "it has no certificate, and ssl.client.auth=required: set ssl.keystore.location in the"
+        " client",
+    ),
+}
+
+
+def of_client(error: OSError) -> Trouble | None:
+    """Why a client's handshake failed; None where it only went away, as port checks do."""
+    cause = error.error if isinstance(error, HandshakeFailed) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        why = cause.verify_message
+        return Trouble(
+            f"certificate: {why}",
+            f"its certificate is not accepted ({why}): {_certificate_remedy(why)}",
+        )
+    if isinstance(cause, ssl.SSLEOFError):
+        return None
+    if isinstance(cause, ssl.SSLError):
+        return _of_reason(cause.reason or "unknown")
+    if isinstance(cause, ConnectionAbortedError | TimeoutError):
+        return Trouble("handshake timeout", "its TLS handshake was not done in time")
+    return None
+
+
+def _of_reason(reason: str) -> Trouble:
+    known = _BY_REASON.get(reason)
+    if known is not None:
+        return known
+    words = reason.replace("_", " ").lower()
+    if "ALERT" in reason:
+        if any(reason.endswith(alert) for alert in _OWN_REFUSED_ALERTS):
+            return Trouble(reason, _OWN_REFUSED.format(alert=words))
+        return Trouble(reason, f"it ended the TLS handshake ({words}): see its own log")
+    return Trouble(
+        reason, f"its TLS handshake failed ({words}): compare the ssl settings of both sides"
+    )
+
+
+def _certificate_remedy(why: str) -> str:
+    if "expired" in why or "not yet valid" in why:
+        return "renew the client's certificate, and compare the clocks of both machines"
+    if "key too small" in why or "key too weak" in why:
+        return "use a key of 2048 bits (RSA) or more"
+    if "md too weak" in why or "digest" in why:
+        return "have it signed with SHA-256"
+    return "have it signed by an authority in this broker's ssl.truststore.location"
+
+
+def of_server(error: Exception, host: str) -> str:
+    """Why a handshake with a broker failed, for the end that connected: a sentence with remedy."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = error.verify_message.rstrip(".")
+        if "ostname mismatch" in why or "IP address mismatch" in why:
+            return (
+                f"the broker's certificate is not for {host!r}: connect to a name that stands in"
+                " it, or have one made with that name"
+            )
+        if "expired" in why or "not yet valid" in why:
+            return (
+                f"the broker's certificate is not accepted ({why}): renew it"
+                " (ssl.keystore.location of the broker), and compare the clocks of both machines"
+            )
+        return (
+            f"the broker's certificate is not accepted ({why}): set ssl.truststore.location to the"
+            " certificate of the authority that signed it"
+        )
+    if isinstance(error, ssl.SSLError):
+        reason = error.reason or "no reason"
+        if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
+            return (
+                "the port does not speak TLS: set security.protocol=PLAINTEXT, or use the port of a"
+                " TLS listener"
+            )
+        words = reason.replace("_", " ").lower()
+        return f"the TLS handshake failed ({words}): the broker's log says more"
+    return str(error)

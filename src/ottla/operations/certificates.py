@@ -1,0 +1,223 @@
+"""An authority and certificates for a laptop: made with `cryptography`, an extra of Ottla."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+_AUTHORITY_DAYS = 3650
+_DAYS = 397
+# The clocks of two machines may differ.
+_BEFORE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A certificate and its private key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @property
+    def pem(self) -> bytes:
+        """Key and certificate in one PEM text, as `ssl.keystore.location` takes it."""
+        return key_pem(self.key) + self.certificate.public_bytes(Encoding.PEM)
+
+
+@dataclass(frozen=True, slots=True)
+class DevelopmentFiles:
+    """What was made. `authority_is_new` is False where the authority was there already."""
+
+    folder: Path
+    authority_is_new: bool
+
+    @property
+    def authority(self) -> Path:
+        return self.folder / "ca.pem"
+
+    @property
+    def authority_key(self) -> Path:
+        return self.folder / "ca.key"
+
+    @property
+    def server(self) -> Path:
+        return self.folder / "server.pem"
+
+    @property
+    def client(self) -> Path:
+        return self.folder / "client.pem"
+
+    @property
+    def server_properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def client_properties(self) -> Path:
+        return self.folder / "client.properties"
+
+
+def make_development_files(
+    folder: Path, hosts: Iterable[str], user: str, now: datetime
+) -> DevelopmentFiles:
+    """Make certificates for a broker at `hosts` and for a client, and settings of both.
+
+    An authority that is in the folder signs them, else a new one. Raises OSError, and ValueError
+    where the authority there cannot be read.
+    """
+    folder = folder.absolute()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = DevelopmentFiles(folder, authority_is_new=False)
+    if found.authority_key.exists():
+        authority = _load_authority(found)
+    else:
+        found = DevelopmentFiles(folder, authority_is_new=True)
+        authority = new_authority("Ottla development authority", now)
+        _write(found.authority_key, key_pem(authority.key))
+        _write(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
+    names = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
+    _write(found.server, issue(authority, names[0], now, hosts=names).pem)
+    _write(found.client, issue(authority, user, now).pem)
+    _write(found.server_properties, _server_settings(found).encode())
+    _write(found.client_properties, _client_settings(found).encode())
+    return found
+
+
+def new_authority(name: str, now: datetime) -> Issued:
+    """A root of its own."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    usage = _key_usage(signs_certificates=True)
+    made = (
+        _builder(subject, subject, key, now, _AUTHORITY_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Issued(made, key)
+
+
+def issue(
+    authority: Issued, name: str, now: datetime, *, hosts: Iterable[str] = (), days: int = _DAYS
+) -> Issued:
+    """A certificate for CN=`name`; with `hosts` a broker's, else a client's.
+
+    With negative `days` it has expired.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    alternatives = [_general_name(host) for host in hosts]
+    # A broker is a client of the other brokers, too.
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if alternatives:
+        purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
+    signer = authority.key.public_key()
+    builder = (
+        _builder(subject, authority.certificate.subject, key, now, days)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
+    )
+    if alternatives:
+        builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    return Issued(builder.sign(authority.key, hashes.SHA256()), key)
+
+
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A key as PEM, in the clear (PKCS#8, which Java reads)."""
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime,
+    days: int,
+) -> x509.CertificateBuilder:
+    end = now + timedelta(days=days)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(min(now, end) - _BEFORE)
+        .not_valid_after(end)
+    )
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _load_authority(found: DevelopmentFiles) -> Issued:
+    key = load_pem_private_key(found.authority_key.read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{found.authority_key} holds another kind of key than this makes")
+    return Issued(x509.load_pem_x509_certificate(found.authority.read_bytes()), key)
+
+
+def _write(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write a file in one step: a broker that runs takes the new one over whole."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    new.replace(path)
+
+
+def _server_settings(files: DevelopmentFiles) -> str:
+    return (
+        "# A broker with TLS. For certificates of clients: ssl.client.auth=required\n"
+        "listeners=SSL://:9093\n"
+        "security.inter.broker.protocol=SSL\n"
+        "ssl.keystore.type=PEM\n"
+        f"ssl.keystore.location={files.server}\n"
+        "ssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={files.authority}\n"
+        "ssl.client.auth=requested\n"
+    )
+
+
+def _client_settings(files: DevelopmentFiles) -> str:
+    return (
+        "security.protocol=SSL\n"
+        "ssl.truststore.type=PEM\n"
+        f"ssl.truststore.location={files.authority}\n"
+        "ssl.keystore.type=PEM\n"
+        f"ssl.keystore.location={files.client}\n"
+    )

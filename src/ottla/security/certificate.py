@@ -1,0 +1,136 @@
+"""What a broker reads of a certificate (X.509, in DER): its subject and how long it is valid.
+
+The subject is written as Kafka prints it, as Java's X500Principal does by RFC 2253: the last part
+first, names of nine attributes, and the bytes of all others in hexadecimal.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+_SEQUENCE, _SET, _OID = 0x30, 0x31, 0x06
+_VERSION = 0xA0
+_UTC_TIME = 0x17
+_NAMES: Final = {
+    "2.5.4.3": "CN",
+    "2.5.4.6": "C",
+    "2.5.4.7": "L",
+    "2.5.4.8": "ST",
+    "2.5.4.9": "STREET",
+    "2.5.4.10": "O",
+    "2.5.4.11": "OU",
+    "0.9.2342.19200300.100.1.25": "DC",
+    "0.9.2342.19200300.100.1.1": "UID",
+}
+# Kinds of strings, and how their characters are encoded.
+_STRINGS: Final = {
+    0x0C: "utf-8",
+    0x13: "ascii",
+    0x14: "latin-1",
+    0x16: "ascii",
+    0x1B: "latin-1",
+    0x1C: "utf-32-be",
+    0x1E: "utf-16-be",
+}
+_ESCAPED: Final = frozenset(',=+<>#;"\\')
+
+
+class Certificate(NamedTuple):
+    """What is read of a certificate."""
+
+    subject: str
+    not_before: datetime
+    not_after: datetime
+
+
+class _Element(NamedTuple):
+    tag: int
+    # The element with its tag and length, and without them.
+    whole: bytes
+    content: bytes
+
+
+def read_certificate(der: bytes) -> Certificate:
+    """Raises ValueError where `der` is no certificate."""
+    try:
+        signed = next(_elements(_expect(next(_elements(der)), _SEQUENCE)))
+        parts = [part for part in _elements(_expect(signed, _SEQUENCE)) if part.tag != _VERSION]
+        # Serial number, algorithm, issuer, validity, subject.
+        begin, end = _elements(_expect(parts[3], _SEQUENCE))
+        return Certificate(_subject(_expect(parts[4], _SEQUENCE)), _time(begin), _time(end))
+    except (IndexError, StopIteration, UnicodeDecodeError) as error:
+        raise ValueError("no certificate in DER") from error
+
+
+def _subject(name: bytes) -> str:
+    """The parts of a name between commas, the last first; several attributes of one by plus."""
+    parts = []
+    for part in _elements(name):
+        attributes = (_attribute(each) for each in _elements(_expect(part, _SET)))
+        parts.append("+".join(attributes))
+    return ",".join(reversed(parts))
+
+
+def _attribute(element: _Element) -> str:
+    kind, value = _elements(_expect(element, _SEQUENCE))
+    oid = _oid(_expect(kind, _OID))
+    encoding = _STRINGS.get(value.tag)
+    name = _NAMES.get(oid)
+    if name is None or encoding is None:
+        return f"{name or oid}=#{value.whole.hex()}"
+    return f"{name}={_escaped(value.content.decode(encoding))}"
+
+
+def _escaped(text: str) -> str:
+    shown = []
+    begin, end = len(text) - len(text.lstrip(" \n")), len(text.rstrip(" \n"))
+    for index, character in enumerate(text):
+        if character == "\0":
+            shown.append("\\00")
+        elif character in _ESCAPED or not begin <= index < end:
+            shown.append(f"\\{character}")
+        else:
+            shown.append(character)
+    return "".join(shown)
+
+
+def _oid(content: bytes) -> str:
+    numbers: list[int] = []
+    number = 0
+    for byte in content:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
+
+
+def _time(element: _Element) -> datetime:
+    text = element.content.decode("ascii")
+    if element.tag == _UTC_TIME:
+        # Two digits of the year: from 1950 to 2049.
+        text = ("20" if text < "50" else "19") + text
+    return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _expect(element: _Element, tag: int) -> bytes:
+    if element.tag != tag:
+        raise ValueError(f"no certificate in DER: tag {element.tag} in place of {tag}")
+    return element.content
+
+
+def _elements(data: bytes) -> Iterator[_Element]:
+    position = 0
+    while position < len(data):
+        tag, length = data[position], data[position + 1]
+        begin = position + 2
+        if length & 0x80:
+            count = length & 0x7F
+            length = int.from_bytes(data[begin : begin + count])
+            begin += count
+        end = begin + length
+        if end > len(data):
+            raise ValueError("no certificate in DER: it is cut off")
+        yield _Element(tag, data[position:end], data[begin:end])
+        position = end
