@@ -108,7 +108,7 @@ def _load_key(context: ssl.SSLContext, material: Material) -> None:
 def _remedy(error: ssl.SSLError) -> str:
     return _REMEDIES.get(
         error.reason or "",
-        "it is to hold one key and then its certificate and those that signed it",
+        "it is to hold a key and its certificate, then those that signed it",
     )
 
 

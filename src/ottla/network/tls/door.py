@@ -66,15 +66,12 @@ class Door:
         refusals: Refusals,
         context: Callable[[], ssl.SSLContext],
         make: Callable[[], asyncio.BaseProtocol],
-        *,
-        timeout_s: float = HANDSHAKE_TIMEOUT_S,
     ) -> None:
         self._accepting = accepting
         self._rooms = rooms
         self._refusals = refusals
         self._context = context
         self._make = make
-        self._timeout_s = timeout_s
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
 
@@ -131,7 +128,7 @@ class Door:
                 lambda: shaking,
                 accepted,
                 ssl=self._context(),
-                ssl_handshake_timeout=self._timeout_s,
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
                 ssl_shutdown_timeout=_GOODBYE_S,
             )
         except HandshakeFailed as error:

@@ -1,4 +1,4 @@
-"""Broker settings: authorization; TLS and SASL, which are accepted without secured listeners."""
+"""Broker settings: authorization; TLS; SASL, which is accepted without such listeners."""
 
 from ottla.base.settings.setting import Setting, Use
 from ottla.base.settings.tables.notation import (
@@ -18,7 +18,7 @@ from ottla.base.settings.validators import at_least, between, one_of, principals
 
 SECURITY = (
     "Kafka's security settings are read so that a file that holds them is accepted. "
-    "Listeners are PLAINTEXT, and a secured listener is refused at start."
+    "Listeners are PLAINTEXT or SSL, and a SASL listener is refused at start."
 )
 
 AUTHORIZERS = (

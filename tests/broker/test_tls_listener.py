@@ -1,0 +1,322 @@
+"""A TLS listener: who is let in, by which name, what bad clients get, and new certificates."""
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from ottla.base.errors import OttlaError
+from ottla.network.tls import source
+from ottla.operations.certificates import issue, make_development_files, new_authority
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+from tests.broker.broker_client import Client, running, until
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return make_development_files(tmp_path / "certs", [], "alice", NOW)
+
+
+def settings(files, **more):
+    return {
+        "listeners": "SSL://127.0.0.1:0",
+        "inter.broker.listener.name": "SSL",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(files.server),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(files.authority),
+        **{name.replace("_", "."): value for name, value in more.items()},
+    }
+
+
+def client_side(files, own=None, version=None):
+    context = ssl.create_default_context(cafile=str(files.authority))
+    if own is not None:
+        context.load_cert_chain(own)
+    if version is not None:
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+@asynccontextmanager
+async def client_of(port, context, host="localhost"):
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, server_hostname=host
+    )
+    client = Client(reader, writer)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def answer_of(port, context, host="localhost"):
+    async with client_of(port, context, host) as client:
+        return await asyncio.wait_for(client.call(ApiVersionsRequest(), 0), 60)
+
+
+def connections(broker):
+    return [c for listener in broker.listeners.open for c in listener.connections]
+
+
+def count_of(broker):
+    return broker.parts.quotas.connections._count
+
+
+def run(scenario):
+    asyncio.run(scenario())
+
+
+def test_versions_1_2_and_1_3_are_served(files):
+    """And the connection answers requests."""
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                answer = await answer_of(broker.port, client_side(files, version=version))
+                assert answer.error_code == 0
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("own", "auth", "name"),
+    [
+        (True, "required", "User:CN=alice"),
+        (True, "requested", "User:CN=alice"),
+        (False, "requested", "User:ANONYMOUS"),
+        (True, "none", "User:ANONYMOUS"),
+    ],
+)
+def test_a_client_is_who_its_certificate_says(files, own, auth, name):
+    """Without a certificate, where one is only requested, it is ANONYMOUS."""
+
+    async def scenario():
+        async with running(settings(files, ssl_client_auth=auth)) as broker:
+            context = client_side(files, files.client if own else None)
+            async with client_of(broker.port, context) as client:
+                await client.call(ApiVersionsRequest(), 0)
+                assert [str(c.principal) for c in connections(broker)] == [name]
+
+    run(scenario)
+
+
+def test_mapping_rules_make_the_name(files):
+    """And a name that no rule matches is not let in."""
+
+    async def scenario():
+        rules = {"ssl_client_auth": "required", "ssl_principal_mapping_rules": "RULE:CN=(.*)/$1/U"}
+        async with (
+            running(settings(files, **rules)) as broker,
+            client_of(broker.port, client_side(files, files.client)) as client,
+        ):
+            await client.call(ApiVersionsRequest(), 0)
+            assert [str(c.principal) for c in connections(broker)] == ["User:ALICE"]
+
+    run(scenario)
+
+
+def test_a_name_that_no_rule_matches_is_not_let_in(files, caplog):
+    """The log names it, and the remedy."""
+
+    async def scenario():
+        rules = {"ssl_client_auth": "required", "ssl_principal_mapping_rules": "RULE:OU=(.*)/$1/"}
+        async with (
+            running(settings(files, **rules)) as broker,
+            client_of(broker.port, client_side(files, files.client)) as client,
+        ):
+            assert await client.is_closed()
+
+    run(scenario)
+    assert "no rule of ssl.principal.mapping.rules matches the name 'CN=alice'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (b"\0\0\0\x0e\0\x12\0\0\0\0\0\x01\0\x04test", "it sent no TLS to a TLS listener"),
+        (b"GET / HTTP/1.1\r\n\r\n", "an HTTP request"),
+    ],
+)
+def test_other_bytes_than_tls_end_the_connection_and_are_explained(files, caplog, sent, words):
+    """At once, and counted out again."""
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            writer.write(sent)
+            assert await reader.read(100) == b""
+            writer.close()
+            await until(lambda: count_of(broker) == 0)
+
+    run(scenario)
+    assert words in caplog.text
+
+
+def strange_certificate(files, tmp_path, what):
+    """The path of a client's certificate that is not to be accepted."""
+    authority = new_authority("stranger", NOW)
+    made = {
+        "expired": lambda: issue(_authority(files), "alice", NOW, days=-2),
+        "unknown": lambda: issue(authority, "alice", NOW),
+        "self-signed": lambda: authority,
+    }[what]()
+    path = tmp_path / "strange.pem"
+    path.write_bytes(made.pem)
+    return path
+
+
+def _authority(files):
+    from ottla.operations.certificates import _load_authority
+
+    return _load_authority(files)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("expired", "certificate has expired"),
+        ("unknown", "have it signed by an authority in this broker's ssl.truststore.location"),
+        ("self-signed", "self-signed certificate"),
+        ("none", "it has no certificate, and ssl.client.auth=required"),
+    ],
+)
+def test_bad_certificates_get_the_alert_and_a_line(files, tmp_path, caplog, what, words, version):
+    """The alert must leave before the connection ends, or clients report a broken network."""
+    own = None if what == "none" else strange_certificate(files, tmp_path, what)
+
+    async def scenario():
+        async with running(settings(files, ssl_client_auth="required")) as broker:
+            with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
+                async with client_of(broker.port, client_side(files, own, version)) as client:
+                    await client.reader.read(1)
+            await until(lambda: count_of(broker) == 0)
+
+    run(scenario)
+    assert words in caplog.text
+
+
+def test_a_client_that_refuses_the_brokers_certificate_is_explained(files, tmp_path, caplog):
+    """Its alert names why; the remedy is on either side."""
+    stranger = make_development_files(tmp_path / "others", [], "alice", NOW)
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await asyncio.to_thread(_serial, broker.port, client_side(stranger))
+            await until(lambda: count_of(broker) == 0)
+
+    run(scenario)
+    assert "it does not accept this broker's certificate" in caplog.text
+
+
+def test_connections_count_before_their_handshake(files):
+    """One that says nothing takes a place of max.connections.per.ip, until the time is over."""
+
+    async def scenario():
+        async with running(settings(files, max_connections_per_ip="1")) as broker:
+            silent = await asyncio.open_connection("127.0.0.1", broker.port)
+            await until(lambda: count_of(broker) == 1)
+            with pytest.raises(ConnectionError):
+                await answer_of(broker.port, client_side(files))
+            silent[1].close()
+            await until(lambda: count_of(broker) == 0)
+            assert (await answer_of(broker.port, client_side(files))).error_code == 0
+
+    run(scenario)
+
+
+def test_a_handshake_has_a_limit_of_time(files, caplog, monkeypatch):
+    """A client that stalls in the middle is closed and counted out."""
+    monkeypatch.setattr("ottla.network.tls.door.HANDSHAKE_TIMEOUT_S", 0.2)
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            writer.write(b"\x16\x03\x01\x02\x00\x01")
+            assert await reader.read(1) == b""
+            writer.close()
+            await until(lambda: count_of(broker) == 0)
+
+    run(scenario)
+    assert "was not done in time" in caplog.text
+
+
+def test_stopping_does_not_wait_for_a_handshake(files):
+    """It is given up."""
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            await until(lambda: count_of(broker) == 1)
+            quotas = broker.parts.quotas.connections
+        await until(lambda: quotas._count == 0)
+        writer.close()
+
+    run(scenario)
+
+
+def _serial(port, context):
+    plain = socket.create_connection(("127.0.0.1", port))
+    with context.wrap_socket(plain, server_hostname="localhost") as end:
+        return end.getpeercert()["serialNumber"]
+
+
+def test_changed_certificates_serve_new_connections_and_broken_ones_are_refused(
+    files, caplog, monkeypatch
+):
+    """The former stay until the new ones can be used; open connections go on."""
+    monkeypatch.setattr(source, "_LOOK_S", 0.0)
+    caplog.set_level(logging.INFO)
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            context = client_side(files)
+
+            async def serial():
+                return await asyncio.to_thread(_serial, broker.port, context)
+
+            async with client_of(broker.port, context) as client:
+                first = await serial()
+                good = files.server.read_bytes()
+                _replace(files.server, b"-----BEGIN PRIVATE KEY-----\nrubbish\n")
+                assert await serial() == first
+                assert "the former ones stay" in caplog.text
+                _replace(files.server, issue(_authority(files), "x", NOW, days=-2).pem)
+                assert await serial() == first
+                assert "expired" in caplog.text
+                _replace(files.server, issue(_authority(files), "x", NOW, hosts=["localhost"]).pem)
+                second = await serial()
+                assert second != first
+                _replace(files.server, good)
+                assert await serial() == first
+                assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
+
+    run(scenario)
+
+
+def _replace(path, data):
+    new = path.with_suffix(".new")
+    new.write_bytes(data)
+    os.replace(new, path)
+
+
+def test_a_listener_without_a_key_store_is_refused(files):
+    """Before anything is opened; the remedy is named."""
+
+    async def scenario():
+        broken = settings(files)
+        del broken["ssl.keystore.location"]
+        with pytest.raises(OttlaError, match=r"ssl\.keystore\.location"):
+            async with running(broken):
+                pass
+
+    run(scenario)
