@@ -1,4 +1,4 @@
-"""TLS of one listener: its contexts, and who a client is by its certificate."""
+"""TLS of one listener: its contexts, and the principals of certificates."""
 
 import asyncio
 import ssl

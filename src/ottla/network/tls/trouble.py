@@ -6,14 +6,14 @@ from typing import NamedTuple
 from ottla.network.tls.handshake import HandshakeFailed
 
 
-class Trouble(NamedTuple):
+class HandshakeTrouble(NamedTuple):
     """A kind, which repeats alike, and a sentence with a remedy."""
 
     kind: str
     sentence: str
 
 
-_PLAINTEXT = Trouble(
+_PLAINTEXT = HandshakeTrouble(
     "plaintext",
     "it sent no TLS to a TLS listener: set security.protocol=SSL (or SASL_SSL) in the client, or"
     " point it to a plaintext listener",
@@ -36,10 +36,10 @@ _OWN_REFUSED_ALERTS = (
     "UNSUPPORTED_CERTIFICATE",
 )
 _BY_REASON = {
-    "HTTP_REQUEST": Trouble(
+    "HTTP_REQUEST": HandshakeTrouble(
         "HTTP", "it sent an HTTP request: this port speaks Kafka's protocol over TLS"
     ),
-    "HTTPS_PROXY_REQUEST": Trouble(
+    "HTTPS_PROXY_REQUEST": HandshakeTrouble(
         "HTTP", "it sent an HTTP request: this port speaks Kafka's protocol over TLS"
     ),
     "WRONG_VERSION_NUMBER": _PLAINTEXT,
@@ -47,13 +47,13 @@ _BY_REASON = {
     "PACKET_LENGTH_TOO_LONG": _PLAINTEXT,
     "ENCRYPTED_LENGTH_TOO_LONG": _PLAINTEXT,
     "RECORD_LAYER_FAILURE": _PLAINTEXT,
-    "UNSUPPORTED_PROTOCOL": Trouble("version", _VERSION),
-    "VERSION_TOO_LOW": Trouble("version", _VERSION),
-    "WRONG_SSL_VERSION": Trouble("version", _VERSION),
-    "NO_SHARED_CIPHER": Trouble(
+    "UNSUPPORTED_PROTOCOL": HandshakeTrouble("version", _VERSION),
+    "VERSION_TOO_LOW": HandshakeTrouble("version", _VERSION),
+    "WRONG_SSL_VERSION": HandshakeTrouble("version", _VERSION),
+    "NO_SHARED_CIPHER": HandshakeTrouble(
         "cipher", "it shares no cipher suite with this listener: see ssl.cipher.suites of both"
     ),
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": Trouble(
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": HandshakeTrouble(
         "no certificate",
         "it has no certificate, and ssl.client.auth=required: set ssl.keystore.location in the"
         " client",
@@ -61,12 +61,12 @@ _BY_REASON = {
 }
 
 
-def of_client(error: OSError) -> Trouble | None:
+def of_client(error: OSError) -> HandshakeTrouble | None:
     """Why a client's handshake failed; None where it only went away, as port checks do."""
     cause = error.error if isinstance(error, HandshakeFailed) else error
     if isinstance(cause, ssl.SSLCertVerificationError):
         why = cause.verify_message
-        return Trouble(
+        return HandshakeTrouble(
             f"certificate: {why}",
             f"its certificate is not accepted ({why}): {_certificate_remedy(why)}",
         )
@@ -75,20 +75,20 @@ def of_client(error: OSError) -> Trouble | None:
     if isinstance(cause, ssl.SSLError):
         return _of_reason(cause.reason or "unknown")
     if isinstance(cause, ConnectionAbortedError | TimeoutError):
-        return Trouble("handshake timeout", "its TLS handshake was not done in time")
+        return HandshakeTrouble("handshake timeout", "its TLS handshake was not done in time")
     return None
 
 
-def _of_reason(reason: str) -> Trouble:
+def _of_reason(reason: str) -> HandshakeTrouble:
     known = _BY_REASON.get(reason)
     if known is not None:
         return known
     words = reason.replace("_", " ").lower()
     if "ALERT" in reason:
         if any(reason.endswith(alert) for alert in _OWN_REFUSED_ALERTS):
-            return Trouble(reason, _OWN_REFUSED.format(alert=words))
-        return Trouble(reason, f"it ended the TLS handshake ({words}): see its own log")
-    return Trouble(
+            return HandshakeTrouble(reason, _OWN_REFUSED.format(alert=words))
+        return HandshakeTrouble(reason, f"it ended the TLS handshake ({words}): see its own log")
+    return HandshakeTrouble(
         reason, f"its TLS handshake failed ({words}): compare the ssl settings of both sides"
     )
 
