@@ -36,6 +36,7 @@ _COMMANDS = {
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "acl": ("ottla.cli.acl:acl", "Say which principal may do what."),
     "user": ("ottla.cli.user:user", "Say who can log in."),
+    "certs": ("ottla.cli.certs:certs", "Make certificates for a laptop."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),

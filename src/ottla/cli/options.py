@@ -31,7 +31,7 @@ def _config(command: Command) -> Command:
         expose_value=False,
         envvar=CONFIG_VARIABLE,
         metavar="FILE",
-        help="Settings of Kafka's clients: security.protocol, sasl.mechanism, sasl.jaas.config.",
+        help="Settings of Kafka's clients: security.protocol, ssl…, sasl….",
     )(command)
 
 

@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.tls.source import TlsSource
+from ottla.network.tls.trouble import of_server
 
 
 class Dialer(Protocol):
@@ -18,8 +21,13 @@ class Dialer(Protocol):
         port: int,
         protocol: Callable[[], asyncio.BaseProtocol],
         timeout_ms: int,
+        *,
+        knocks: bool = False,
     ) -> None:
-        """Connect what `protocol` makes to an address. Raises OttlaError(BROKER_NOT_AVAILABLE)."""
+        """Connect what `protocol` makes to an address. Raises OttlaError(BROKER_NOT_AVAILABLE).
+
+        `knocks`: only the machine is to answer; without TLS.
+        """
         ...
 
 
@@ -32,8 +40,10 @@ class LoopDialer:
     back; a new connection is there at once.
     """
 
-    def __init__(self, silence_ms_max: int = 0) -> None:
+    def __init__(self, silence_ms_max: int = 0, tls: TlsSource | None = None) -> None:
         self._silence_ms_max = silence_ms_max
+        # None: the brokers' listener is a plaintext one.
+        self._tls = tls
 
     async def dial(
         self,
@@ -41,14 +51,25 @@ class LoopDialer:
         port: int,
         protocol: Callable[[], asyncio.BaseProtocol],
         timeout_ms: int,
+        *,
+        knocks: bool = False,
     ) -> None:
         """See `Dialer`."""
         loop = asyncio.get_running_loop()
+        context = None if knocks or self._tls is None else self._tls.newest(loop.time())
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                transport, _ = await loop.create_connection(protocol, host, port)
+                transport, _ = await loop.create_connection(
+                    protocol,
+                    host,
+                    port,
+                    ssl=context,
+                    server_hostname=None if context is None else host,
+                )
         except TimeoutError:
             raise _unreachable(host, port, f"no answer within {timeout_ms} ms") from None
+        except ssl.SSLError as error:
+            raise _unreachable(host, port, of_server(error, host)) from error
         except OSError as error:
             raise _unreachable(host, port, error.strerror or str(error)) from error
         end = transport.get_extra_info("socket")

@@ -132,7 +132,9 @@ class Peers:
         while True:
             began_s = loop.time()
             try:
-                await self._dialer.dial(endpoint.host, endpoint.port, _Knock, int(within_s * 1000))
+                await self._dialer.dial(
+                    endpoint.host, endpoint.port, _Knock, int(within_s * 1000), knocks=True
+                )
             except OttlaError as error:
                 if isinstance(error.__cause__, ConnectionRefusedError):
                     return True

@@ -20,6 +20,7 @@ from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.strays import warn_of_strays
 from ottla.broker.process.closing import Closing
+from ottla.broker.process.dialing import new_dialer
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.opening import Opened, open_storage
 from ottla.broker.process.parts import Parts
@@ -31,7 +32,7 @@ from ottla.broker.serving.listeners import Listeners
 from ottla.coordination.store import Store
 from ottla.metadata.image import ClusterImage
 from ottla.metadata.loader import load_image
-from ottla.network.dialer import Dialer, LoopDialer
+from ottla.network.dialer import Dialer
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 
@@ -78,7 +79,7 @@ class Broker:
             clock=clock or SystemClock(),
             filesystem=filesystem or OsFileSystem(),
             rng=rng or new_random(),
-            dialer=dialer or LoopDialer(settings.integer("broker.session.timeout.ms")),
+            dialer=dialer or new_dialer(settings),
             store=store,
             worker=worker,
         )

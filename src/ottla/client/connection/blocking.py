@@ -5,6 +5,7 @@ for minutes between two answers that it asked for ahead, and no deadline passes 
 """
 
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Callable
@@ -16,8 +17,16 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
-from ottla.client.errors import BrokerRefused, ClientError, check, connection_refused, ended
+from ottla.client.errors import (
+    BrokerRefused,
+    ClientError,
+    ConnectionFailed,
+    check,
+    connection_refused,
+    ended,
+)
 from ottla.network.exchange import Exchange
+from ottla.network.tls.trouble import of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -30,6 +39,14 @@ _LATE_S = 0.01
 
 # An address and a time limit in seconds to a connected socket. Raises OSError.
 Connect = Callable[[Address, float], socket.socket]
+
+
+def _secured(plain: socket.socket, tls: ssl.SSLContext, host: str) -> socket.socket:
+    try:
+        return tls.wrap_socket(plain, server_hostname=host)
+    except BaseException:
+        plain.close()
+        raise
 
 
 class BlockingConnection:
@@ -61,6 +78,11 @@ class BlockingConnection:
         self._answers: deque[tuple[None, Any]] = deque()
         try:
             self._socket = connect(address, timeout_s)
+            if security.tls is not None:
+                self._socket = _secured(self._socket, security.tls(), address.host)
+        except ssl.SSLError as error:
+            why = of_server(error, address.host)
+            raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
         except OSError as error:
             why = error.strerror or str(error)
             raise connection_refused(*address, why, advertised_by=advertised_by) from None

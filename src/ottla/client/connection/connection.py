@@ -1,6 +1,7 @@
 """One connection to one broker: a shell over `network.exchange` with futures."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from ottla.client.errors import (
 )
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
+from ottla.network.tls.trouble import of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -209,11 +211,18 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_s):
             _, connection = await loop.create_connection(
-                lambda: Connection(address, client_id), address.host, address.port
+                lambda: Connection(address, client_id),
+                address.host,
+                address.port,
+                ssl=None if security.tls is None else security.tls(),
+                server_hostname=None if security.tls is None else address.host,
             )
     except TimeoutError:
         why = f"no answer within {timeout_s:g} s"
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
+    except ssl.SSLError as error:
+        why = of_server(error, address.host)
+        raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
     except OSError as error:
         why = error.strerror or str(error)
         raise connection_refused(*address, why, advertised_by=advertised_by) from None

@@ -5,8 +5,10 @@ commands. Secrets are read from there only, never from arguments.
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -16,7 +18,7 @@ from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
 
 CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
-_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class ClientSecurity:
     protocol: str = "PLAINTEXT"
     # Who logs in, on a SASL listener.
     identity: SaslIdentity | None = None
+    # The TLS context of a new connection, by the files as they are then.
+    tls: Callable[[], ssl.SSLContext] | None = field(default=None, repr=False, compare=False)
 
 
 def default_security() -> ClientSecurity:
@@ -56,13 +60,24 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
             ErrorCode.INVALID_CONFIG,
             f"security.protocol={protocol} is not there: choose {' or '.join(_PROTOCOLS)}",
         )
-    if not protocol.startswith("SASL"):
-        return ClientSecurity(protocol)
     try:
+        tls = _tls(config) if protocol.endswith("SSL") else None
+        if not protocol.startswith("SASL"):
+            return ClientSecurity(protocol, tls=tls)
         mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "GSSAPI"
-        return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)))
+        return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)), tls)
     except OttlaError as error:
         raise ClientError(error.code, error.message) from None
+
+
+def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
+    # Commands begin faster without these modules, which read the table of all settings.
+    from ottla.network.tls.options import client_options  # noqa: PLC0415
+    from ottla.network.tls.source import client_source  # noqa: PLC0415
+
+    options = client_options(config)
+    source = client_source("this client", lambda: options)
+    return lambda: source.newest(time.monotonic())
 
 
 def _jaas(config: Mapping[str, str], mechanism: str) -> Jaas:

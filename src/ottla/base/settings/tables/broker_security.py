@@ -18,7 +18,7 @@ from ottla.base.settings.validators import at_least, between, one_of, principals
 
 SECURITY = (
     "Kafka's security settings are read so that a file that holds them is accepted. "
-    "Listeners are PLAINTEXT or SSL, and a SASL listener is refused at start."
+    "What it says changes nothing here."
 )
 
 AUTHORIZERS = (
