@@ -166,14 +166,15 @@ def test_our_client_takes_kafkas_properties(served, configured):
         assert reader.high_watermarks("ours") == {0: 1}
 
 
-def test_our_client_explains_a_name_that_is_not_in_the_certificate(served, configured):
+def test_our_client_explains_an_unknown_authority(served, tmp_path, monkeypatch):
     """Before it sends anything."""
-    other = served.mutual.replace("localhost", "127.0.0.2")
+    others = make_development_files(tmp_path / "others", [], "alice", NOW)
+    monkeypatch.setenv("OTTLA_CONFIG", str(others.client_properties))
     with (
-        pytest.raises(ConnectionFailed, match=r"127\.0\.0\.[12]"),
-        sync.Admin(other) as admin,
+        pytest.raises(ConnectionFailed, match=r"ssl\.truststore\.location"),
+        RangeClient(served.tls) as reader,
     ):
-        admin.topics()
+        reader.topic_names()
 
 
 def test_certificates_are_replaced_under_load_without_an_error(served):

@@ -47,9 +47,9 @@ def test_an_entry_of_another_form_is_refused_with_the_form(entry):
     assert "NAME://host:port" in refusal_of(listen_addresses, {"listeners": entry})
 
 
-def test_a_sasl_listener_is_refused_and_never_opened_in_the_clear():
-    """SASL is not there yet."""
-    message = refusal_of(listen_addresses, {"listeners": "SASL_SSL://:9093"})
+def test_a_listener_of_no_known_protocol_is_refused_and_never_opened_in_the_clear():
+    """A name of its own must stand in listener.security.protocol.map."""
+    message = refusal_of(listen_addresses, {"listeners": "TLS://:9093"})
     assert "SSL" in message
     assert "PLAINTEXT" in message
 

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 Build = Callable[[TlsOptions, Material], ssl.SSLContext]
 # How often files are looked at, if there are new connections at all.
 _LOOK_S = 2.0
-# What tells one content of a file from another: time, size and inode.
+# Distinguishes contents of a file: time, size and inode.
 _Stamp = tuple[int, int, int] | None
 
 

@@ -173,7 +173,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "Versions of TLS that are on: TLSv1.2, TLSv1.3, or both.",
             differs="Older versions are refused."),
     Setting("ssl.endpoint.identification.algorithm", STRING, "https", None, PER_BROKER,
-            "https: a broker that connects to another compares its host name with the "
+            "With https a broker that connects to another compares its host name with the "
             "certificate; empty: it does not."),
     Setting("ssl.engine.factory.class", CLASS, None, None, PER_BROKER, SECURITY, use=Use.UNUSED),
     Setting("ssl.key.password", PASSWORD, None, None, PER_BROKER,
