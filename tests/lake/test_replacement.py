@@ -19,7 +19,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.lake import Decode, run_here
+from ottla.lake import Decode, EventSettings, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.redriving import redrive_table
@@ -145,6 +145,42 @@ def test_a_damaged_table_is_mended_from_the_topic(
     assert table_rows(tmp_path, kind) == readers.expected(1, 30)
     found = proven(node, tmp_path)
     assert (found.rows, found.compared, found.expired) == (30, 30, [(1, 3)])
+
+
+def test_a_damaged_file_among_overlapping_ones_is_no_loss(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Files of hours overlap after a compaction; aborted records beside them are not theirs."""
+    topic = make_topic(node, partitions=1)
+    config = {"bootstrap.servers": node.bootstrap, "log_level": 0}
+    aborted = Producer({**config, "transactional.id": topic})
+    aborted.init_transactions()
+    aborted.begin_transaction()
+    aborted.produce(topic, b"aborted")
+    aborted.flush()
+    aborted.abort_transaction()
+    events: EventSettings | None = EventSettings("hour", lateness_ms=1 << 40)
+    for hours in ([0, 1], [1, 2]):
+        producer = Producer(config)
+        for number in range(20):
+            at = 3_600_000 * hours[number % 2]
+            producer.produce(topic, b"v%d" % number, timestamp=1_700_000_000_000 + at)
+        assert producer.flush(60) == 0
+        load(node, topic, tmp_path, events=events)
+        events = None
+    ottla.lake.compact(str(tmp_path), here=True)
+    before = {
+        file.path: (tmp_path / file.path).read_bytes()
+        for file in existing_table(str(tmp_path)).live_files()
+    }
+    assert len(before) == 3
+    for path in before:
+        (tmp_path / path).write_bytes(b"no Parquet")
+    done = replace(node, topic, tmp_path, "0:0", "0:42")
+    assert (done.rows, done.removed_rows) == (40, 40)
+    assert done.manifest is not None
+    assert done.manifest.accepted_loss == {}
+    assert proven(node, tmp_path).compared == 40
 
 
 def test_what_the_topic_lacks_is_refused_unless_the_loss_is_accepted(

@@ -8,12 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import run_here
+from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import next_manifest
 from ottla.lake.tables.opening import existing_table
+from tests.unit.lake.tables import forge, manifest_path
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -118,3 +121,34 @@ def test_load_doubled_by_a_forged_manifest_is_found(loaded: tuple[Path, str]) ->
     table.commit(forged)
 
     assert "starts at offset 0 of partition 0, but the loads before it end at" in problems(loaded)
+
+
+@pytest.mark.parametrize("term", ["compacted", "absent", "deleted", "control"])
+def test_a_ledger_that_counts_aborted_records_as_others_is_found(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path, term: str
+) -> None:
+    """In a chain that was forged whole, of a table whose rows are those of the topic."""
+    topic = make_topic(node, partitions=1)
+    producer = Producer(
+        {"bootstrap.servers": node.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    for number in range(5):
+        producer.produce(topic, b"aborted %d" % number)
+    producer.flush()
+    producer.abort_transaction()
+    produce(node, topic, 0, 10)
+    ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    manifest = manifest_path(tmp_path, 1)
+    forge(
+        manifest,
+        lambda m: m["ledgers"][0].update({"aborted": 3, term: m["ledgers"][0][term] + 2}),
+    )
+    _, digest = unseal(manifest.read_bytes())
+    for head in (tmp_path / "_ottla/heads").iterdir():
+        forge(head, lambda h: h.update(manifest=digest if h["version"] else None))
+    assert problems((tmp_path, node.bootstrap)) == (
+        f"{topic}-0: the topic has 5 records of aborted transactions between the offsets 0 and 16, "
+        "and the ledgers of the loads count 3"
+    )

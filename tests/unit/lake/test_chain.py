@@ -49,6 +49,7 @@ CHANGES: dict[str, Change] = {
     "file's range": lambda m: m["files"][0].update(start=m["files"][0]["end"] - 1),
     "file's partition": lambda m: m["files"][0].update(partition=1),
     "file outside the table": lambda m: m["files"][0].update(path="../other.parquet"),
+    "loss that no ledger counts": lambda m: m.update(accepted_loss={"0": 5}),
     "rows": lambda m: m.update(rows=19),
     "hash": lambda m: m.update(hash="0" * 32),
     "total": lambda m: m.update(total_rows=61),

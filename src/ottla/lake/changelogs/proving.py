@@ -23,7 +23,7 @@ from ottla.lake.row_hash import MODULUS
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, skipped_lines
-from ottla.ledger.partition import Unreadable
+from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
 @dataclass(slots=True)
@@ -36,6 +36,8 @@ class ChangelogProof:
     only_in_lake: int = 0
     dead_letters: int = 0
     problems: list[str] = field(default_factory=list)
+    # What the replay met, by ranges.
+    read_again: list[PartitionLedger] = field(default_factory=list)
 
 
 def prove_changelog(
@@ -78,6 +80,8 @@ def prove_changelog(
     proof = ChangelogProof(
         found.rows, found.hash, dead_letters=letters.rows, problems=problems + found.problems
     )
+    if replay is not None:
+        proof.read_again += [part.read.ledger for part in replay.parts]
     for partition, differences in sorted(found.differences.items()):
         extra = _unexplained(cluster, described, partition, ends, differences)
         proof.compared += differences.compared

@@ -88,6 +88,23 @@ def _of_left_out(manifest: Manifest) -> Iterator[str]:
             yield f"it does not hold the dead letters that partition {partition} counts"
     for partition in sorted(skipped.keys() | dead.keys()):
         yield f"it has skipped offsets of partition {partition}, and no ledger of it"
+    yield from _of_loss(manifest)
+
+
+def _of_loss(manifest: Manifest) -> Iterator[str]:
+    """What was lost is gone: deleted, or of a replacement gone in any way."""
+    gone: dict[int, int] = {}
+    for ledger in manifest.ledgers:
+        more = ledger.compacted + ledger.unreadable + ledger.absent
+        is_replacement = manifest.kind == "replacement"
+        count = ledger.deleted + (more if is_replacement else 0)
+        gone[ledger.partition] = gone.get(ledger.partition, 0) + count
+    for partition, count in sorted(manifest.accepted_loss.items()):
+        if not 0 <= count <= gone.get(partition, 0):
+            yield (
+                f"it accepts the loss of {count} offsets of partition {partition}, of which its "
+                f"ledger counts {gone.get(partition, 0)}"
+            )
 
 
 def _of_changelog(manifest: Manifest) -> Iterator[str]:

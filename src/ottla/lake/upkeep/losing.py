@@ -24,14 +24,18 @@ def lost_by_partition(
 ) -> Mapping[int, int]:
     """How many offsets of each partition `old` files have and `new` ones do not.
 
-    `ledgers` account for what the new ones were read from: where all of a range is there, nothing
-    is lost, and no file is read. Of an old file that can't be read the rows are counted.
+    `ledgers` account for what the new ones were read from: no more is lost than is gone from there,
+    and where nothing is gone, no file is read. Of an old file that can't be read the rows are
+    counted, since where they were is not known.
     """
-    whole = {one.partition for one in ledgers if not _has_gaps(one)}
+    gone: dict[int, int] = {}
+    for ledger in ledgers:
+        count = ledger.compacted + ledger.deleted + ledger.unreadable + ledger.absent
+        gone[ledger.partition] = gone.get(ledger.partition, 0) + count
     offsets = lru_cache(_REMEMBERED)(lambda path: _offsets(store, path))
     found: dict[int, int] = {}
     for file in sorted(old, key=lambda one: (one.partition, one.start)):
-        if file.partition in whole:
+        if not gone.get(file.partition):
             continue
         near = [offsets(one.path) for one in new if _overlap(one, file)]
         there = np.concatenate(near) if near else np.empty(0, np.int64)
@@ -42,16 +46,13 @@ def lost_by_partition(
             beside = sum(one.rows for one in old if one is not file and _overlap(one, file))
             lost = max(0, file.rows - max(0, inside - beside))
         if lost:
-            found[file.partition] = found.get(file.partition, 0) + lost
+            more = found.get(file.partition, 0) + lost
+            found[file.partition] = min(more, gone[file.partition])
     return found
 
 
 def _overlap(one: DataFile, other: DataFile) -> bool:
     return one.partition == other.partition and one.start < other.end and other.start < one.end
-
-
-def _has_gaps(ledger: PartitionLedger) -> bool:
-    return ledger.loaded + ledger.dead_letters + ledger.control < ledger.end - ledger.start
 
 
 def _offsets(store: FileStore, path: str) -> Any:

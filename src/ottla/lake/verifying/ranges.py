@@ -45,6 +45,10 @@ class RangeFindings:
     dead_letters: int = 0
     compared: int = 0
     only_in_lake: int = 0
+    # What else the topic holds of the range.
+    partition: int = 0
+    control: int = 0
+    aborted: int = 0
     of_dead_letters: list[str] = field(default_factory=list)
     of_files: list[str] = field(default_factory=list)
     of_topic: list[str] = field(default_factory=list)
@@ -148,6 +152,8 @@ def _compare(
             raise
         found.of_topic.append(error.message)
         return
+    found.partition = kept.partition
+    found.control, found.aborted = account.control, account.aborted
     spoilt = [one for one in account.skipped if not _is_among(one, job.skipped)]
     found.of_topic += [
         f"{line}: they could be read when they were loaded, and nothing can be compared there"

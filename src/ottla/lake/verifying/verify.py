@@ -28,9 +28,11 @@ from ottla.lake.spark import run_jobs
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.chain import find_strays, read_chain
+from ottla.lake.verifying.counts import more_than_counted
 from ottla.lake.verifying.jobs import RangeJob, plan_jobs
 from ottla.lake.verifying.ranges import RangeChecker, RangeFindings, findings_from_text, run_job
 from ottla.lake.verifying.report import Verification
+from ottla.ledger.partition import PartitionLedger
 
 _FAILED = "the table was not verified, since"
 
@@ -102,6 +104,7 @@ def verify(
             report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
             report.dead_letters = proof.dead_letters
             report.problems += proof.problems
+            read_again = proof.read_again
         else:
             live = remaining(live, agreement.others)
             foreign = read_foreign(table.store, agreement.others)
@@ -119,6 +122,11 @@ def verify(
             )
             found = _run_here(jobs, cluster, on_file) if runner is None else _run(jobs, runner)
             total += _merge(found, report)
+            read_again = [
+                PartitionLedger(one.partition, 0, 0, control=one.control, aborted=one.aborted)
+                for one in found
+            ]
+        report.problems += more_than_counted(report.topic, report.ledgers, read_again)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
         report.hash = hash_text(total)
