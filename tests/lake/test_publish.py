@@ -17,6 +17,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Fields, PublishPace, run_here
+from ottla.lake.tables.opening import existing_table
 from tests.lake.test_sink import committed
 
 MakeTopic = Callable[..., str]
@@ -84,6 +85,23 @@ def test_table_comes_back_as_the_topic_was(
         for _ in range(2)
     ]
     assert [(done.records, done.total) for done in again] == [(50, 450), (0, 450)]
+
+
+def test_rows_keep_their_order_after_a_compaction(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path
+) -> None:
+    """It is a later commit of earlier offsets; the later record of a key must stay behind."""
+    topic, again = make_topic(node, partitions=2), make_topic(node, partitions=2)
+    for turn, count in enumerate((40, 40, 4_000, 40)):
+        produce(node, topic, 10_000 * turn, 10_000 * turn + count)
+        ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    small = max(file.size_bytes for file in existing_table(str(tmp_path)).live_files()) // 2
+    done = ottla.lake.compact(str(tmp_path), target_bytes=small, here=True)
+    assert done.removed == 4
+    ottla.lake.publish(
+        str(tmp_path), again, bootstrap=node.bootstrap, fields=Fields(partition="partition")
+    )
+    assert contents(node, again) == contents(node, topic)
 
 
 def test_files_of_each_kind(node: Node, make_topic: MakeTopic, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.targets import folder_of
+from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.sink.publish.fields import RAW, Fields, as_row, over
 from ottla.lake.sink.publish.position import SourceFile
 from ottla.lake.sink.rows import Row
@@ -90,7 +92,8 @@ def open_source(
     store = open_store(source, store_options)
     if is_own(store.top()):
         table = existing_table(source, store_options)
-        files = [SourceFile(file.path, file.size_bytes) for file in table.live_files()]
+        live = _in_order(table.live_files(), list(table.history()))
+        files = [SourceFile(file.path, file.size_bytes) for file in live]
         return PublishSource(table.store, files, over(fields, RAW))
     files = sorted(
         (
@@ -107,6 +110,28 @@ def open_source(
             f"{', '.join('*' + kind for kind in _KINDS)}",
         )
     return PublishSource(store, files, over(fields, _fields_of(store, files)))
+
+
+def _in_order(live: Sequence[DataFile], history: Sequence[Manifest]) -> list[DataFile]:
+    """Files in the order of the loads whose offsets they have, also where others replaced them.
+
+    A compaction or a replacement is a later commit of earlier offsets.
+    """
+    if history and history[-1].changelog is not None:
+        return list(live)
+    versions: dict[int, list[int]] = {}
+    starts: dict[int, list[int]] = {}
+    for manifest in history:
+        for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():
+            starts.setdefault(ledger.partition, []).append(ledger.start)
+            versions.setdefault(ledger.partition, []).append(manifest.version)
+
+    def place(file: DataFile) -> tuple[int, int, int, str]:
+        load = bisect_right(starts.get(file.partition, []), file.start) - 1
+        version = versions[file.partition][load] if load >= 0 else 0
+        return version, file.partition, file.start, file.event
+
+    return sorted(live, key=place)
 
 
 def _size(store: FileStore, name: str, source: str) -> int:
