@@ -10,10 +10,12 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.tables import data_files
 from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.own import OwnTable
 from ottla.lake.tables.table import LoadLost
 from ottla.ledger.partition import PartitionLedger
+from tests.unit.lake import tables as made
 
 LOAD_A, LOAD_B = "a" * 32, "b" * 32
 
@@ -185,3 +187,19 @@ def test_a_new_disk_and_a_table_begun_are_no_files_of_others(tmp_path: Path) -> 
     assert open_table(str(tmp_path)).latest() == (None, None)
     (tmp_path / "data" / "left.parquet").touch()
     assert open_table(str(tmp_path)).latest() == (None, None)
+
+
+def test_files_of_a_commit_that_ends_while_orphans_are_removed_stay(tmp_path: Path) -> None:
+    """A compaction on top of a load has files of the load's version; its mark may go meanwhile."""
+    table = open_table(str(tmp_path))
+    made.commit(table, 10)
+    load = made.written(table, 5, "a" * 32)
+    made.commit(table, 10)
+    before = [f"{one.load_id}:2" for one in table.history()]
+    answers = iter([before, [*before, f"{load.load_id}:2"]])
+    named = {file.path for one in table.history() for file in one.files}
+    removed = data_files.remove_orphans(
+        table.store, table.running, lambda: next(answers), lambda _version: named
+    )
+    assert removed == []
+    assert all((tmp_path / file.path).exists() for file in load.files)

@@ -80,17 +80,18 @@ def _names(store: FileStore, loads: int) -> list[str]:
 def remove_orphans(
     store: FileStore,
     running: RunningLoads,
-    loads: Sequence[str],
+    loads_now: Callable[[], Sequence[str]],
     paths_named: Callable[[int], set[str]],
 ) -> list[str]:
     """Remove files of versions that other loads have taken; return their names.
 
-    `loads` has `<load id>:<number of its files>` of each version from 1, `paths_named` reads which
-    paths the manifest of a version names. Files of a load that still runs stay: it is still to find
+    `loads_now` gives `<load id>:<number of its files>` of each version from 1, `paths_named` reads
+    which paths the manifest of a version names. Files of a load that still runs stay: it is still to find
     out that it has lost. Files for the next version stay, too.
     """
     # Hot: by the part of the name with the load id, since a table has many files. A compaction that
     # others overtook has the id of a later version than its files say.
+    loads = loads_now()
     found: dict[str, list[str]] = {}
     for name in _names(store, len(loads)):
         at = name.rfind("/") + 1
@@ -101,10 +102,12 @@ def remove_orphans(
         versions[load_id] = version
         if len(found.get(load_id, ())) == int(count):
             found.pop(load_id, None)  # Exactly its files: the manifest need not be read.
+    idle = {load_id for load_id in found if not running.may_run(load_id)}
+    late = _committed_since(loads_now, idle - versions.keys())
     removed = []
     for load_id, names in found.items():
         matches = [match for match in map(_PATH.fullmatch, names) if match]
-        if not matches or running.may_run(load_id):
+        if not matches or load_id not in idle or load_id in late:
             continue
         if load_id in versions:
             named = paths_named(versions[load_id])
@@ -113,22 +116,36 @@ def remove_orphans(
             removed += [match[0] for match in matches if int(match[1]) <= len(loads)]
     for name in removed:
         store.remove(FOLDER + name)
-    removed += _remove_dead_letters(store, running, versions, paths_named)
+    removed += _remove_dead_letters(store, running, versions, loads_now, paths_named)
     running.sweep()
     return sorted(removed)
+
+
+def _committed_since(loads_now: Callable[[], Sequence[str]], unknown: set[str]) -> set[str]:
+    """Which of the loads, unknown before and no longer running, have committed by now.
+
+    A commit on top of others has files of an earlier version, and may have ended in between.
+    """
+    if not unknown:
+        return set()
+    return unknown & {load.partition(":")[0] for load in loads_now()}
 
 
 def _remove_dead_letters(
     store: FileStore,
     running: RunningLoads,
     versions: Mapping[str, int],
+    loads_now: Callable[[], Sequence[str]],
     paths_named: Callable[[int], set[str]],
 ) -> list[str]:
     """Remove files of dead letters that can never count. A table has few, so each is looked up."""
     removed = []
-    for match in filter(None, map(_NAME.fullmatch, store.names(DEAD_LETTERS))):
+    matches = [one for one in map(_NAME.fullmatch, store.names(DEAD_LETTERS)) if one]
+    idle = {match[2] for match in matches if not running.may_run(match[2])}
+    late = _committed_since(loads_now, idle - versions.keys())
+    for match in matches:
         path, load_id = DEAD_LETTERS + match[0], match[2]
-        if running.may_run(load_id):
+        if load_id not in idle or load_id in late:
             continue
         if load_id in versions:
             if path in paths_named(versions[load_id]):

@@ -242,6 +242,9 @@ class LoggedTable:
         """
         return any(link.after.digest == digest for link in self.links())
 
+    def _loads_now(self) -> list[str]:
+        return self._chain.newest()[1].loads.split()
+
     def remove_orphans(self) -> list[str]:
         standing = self._chain.newest()[1]
         names = self._names()
@@ -259,8 +262,12 @@ class LoggedTable:
                 raise self._chain.damaged(found or f"the manifest of load {version} is missing")
             return {file.path for file in (*found[0].files, *found[0].dead_letters)}
 
-        loads = standing.loads.split()
-        return data_files.remove_orphans(self.store, self.running, loads, paths_named)
+        return data_files.remove_orphans(
+            self.store,
+            self.running,
+            self._loads_now,
+            paths_named,
+        )
 
     def _names(self, since: int = 0) -> list[tuple[int, str]]:
         """Versions and digests of the manifests that are there, whether they count or not."""

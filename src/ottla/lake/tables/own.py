@@ -158,9 +158,16 @@ class OwnTable:
         self._on_step("manifest written")
         self._chain.committed(manifest.version, unseal(content)[1], self._on_step)
 
+    def _loads_now(self) -> list[str]:
+        return self._chain.newest()[1].loads.split()
+
     def remove_orphans(self) -> list[str]:
-        loads = self._chain.newest()[1].loads.split()
-        return data_files.remove_orphans(self.store, self.running, loads, self._paths_named)
+        return data_files.remove_orphans(
+            self.store,
+            self.running,
+            self._loads_now,
+            self._paths_named,
+        )
 
     def _paths_named(self, version: int) -> set[str]:
         manifest = self._read(version)[0]
