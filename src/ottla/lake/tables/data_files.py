@@ -86,8 +86,8 @@ def remove_orphans(
     """Remove files of versions that other loads have taken; return their names.
 
     `loads_now` gives `<load id>:<number of its files>` of each version from 1, `paths_named` reads
-    which paths the manifest of a version names. Files of a load that still runs stay: it is still to find
-    out that it has lost. Files for the next version stay, too.
+    which paths the manifest of a version names. Files of a load that still runs stay: it is still
+    to find out that it has lost. Files for the next version stay, too.
     """
     # Hot: by the part of the name with the load id, since a table has many files. A compaction that
     # others overtook has the id of a later version than its files say.
