@@ -64,6 +64,8 @@ class ScramServer:
         self._first: ClientFirst | None = None
         self._server_first = b""
         self._credential: ScramCredential | None = None
+        # The user's credential, or what stands for it.
+        self._shown: ScramCredential | None = None
         self._is_over = False
 
     def step(self, message: bytes) -> bytes:
@@ -83,7 +85,9 @@ class ScramServer:
         self._first = first = scram_messages.read_client_first(message)
         self.is_token = first.extensions.get("tokenauth", "").lower() == "true"
         self._credential = self._find(first.user, self.is_token)
-        shown = self._credential or self._disguised(first.user)
+        # Made for a known user, too, so that both take the same time.
+        disguised = self._disguised(first.user)
+        self._shown = shown = self._credential or disguised
         self._server_first = scram_messages.write_server_first(
             first.nonce + self._own_nonce, shown.salt, shown.iterations
         )
@@ -96,7 +100,8 @@ class ScramServer:
         if final.binding != first.header.encode():
             raise self._malformed("its channel binding is not the one it began with")
         signed = b",".join((first.bare.encode(), self._server_first, final.without_proof.encode()))
-        credential = self._credential or self._disguised(first.user)
+        credential = self._shown
+        assert credential is not None
         is_right = is_proof(self._mechanism, credential, signed, final.proof)
         if self._credential is None:
             raise unknown_user(self._mechanism.sasl_name, first.user)

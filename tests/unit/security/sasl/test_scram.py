@@ -224,3 +224,19 @@ def test_a_delegation_token_is_looked_up_as_one() -> None:
     one = ScramServer(SHA_256, find, NONCE, Disguise(b"secret"))
     log_in(one, ScramClient(SHA_256, "id", "pencil", "abc", {"tokenauth": "true"}))
     assert (asked, one.is_token) == ([("id", True)], True)
+
+
+@pytest.mark.parametrize("user", ["alice", "mallory"])
+def test_known_and_unknown_users_cost_the_same_hashes(
+    user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the time of an answer would show which users exist."""
+    known = server(alice="pencil")
+    other = client(user, "wrong")
+    hashes = []
+    digest = hmac.digest
+    monkeypatch.setattr(hmac, "digest", lambda *args: hashes.append(1) or digest(*args))
+    final = ScramServer.step(known, other.first)
+    assert len(hashes) == 4
+    with pytest.raises(AuthenticationFailed):
+        known.step(other.step(final))
