@@ -64,7 +64,7 @@ def test_a_certificate_holds_for_its_table(node: Node, table: Any) -> None:
 
 
 def _change_a_row(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """In file and certificate, digest of the file included: only the row's hash differs."""
+    """In file and certificate, digest and size included: only the row's hash differs."""
     file = document["loads"][0]["files"][0]
     path = folder / file["path"]
     rows = pq.ParquetFile(path).read()
@@ -72,6 +72,7 @@ def _change_a_row(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
     column = rows.schema.get_field_index("value")
     pq.write_table(rows.set_column(column, rows.schema.field(column), [values]), path)
     file["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    file["size_bytes"] = path.stat().st_size
     return document
 
 
