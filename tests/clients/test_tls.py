@@ -25,6 +25,11 @@ NOW = datetime.now(UTC)
 SUPER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
+PASSWORD = "not-in-any-log"
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+JAAS = f'{PLAIN} required user_bob="{PASSWORD}";'
+
+
 class Served:
     """A broker with three ways in: plaintext, TLS, and TLS with certificates of clients.
 
@@ -34,27 +39,31 @@ class Served:
     def __init__(self, node, files, ports):
         self.node = node
         self.files = files
-        self.tls, self.mutual = (f"localhost:{port}" for port in ports)
+        self.tls, self.mutual, self.sasl = (f"localhost:{port}" for port in ports)
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     files = make_development_files(tmp_path_factory.mktemp("tls") / "certs", [], "alice", NOW)
-    port, tls, mutual = free_port(), free_port(), free_port()
+    port, tls, mutual, sasl = (free_port() for _ in range(4))
     settings = {
         "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls},"
-        f"MUTUAL://127.0.0.1:{mutual}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,MUTUAL:SSL",
+        f"MUTUAL://127.0.0.1:{mutual},SASL_SSL://127.0.0.1:{sasl}",
+        "listener.security.protocol.map": (
+            "PLAINTEXT:PLAINTEXT,SSL:SSL,MUTUAL:SSL,SASL_SSL:SASL_SSL"
+        ),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(files.server),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(files.authority),
         "listener.name.mutual.ssl.client.auth": "required",
         "authorizer.class.name": SUPER,
-        "super.users": "User:CN=alice;User:ANONYMOUS",
+        "super.users": "User:CN=alice;User:ANONYMOUS;User:bob",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": JAAS,
     }
     with ottla(settings=settings, port=port) as node:
-        yield Served(node, files, (tls, mutual))
+        yield Served(node, files, (tls, mutual, sasl))
 
 
 def librdkafka(served, *, own):
@@ -166,6 +175,30 @@ def test_our_client_takes_kafkas_properties(served, configured):
         assert reader.high_watermarks("ours") == {0: 1}
 
 
+def test_passwords_are_sent_over_tls(served, tmp_path, monkeypatch):
+    """SASL_SSL: librdkafka writes, and our client reads, by the same login."""
+    producer = Producer(
+        {
+            **librdkafka(served, own=False),
+            "bootstrap.servers": served.sasl,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "bob",
+            "sasl.password": PASSWORD,
+        }
+    )
+    producer.produce("both", b"x")
+    assert producer.flush(120) == 0
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.username=bob\n"
+        f"sasl.password={PASSWORD}\nssl.truststore.location={served.files.authority}\n"
+    )
+    monkeypatch.setenv("OTTLA_CONFIG", str(config))
+    with contextlib.closing(RangeClient(served.sasl)) as reader:
+        assert reader.high_watermarks("both") == {0: 1}
+
+
 def test_our_client_explains_an_unknown_authority(served, tmp_path, monkeypatch):
     """Before it sends anything."""
     others = make_development_files(tmp_path / "others", [], "alice", NOW)
@@ -217,6 +250,7 @@ def test_no_key_is_in_the_log(served):
     """Neither text of the PEM files, nor their passwords."""
     log = (served.node.folder / "ottla.log").read_text()
     assert "serves on port" in log
+    assert PASSWORD not in log
     for path in (served.files.server, served.files.client, served.files.authority_key):
         for line in path.read_text().splitlines():
             assert line.startswith("-----") or line not in log
