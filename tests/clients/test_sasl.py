@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from rig.broker import ottla
 from rig.nodes import Node
 from rig.probe import free_port
 from rig.tools import CONFIGS, TOPICS, Tools
+
+from ottla.operations.certificates import make_development_files
 
 ALICE, PASSWORD = "alice", "correct-horse-battery"
 WRONG = "not-the-password"
@@ -204,3 +207,26 @@ def test_kafka_configs_makes_a_user_who_then_uses_javas_tools(
         )
         ran = jvm.run(TOPICS, *words, "--list")
         assert ran.exit_code == exit_code, ran
+
+
+def test_plain_and_scram_over_tls_make_the_user_and_not_the_certificate_the_principal(
+    tmp_path: Path,
+) -> None:
+    """Alice may use the cluster, whatever else there is."""
+    files = make_development_files(tmp_path / "certs", [], "other", datetime.now(UTC))
+    with secured(
+        sasl_enabled_mechanisms="SCRAM-SHA-256,PLAIN",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_SSL",
+        ssl_keystore_type="PEM",
+        ssl_keystore_location=str(files.server),
+        authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        super_users="User:ANONYMOUS;User:alice",
+    ) as broker:
+        for mechanism in ("SCRAM-SHA-256", "PLAIN"):
+            client = broker.client(mechanism)
+            client["bootstrap.servers"] = f"localhost:{broker.sasl_port}"
+            client |= {"security.protocol": "SASL_SSL", "ssl.ca.location": str(files.authority)}
+            producer = Producer(client)
+            producer.produce(f"tls-{mechanism}", b"one")
+            assert producer.flush(120) == 0
+            assert f"tls-{mechanism}" in AdminClient(client).list_topics(timeout=60).topics
