@@ -97,8 +97,15 @@ class Coordinator:
                 self._rebalancing = None
 
     async def connection(self) -> Connection:
-        """The connection to it, found and opened if need be."""
-        return await self._connection(beside=False)
+        """The connection to it, found and opened if need be.
+
+        Where that fails it is looked for anew the next time: another broker may have taken over.
+        """
+        try:
+            return await self._connection(beside=False)
+        except (ConnectionFailed, RequestTimedOut):
+            self.moved()
+            raise
 
     async def _connection(self, *, beside: bool) -> Connection:
         if self._broker_id is None:
