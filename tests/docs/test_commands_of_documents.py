@@ -21,8 +21,9 @@ def commands() -> list[str]:
     found: list[str] = []
     texts = [page.read_text() for page in PAGES]
     texts.append(LAKE.read_text().partition("\n## Pipelines\n")[2])
+    texts.append((ROOT / "docs" / "security.md").read_text())
     for text in texts:
-        for block in _BLOCK.findall(text):
+        for block in _BLOCK.findall(text.replace("\\\n", " ")):
             found += [line for line in block.splitlines() if line.startswith("ottla ")]
         found += [line for line in _INLINE.findall(text) if "…" not in line]
     # Fields of a format string stand for a partition, or a broker's id.
@@ -31,14 +32,19 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_a_command_in_a_document_parses(line: str) -> None:
-    """Noun, verb, options and arguments are there; a noun and verb alone may be named, too."""
+def test_a_command_in_a_document_parses(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noun, verb, options and arguments are there; a noun, or both, may be named alone, too."""
+    # The file of settings that documents name.
+    (tmp_path / "client.properties").write_text("security.protocol=PLAINTEXT\n")
+    monkeypatch.chdir(tmp_path)
     command: click.Command = cli
     words = shlex.split(line)[1:]
     context = click.Context(cli, info_name="ottla")
-    while isinstance(command, click.Group):
-        found = command.get_command(context, words[0]) if words else None
-        assert found is not None, f"{line}: there is no {words[:1]}"
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(context, words[0])
+        assert found is not None, f"{line}: there is no {words[0]}"
         command, words = found, words[1:]
     if words:
         with command.make_context("ottla", words, parent=context):
