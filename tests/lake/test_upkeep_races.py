@@ -9,6 +9,7 @@ import pytest
 from rig.nodes import Node
 
 import ottla.lake
+from ottla.base.errors import OttlaError
 from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
@@ -37,11 +38,11 @@ class Table:
             *(self.topic, str(self.folder)), bootstrap=self.node.bootstrap, runner=run_here, **more
         )
 
-    def replace(self, **more: Any) -> None:
+    def replace(self, start: str = "0:0", end: str = "0:10", **more: Any) -> None:
         ottla.lake.replace(
             *(self.topic, str(self.folder)),
-            start="0:0",
-            end="0:10",
+            start=start,
+            end=end,
             bootstrap=self.node.bootstrap,
             runner=run_here,
             **more,
@@ -49,6 +50,10 @@ class Table:
 
     def compact(self) -> None:
         assert ottla.lake.compact(str(self.folder), here=True).manifest is not None
+
+    def compact_and_expire(self) -> None:
+        self.compact()
+        assert ottla.lake.expire(str(self.folder), keep=1).removed
 
     def kinds(self) -> list[str]:
         return [one.kind for one in existing_table(str(self.folder)).history()]
@@ -130,6 +135,124 @@ def test_of_two_loads_one_is_lost_also_with_upkeep_between(table: Table, kind: F
         table.load(on_step=at("files written", both))
     assert table.kinds() == ["load", "load", "compaction", "load", "compaction"]
     assert table.rows(kind) == 30
+
+
+TYPED = Decode(value=ValueFormat("string"))
+
+
+@FORMATS
+@pytest.mark.parametrize("step", ["planned", "files written", "files looked up"])
+def test_a_replacement_looks_up_files_again_that_were_compacted(
+    table: Table, kind: Format, step: str
+) -> None:
+    """Also those that stick out of its range, and where the old ones have expired."""
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+    table.replace("0:3", "0:13", decode=TYPED, on_step=at(step, table.compact_and_expire))
+    assert table.kinds()[:3] == ["load", "load", "compaction"]
+    assert table.kinds()[-1] == "replacement"
+    assert table.rows(kind) == 20
+
+
+@FORMATS
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_upkeep_looks_up_files_again_where_a_commit_comes_between(
+    table: Table, kind: Format, comes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction, beside the look at what readers see."""
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+    opened = type(existing_table(str(table.folder)))
+    look, left = opened.live_paths, [table.compact]
+
+    def live_paths(self: Any) -> Any:
+        deeds = [left.pop()] if left else []
+        found = () if comes == "before" else look(self)
+        for deed in deeds:
+            deed()
+        return found or look(self)
+
+    monkeypatch.setattr(opened, "live_paths", live_paths)
+    table.replace("0:3", "0:13")
+    left.append(table.compact)
+    table.write()
+    table.load()
+    assert ottla.lake.compact(str(table.folder), here=True).manifest is None
+    assert table.rows(kind) == 30
+
+
+@FORMATS
+def test_a_compaction_whose_files_expire_is_lost(table: Table, kind: Format) -> None:
+    """They are no damage of the table: another compaction has removed them."""
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+    with pytest.raises(LoadLost, match="another commit"):
+        ottla.lake.compact(
+            str(table.folder), here=True, on_step=at("planned", table.compact_and_expire)
+        )
+    assert table.rows(kind) == 20
+
+
+@FORMATS
+def test_files_that_expire_while_they_are_verified_are_no_problem(
+    table: Table, kind: Format
+) -> None:
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+    deeds = [table.compact_and_expire]
+    found = ottla.lake.verify(
+        str(table.folder),
+        bootstrap=table.node.bootstrap,
+        on_file=lambda _path: deeds.pop()() if deeds else None,
+    )
+    assert (found.problems, found.rows, found.compared) == ([], 20, 20)
+    assert found.loads == 3
+
+
+@FORMATS
+def test_a_verification_that_expiries_outrun_says_so(table: Table, kind: Format) -> None:
+    """And a file that is missing, though it counts, is a problem beside an expiry, too."""
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+
+    def more(_path: str = "") -> None:
+        table.write()
+        table.load()
+        table.compact_and_expire()
+
+    with pytest.raises(OttlaError, match="removed and expired before they were read"):
+        ottla.lake.verify(str(table.folder), bootstrap=None, on_file=more)
+    table.write()
+    table.load()
+    (*_, last) = existing_table(str(table.folder)).live_files()
+    (table.folder / last.path).unlink()
+    found = ottla.lake.verify(str(table.folder), bootstrap=None)
+    assert [one for one in found.problems if f"{last.path} is missing" in one]
+
+
+@FORMATS
+def test_a_commit_beside_the_reading_of_a_table_is_no_problem(
+    table: Table, kind: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction and an expiry after the manifests were read, before the format's log is."""
+    for _ in range(2):
+        table.write()
+        table.load(format=kind)
+    opened = type(existing_table(str(table.folder)))
+    audit, deeds = opened.audit, [table.compact_and_expire]
+
+    def later(self: Any, chain: Any) -> Any:
+        if deeds:
+            deeds.pop()()
+        return audit(self, chain)
+
+    monkeypatch.setattr(opened, "audit", later)
+    assert table.rows(kind) == 20
 
 
 @FORMATS

@@ -1,6 +1,7 @@
 """Commits of upkeep, which go on top of what loads have committed meanwhile."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.log.contents import DEAD_LETTERS_FOLDER, of_files
@@ -56,6 +57,21 @@ def require_live(table: LakeTable, removed: Sequence[DataFile], what: str) -> No
     for file in removed:
         if live.get(file.path) != file:
             raise lost_to(table, f"removed {file.path}", what)
+
+
+@contextmanager
+def lost_where_removed(table: LakeTable, files: Sequence[DataFile], what: str) -> Iterator[None]:
+    """Make a LoadLost of an error that comes since others removed some of `files` meanwhile.
+
+    An expiry may have deleted those by now, so that they can't be read.
+    """
+    try:
+        yield
+    except LoadLost:
+        raise
+    except (OSError, OttlaError):
+        require_live(table, files, what)
+        raise
 
 
 def is_letters(file: DataFile) -> bool:

@@ -28,10 +28,12 @@ from ottla.lake.upkeep.commits import (
     commit_on_newest,
     is_letters,
     lost_to,
+    lost_where_removed,
     require_live,
     require_rows,
 )
-from ottla.lake.upkeep.grouping import columns_of, groups
+from ottla.lake.upkeep.counting import counting_now
+from ottla.lake.upkeep.grouping import groups
 from ottla.lake.upkeep.rewriting import Rewrite, rewriter
 
 TARGET_BYTES = 128 << 20
@@ -98,7 +100,8 @@ def compact(
             table.running.mark(load_id),
             removed_on_failure(table, before.version + 1, load_id, steps),
         ):
-            files = run(rewrites)
+            with lost_where_removed(table, [file for one in chosen for file in one], "compaction"):
+                files = run(rewrites)
             on_each_step("files written")
             manifest = commit_on_newest(
                 table, compaction_on(table, rewrites, files, load_id, before.table_schema)
@@ -116,13 +119,12 @@ def compact(
 
 
 def _chosen(table: LakeTable, target_bytes: int) -> list[tuple[DataFile, ...]]:
-    manifests = list(table.history())
-    if not manifests:
+    counting = counting_now(table)
+    if counting.newest is None:
         return []
-    readers_see = set(table.live_paths())
     # Files that another program replaced in the table format's log are its own to compact.
-    live = [file for file in table.live_files() if file.path in readers_see]
-    return groups(live, columns_of(manifests), manifests[-1].table_schema, target_bytes)
+    live = [file for file in counting.files if file.path in counting.readers_see]
+    return groups(live, counting.columns, counting.newest.table_schema, target_bytes)
 
 
 def _rewrites(

@@ -17,9 +17,15 @@ from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.tables.table import LakeTable, LoadLost
-from ottla.lake.upkeep.commits import commit_on_newest, is_letters, lost_to, require_live
+from ottla.lake.upkeep.commits import (
+    commit_on_newest,
+    is_letters,
+    lost_to,
+    lost_where_removed,
+    require_live,
+)
 from ottla.lake.upkeep.compacting import ROW_GROUP_BYTES, compaction_on
-from ottla.lake.upkeep.grouping import columns_of
+from ottla.lake.upkeep.counting import Columns, counting_now
 from ottla.lake.upkeep.losing import lost_by_partition
 from ottla.lake.upkeep.rewriting import Rewrite, RewriteRunner
 
@@ -57,7 +63,6 @@ class RangeSwap:
         self._steps = steps
         self._accept_loss = accept_loss
         self._on_step = on_step
-        self._columns = columns_of(history)
         self._schema = history[-1].table_schema if history else None
         events = history[-1].events if history else None
         self._by: By = events.by if events else "none"
@@ -76,22 +81,26 @@ class RangeSwap:
 
     def _commit_once(self, read: Manifest) -> Manifest:
         table = self._table
-        touched = list(filter(self._overlaps, self._counting()))
+        counting = counting_now(table)
+        touched = list(filter(self._overlaps, (*counting.files, *counting.letters)))
         cut = [file for file in touched if not self._is_inside(file)]
         cut_id = uuid.uuid4().hex
         with (
             table.running.mark(cut_id),
             removed_on_failure(table, read.version, cut_id, self._steps),
         ):
+            self._on_step("files looked up")
             rewrites = [one for file in cut for one in self._pieces(file, read.version, cut_id)]
-            pieces = self._start_runner()(rewrites) if rewrites else []
+            with lost_where_removed(table, touched, "replacement"):
+                pieces = self._start_runner()(rewrites) if rewrites else []
             removed = sorted(
                 filter(self._is_inside, [*touched, *pieces]),
                 key=lambda file: (file.partition, file.start),
             )
-            if self._is_same(removed, read):
+            if self._is_same(removed, read, counting.columns):
                 raise NothingDiffers(read.rows)
-            lost = self._losses(removed, read)
+            with lost_where_removed(table, touched, "replacement"):
+                lost = self._losses(removed, read)
             if rewrites:
                 commit_on_newest(
                     table, compaction_on(table, rewrites, pieces, cut_id, self._schema)
@@ -107,11 +116,11 @@ class RangeSwap:
 
     def _require_replaceable(self) -> None:
         """Refuse ranges with what can't be taken away by a commit of ours."""
-        readers_see = set(self._table.live_paths())
-        for file in filter(self._overlaps, self._table.live_files()):
-            if file.path not in readers_see:
+        counting = counting_now(self._table)
+        for file in filter(self._overlaps, counting.files):
+            if file.path not in counting.readers_see:
                 raise self._refused(f"another program has replaced {file.path}")
-            if not self._is_inside(file) and self._columns[file.path] != self._schema:
+            if not self._is_inside(file) and counting.columns[file.path] != self._schema:
                 raise self._refused(
                     f"{file.path} sticks out of the range (it has offsets {file.start} to "
                     f"{file.end}) and has older columns: replace all of it"
@@ -170,7 +179,9 @@ class RangeSwap:
             )
         return found
 
-    def _is_same(self, removed: Sequence[DataFile], read: Manifest) -> bool:
+    def _is_same(
+        self, removed: Sequence[DataFile], read: Manifest, columns_of: Columns
+    ) -> bool:
         """Whether the table has these rows in these columns, by its manifests and its files."""
 
         def is_whole(file: DataFile) -> bool:
@@ -181,7 +192,7 @@ class RangeSwap:
 
         rows = [file for file in removed if not is_letters(file)]
         letters = filter(is_letters, removed)
-        columns = [self._columns.get(file.path, self._schema) for file in rows]
+        columns = [columns_of.get(file.path, self._schema) for file in rows]
         return (
             _sums(rows) == _sums(read.files)
             and _sums(letters) == _sums(read.dead_letters)

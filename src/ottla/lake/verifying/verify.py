@@ -13,27 +13,27 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
-from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.folder.log_bounds import LogBounds
-from ottla.lake.log.live import versions_without_files
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.source import Cluster
 from ottla.lake.spark import run_jobs
-from ottla.lake.tables.opening import existing_table
 from ottla.lake.telling import account_of, told, told_of_loss
-from ottla.lake.verifying.chain import find_strays, read_chain
 from ottla.lake.verifying.counts import more_than_counted
 from ottla.lake.verifying.jobs import RangeJob, plan_jobs
 from ottla.lake.verifying.ranges import RangeChecker, RangeFindings, findings_from_text, run_job
+from ottla.lake.verifying.reading import TableReading, read_table
 from ottla.lake.verifying.report import Verification
 from ottla.ledger.partition import PartitionLedger
 
+# Files may expire while they are verified: the table is read again then.
+_TRIES = 5
 _FAILED = "the table was not verified, since"
 
 
@@ -53,30 +53,40 @@ def verify(
     `spark_session` or `spark_settings` are given; or by `runner`. The report is the same. `on_file`
     is called with each file's path. Tasks of a changelog table write files of work into it, which
     are removed at the end. Differences are reported, not raised. Raises OttlaError where there is
-    no table, or where the cluster can't be asked.
+    no table, where the cluster can't be asked, or where files expire again and again before they
+    are read.
     """
-    table = existing_table(target, store_options)
-    report = Verification("")
-    # Before the manifests: a load that ends meanwhile has a manifest for its files.
-    present = files_present(table.store)
-    inspected = table.inspect()
-    report.problems += inspected.problems
-    report.remarks += inspected.remarks
-    chain, live = read_chain(table, report)
-    agreement = table.audit(chain)
-    report.problems += agreement.problems
-    manifests = [manifest for manifest, _ in chain]
-    find_strays(table, present, manifests, agreement.others, report)
-    report.expired = versions_without_files(
-        manifests, {path for paths in present for path in paths}
+    for _ in range(_TRIES):
+        read = read_table(target, store_options)
+        if not read.manifests:
+            return read.report
+        try:
+            report = _proven(read, bootstrap, on_file, spark_session, spark_settings, runner)
+        except (OSError, OttlaError):
+            if not read.has_lost_files():
+                raise
+        else:
+            if not report.problems or not read.has_lost_files():
+                return report
+    raise OttlaError(
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        f"{target} could not be verified: {_TRIES} times, files were removed and expired before "
+        "they were read; let `ottla lake expire` keep more versions, or verify while it does not "
+        "run",
     )
-    if not manifests:
-        return report
-    if inspected.recorded is not None and inspected.recorded < manifests[-1].version:
-        report.remarks.append(
-            f"what the log has of the loads after {inspected.recorded} is not on record yet, since "
-            "a load was interrupted or runs: the next one writes it down"
-        )
+
+
+def _proven(
+    read: TableReading,
+    bootstrap: str | None,
+    on_file: Callable[[str], None],
+    spark_session: Any,
+    spark_settings: SparkSettings | None,
+    runner: JobRunner | None,
+) -> Verification:
+    """The report of a reading, with what its files and the topic hold."""
+    table, report, manifests, live = read.table, read.report, read.manifests, read.live
+    agreement = read.agreement
     newest = manifests[-1]
     bounds = LogBounds(table.format.capitalize(), agreement.bounds)
     report.topic = newest.topic

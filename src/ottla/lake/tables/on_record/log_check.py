@@ -1,6 +1,7 @@
 """Compares the files of a table format's log with what the records of loads say of their bytes."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.heads import TableHead
@@ -11,6 +12,8 @@ from ottla.lake.tables.table import LogFindings
 
 # JSON is read safely whatever it holds; libraries may crash on other bytes that are damaged.
 _SAFE = ".json"
+# An expiry may take files of the log while it is read.
+_TRIES = 3
 
 
 def check_log_files(
@@ -76,7 +79,7 @@ def _needed(log: TableLog, missing: Sequence[str]) -> Sequence[str]:
     """Of the files that are gone, those that the log still needs: all where it can't be read."""
     if not missing:
         return ()
-    try:
-        return log.needed(missing)
-    except OttlaError:
-        return missing
+    for _ in range(_TRIES):
+        with suppress(OttlaError):
+            return log.needed(missing)
+    return missing
