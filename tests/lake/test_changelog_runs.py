@@ -224,3 +224,25 @@ def test_a_brokers_files_are_read_where_they_can_be_seen(
     keep(node, topic, tmp_path, log_dirs=[str(node.folder / "logs")])
     assert values(tmp_path) == {b"a": b"2"}
     assert problems(tmp_path, node) == []
+
+
+def test_buckets_that_expire_while_they_are_verified_are_no_problem(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Another run has written them anew meanwhile."""
+    topic = make_topic(node, partitions=1)
+    write(node, topic, [(b"a", b"1"), (b"b", b"1")])
+    keep(node, topic, tmp_path)
+
+    def run_and_expire() -> None:
+        write(node, topic, [(b"a", b"2"), (b"b", b"2")])
+        keep(node, topic, tmp_path)
+        assert ottla.lake.expire(str(tmp_path), keep=1).removed
+
+    deeds = [run_and_expire]
+    found = ottla.lake.verify(
+        str(tmp_path),
+        bootstrap=node.bootstrap,
+        on_file=lambda _path: deeds.pop()() if deeds else None,
+    )
+    assert (found.problems, found.rows, found.loads) == ([], 2, 2)

@@ -16,7 +16,7 @@ Columns = Mapping[str, TableSchema | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountingFiles:
     """Files of rows and of dead letters that count at version `newest`; None: an empty table."""
 
     newest: Manifest | None
@@ -27,7 +27,7 @@ class Counting:
     readers_see: AbstractSet[str]
 
 
-def counting_now(table: LakeTable) -> Counting:
+def counting_now(table: LakeTable) -> CountingFiles:
     """Read the chain and the log; again where another commit came between.
 
     Raises LoadLost where one did each time.
@@ -38,7 +38,7 @@ def counting_now(table: LakeTable) -> Counting:
         readers_see = frozenset(table.live_paths())
         newest, _digest = table.latest()
         if (newest.version if newest else 0) == len(manifests):
-            return Counting(
+            return CountingFiles(
                 newest, files, live_letters(manifests), columns_of(manifests), readers_see
             )
     raise LoadLost(

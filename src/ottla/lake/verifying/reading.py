@@ -19,7 +19,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class TableReading:
+class TableAsRead:
     """A table as it was read, and a report that has what is wrong with its chain and its log."""
 
     table: LakeTable
@@ -43,7 +43,7 @@ class TableReading:
         )
 
 
-def read_table(target: str, store_options: Mapping[str, str] | None) -> TableReading:
+def read_table(target: str, store_options: Mapping[str, str] | None) -> TableAsRead:
     """Read the table; again where something is wrong, until that was seen twice.
 
     Raises OttlaError where there is no table.
@@ -58,7 +58,7 @@ def read_table(target: str, store_options: Mapping[str, str] | None) -> TableRea
     raise AssertionError("the last try returns")
 
 
-def _read_once(table: LakeTable) -> TableReading:
+def _read_once(table: LakeTable) -> TableAsRead:
     report = Verification("")
     # Before the manifests: a load that ends meanwhile has a manifest for its files.
     present = files_present(table.store)
@@ -78,7 +78,7 @@ def _read_once(table: LakeTable) -> TableReading:
             f"what the log has of the loads after {inspected.recorded} is not on record yet, since "
             "a load was interrupted or runs: the next one writes it down"
         )
-    return TableReading(table, report, manifests, live, agreement)
+    return TableAsRead(table, report, manifests, live, agreement)
 
 
 def _exists(table: LakeTable, file: DataFile) -> bool:

@@ -28,7 +28,7 @@ from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.counts import more_than_counted
 from ottla.lake.verifying.jobs import RangeJob, plan_jobs
 from ottla.lake.verifying.ranges import RangeChecker, RangeFindings, findings_from_text, run_job
-from ottla.lake.verifying.reading import TableReading, read_table
+from ottla.lake.verifying.reading import TableAsRead, read_table
 from ottla.lake.verifying.report import Verification
 from ottla.ledger.partition import PartitionLedger
 
@@ -77,7 +77,7 @@ def verify(
 
 
 def _proven(
-    read: TableReading,
+    read: TableAsRead,
     bootstrap: str | None,
     on_file: Callable[[str], None],
     spark_session: Any,
