@@ -179,9 +179,7 @@ class RangeSwap:
             )
         return found
 
-    def _is_same(
-        self, removed: Sequence[DataFile], read: Manifest, columns_of: Columns
-    ) -> bool:
+    def _is_same(self, removed: Sequence[DataFile], read: Manifest, columns_of: Columns) -> bool:
         """Whether the table has these rows in these columns, by its manifests and its files."""
 
         def is_whole(file: DataFile) -> bool:
