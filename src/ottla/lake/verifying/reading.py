@@ -31,10 +31,12 @@ class TableAsRead:
     def has_lost_files(self) -> bool:
         """Whether files that counted here were removed by later commits, and deleted since."""
         newest = self.manifests[-1].version if self.manifests else 0
+        # Of a damaged chain, too: its problems are in the report.
+        later = (link.manifest for link in self.table.links())
         return any(
             not _exists(self.table, file)
-            for manifest in self.table.history()
-            if manifest.version > newest
+            for manifest in later
+            if manifest is not None and manifest.version > newest
             for file in (
                 *manifest.removed,
                 *manifest.removed_hidden,
