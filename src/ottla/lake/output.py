@@ -27,8 +27,9 @@ _WRITER_OPTIONS: dict[str, Any] = {
     "write_statistics": ["partition", "offset", "timestamp"],
     "store_schema": False,
 }
-# A row group ends with the batch that reaches one of these. Engines read about so many rows at a
-# time and skip by row groups; the bytes, of Arrow's columns, bound the memory of a task.
+# A row group has so many rows at most, and ends with the batch that reaches so many bytes. Engines
+# read about so many rows at a time and skip by row groups; the bytes, of Arrow's columns, bound the
+# memory of a task.
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 64 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
@@ -135,23 +136,24 @@ class ParquetOutput:
         self.waiting_bytes += size_bytes
         self.rows += rows.num_rows
         self.hash = (self.hash + hashed) % MODULUS
-        if (
-            self._waiting_rows >= self._row_group_rows
-            or self.waiting_bytes >= self._row_group_bytes
-        ):
-            with as_storage_error(self._folder):
-                self._write_row_group()
+        with as_storage_error(self._folder):
+            while self._waiting_rows >= self._row_group_rows:
+                self._write_row_group(self._row_group_rows)
+            if self.waiting_bytes >= self._row_group_bytes:
+                self._write_row_group(self._waiting_rows)
 
-    def _write_row_group(self) -> None:
-        group = pa.Table.from_batches(self._waiting)
+    def _write_row_group(self, count: int) -> None:
+        waiting = pa.Table.from_batches(self._waiting)
+        group, rest = waiting.slice(0, count), waiting.slice(count)
         if self._writer is None:
             self._file = _HashedFile(self._store.create(self._path))
             self._writer = pq.ParquetWriter(
                 self._file, self._schema, compression=codecs(group), **self._options
             )
-        self._writer.write_table(group, row_group_size=group.num_rows)
-        self._waiting.clear()
-        self._waiting_rows = self.waiting_bytes = 0
+        self._writer.write_table(group, row_group_size=count)
+        self._waiting = rest.to_batches() if rest.num_rows else []
+        self._waiting_rows = rest.num_rows
+        self.waiting_bytes = self.waiting_bytes * rest.num_rows // waiting.num_rows
 
     @property
     def is_open(self) -> bool:
@@ -167,7 +169,7 @@ class ParquetOutput:
         """End the row group, if there is one: nothing waits in memory afterwards."""
         if self._waiting:
             with as_storage_error(self._folder):
-                self._write_row_group()
+                self._write_row_group(self._waiting_rows)
 
     def finish(self) -> None:
         """End the file and make it durable: a manifest may name it afterwards."""
@@ -175,7 +177,7 @@ class ParquetOutput:
             return
         with as_storage_error(self._folder):
             if self._waiting:
-                self._write_row_group()
+                self._write_row_group(self._waiting_rows)
             assert self._writer is not None
             assert self._file is not None
             self._writer.close()
