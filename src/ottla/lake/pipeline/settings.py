@@ -30,6 +30,7 @@ from ottla.lake.session import SparkSettings
 
 _SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")
 _SPAN_S = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
+_FIXED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\~]")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)")
 _SIZE_BYTES = {
     "B": 1,
@@ -112,7 +113,7 @@ class Pipeline:
     metrics: str | None = None  # Where the numbers of the last load are written.
     spark: SparkSettings = field(default_factory=SparkSettings)
     decode: Mapping[str, Any] | None = None
-    folder: str = "."  # Of the file: the files that [decode] names are relative to it.
+    folder: str = "."  # Of the file: the paths in it are relative to this.
 
     @property
     def is_changelog(self) -> bool:
@@ -129,7 +130,19 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         content = Path(path).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _wrong(path, f"can't be read: {error}") from error
-    return replace(parse(content, path, bootstrap), folder=str(Path(path).parent))
+    parsed, folder = parse(content, path, bootstrap), Path(path).parent
+    return replace(
+        parsed,
+        folder=str(folder),
+        table=_beside(folder, parsed.table),
+        html=parsed.html and _beside(folder, parsed.html),
+        metrics=parsed.metrics and _beside(folder, parsed.metrics),
+    )
+
+
+def _beside(folder: Path, place: str) -> str:
+    """A place that is neither a URL nor absolute, below the folder of the pipeline's file."""
+    return place if not place or _FIXED.match(place) else str(folder / place)
 
 
 def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:

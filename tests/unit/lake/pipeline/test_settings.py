@@ -1,9 +1,11 @@
 """A pipeline's file means what it says, and each wrong word is named."""
 
+from pathlib import Path
+
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.pipeline.settings import Pipeline, bytes_of, parse, seconds_of
+from ottla.lake.pipeline.settings import Pipeline, bytes_of, parse, read, seconds_of
 from ottla.lake.session import SparkSettings
 
 LEAST = '[source]\ntopic = "flights"\n[target]\ntable = "/lake/flights"\n'
@@ -114,3 +116,17 @@ def test_times_and_sizes() -> None:
     assert [bytes_of(text) for text in ("1B", "1.5kB", "2 MB", "1GiB", "0B", "1TB")] == [
         1, 1500, 2_000_000, 1 << 30, None, None,
     ]  # fmt: skip
+
+
+def test_relative_paths_are_below_the_folder_of_the_file(tmp_path: Path) -> None:
+    """So that cron and a shell elsewhere load into one table; URLs and absolute paths stay."""
+    path = tmp_path / "flights.toml"
+    path.write_text(
+        '[source]\ntopic = "t"\n[target]\ntable = "lake/flights"\n'
+        '[report]\nhtml = "/srv/flights.html"\nmetrics = "numbers.prom"\n'
+    )
+    found = read(str(path))
+    assert found.table == str(tmp_path / "lake" / "flights")
+    assert (found.html, found.metrics) == ("/srv/flights.html", str(tmp_path / "numbers.prom"))
+    path.write_text('[source]\ntopic = "t"\n[target]\ntable = "s3://lake/flights"\n')
+    assert read(str(path)).table == "s3://lake/flights"
