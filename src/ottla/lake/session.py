@@ -32,6 +32,10 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _LOGGING = re.compile(r"spark\.log\.level|log4j")
 _DEFAULT_NAME = "ottla lake"
 _WORKERS_PYTHON = "spark.pyspark.python"
+# What `--master` may be; managers of others come in by `--conf`.
+_MASTER = re.compile(
+    r"local|local\[(\*|\d+)(,\d+)?\]|local-cluster\[.+\]|yarn|(spark|k8s|sc|mesos)://.+"
+)
 _SUBMITTED_MASTER = re.compile(r"--master\b|--remote\b|\bspark\.(master|remote)\b")
 _DEFAULTS_MASTER = re.compile(r"^\s*spark\.(master|remote)(\s*[=:]|\s)\s*\S", re.MULTILINE)
 _DEFAULTS_PYTHON = re.compile(r"^\s*spark\.pyspark\.python(?:\s*[=:]|\s)\s*(\S+)", re.MULTILINE)
@@ -49,12 +53,13 @@ class SparkSettings:
 def builder_settings(
     wanted: SparkSettings, environment: Mapping[str, str], defaults: str
 ) -> dict[str, str]:
-    """Return the settings to give to Spark's session builder.
+    """Return the settings to give to Spark's session builder. Raises OttlaError.
 
     `environment` is that of the process, `defaults` the text of spark-defaults.conf.
     """
     settings = {"spark.app.name": wanted.name} if wanted.name else {}
     if wanted.master is not None:
+        _require_master(wanted.master)
         kind = "spark.remote" if wanted.master.startswith("sc://") else "spark.master"
         settings[kind] = wanted.master
     elif not (
@@ -67,6 +72,17 @@ def builder_settings(
     if "PYSPARK_GATEWAY_PORT" not in environment:
         settings.setdefault("spark.app.name", _DEFAULT_NAME)
     return settings | dict(wanted.conf)
+
+
+def _require_master(master: str) -> None:
+    """Say what is wrong before Java starts: Spark would end in a trace of its own."""
+    if not _MASTER.fullmatch(master):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{master!r} is no master of Spark: write local[2], spark://HOST:7077, yarn, "
+            "k8s://https://HOST:443 or sc://HOST:15002; other managers go into --conf "
+            "spark.master=…",
+        )
 
 
 def quiet_settings(

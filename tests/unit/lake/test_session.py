@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.base.errors import OttlaError
 from ottla.lake.session import (
     LOCAL_SETTINGS,
     SparkSettings,
@@ -122,3 +123,20 @@ def test_bare_name_of_a_python_means_the_one_beside_this_one(tmp_path: Path) -> 
     assert path_with("python3.11", f"{here}:{other}", python) == f"{here}:{other}"
     assert path_with("python3.12", str(other), python) == str(other)
     assert path_with("./environment/bin/python3.11", str(other), python) == str(other)
+
+
+@pytest.mark.parametrize("master", ["nonsense://x", "", "local[x]", "127.0.0.1:7077", "spark://"])
+def test_a_word_that_is_no_master_is_refused_before_java_starts(master: str) -> None:
+    """With examples of what is one."""
+    with pytest.raises(OttlaError, match=r"no master of Spark: write local\[2\]"):
+        builder_settings(SparkSettings(master), {}, "")
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[2]", "local[*,4]", "local-cluster[2,1,512]", "yarn", "spark://a:1,b:2",
+     "k8s://https://h:443", "sc://h:15002"],
+)  # fmt: skip
+def test_masters_of_spark_are_taken(master: str) -> None:
+    """Of each kind."""
+    assert master in builder_settings(SparkSettings(master), {}, "").values()
