@@ -14,6 +14,7 @@ CHECKS = (
     ("types", ("-m", "mypy")),
     ("list of modules", ("docs/modules.py", "--check")),
     ("nothing for tests", ("-m", "rig.unused")),
+    ("imports of tests", ("-m", "rig.imported")),
     ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos", "-p", "suites")),
 )
 
