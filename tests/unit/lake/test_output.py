@@ -81,9 +81,8 @@ def test_values_that_get_no_smaller_are_written_as_they_are(tmp_path: Path) -> N
         found = {c.path_in_schema: c.compression for c in map(group.column, range(9))}
         assert found.pop("value") == codec
         assert set(found.values()) == {"SNAPPY"}
-        assert (
-            pq.read_table(path).to_batches()[0].column("value").to_pylist()[:1500] == values[:1500]
-        )
+        assert footer.num_row_groups == 2
+        assert pq.read_table(path).column("value").to_pylist() == values
         assert output.hash == batch_hash(pq.read_table(path))
 
 
