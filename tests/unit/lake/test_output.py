@@ -131,7 +131,7 @@ def test_row_group_ends_with_its_rows_or_its_bytes(tmp_path: Path) -> None:
     by_rows.finish()
     by_bytes.finish()
 
-    assert row_groups(tmp_path / "rows.parquet") == [300, 200]
+    assert row_groups(tmp_path / "rows.parquet") == [250, 250]
     assert row_groups(tmp_path / "bytes.parquet") == [200, 200, 100]
     for name in ("rows.parquet", "bytes.parquet"):
         table = pq.read_table(tmp_path / name)
@@ -139,8 +139,8 @@ def test_row_group_ends_with_its_rows_or_its_bytes(tmp_path: Path) -> None:
         assert batch_hash(table) == by_rows.hash == by_bytes.hash
 
 
-def test_row_group_of_more_than_a_million_rows_is_not_cut_in_two(tmp_path: Path) -> None:
-    """Arrow's own bound would leave a remainder of a few thousand rows."""
+def test_rows_beyond_a_full_row_group_begin_the_next(tmp_path: Path) -> None:
+    """No batch's end leaves a row group of a few thousand rows in the middle of a file."""
     output = ParquetOutput(LocalStore(tmp_path), "part.parquet", row_group_bytes=1 << 40)
     batch = pa.RecordBatch.from_arrays(
         [
@@ -157,4 +157,4 @@ def test_row_group_of_more_than_a_million_rows_is_not_cut_in_two(tmp_path: Path)
         output.write(batch)
     output.finish()
 
-    assert row_groups(tmp_path / "part.parquet") == [1_050_000, 150_000]
+    assert row_groups(tmp_path / "part.parquet") == [1_048_576, 151_424]
