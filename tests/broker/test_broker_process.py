@@ -102,7 +102,7 @@ def test_a_data_folder_in_use_is_refused(tmp_path):
     [
         ({"num_partitons": "3"}, "num.partitions"),
         ({"num_partitions": "many"}, "num.partitions"),
-        ({"listeners": "SSL://:9093"}, "SSL"),
+        ({"listeners": "SSL://:9093"}, "ssl.keystore.location"),
         ({"log_dirs": "/dev/null/logs"}, "/dev/null/logs"),
         ({"listeners": "PLAINTEXT://no.such.host.invalid:9092"}, "no.such.host.invalid"),
     ],

@@ -138,6 +138,7 @@ GUARDED = {
     "cli/start/several.py": None,
     "coordination/bell.py": {"O_NONBLOCK", "O_CLOEXEC"},
     "network/output.py": {"preadv", "writev"},
+    "network/tls/context.py": {"memfd_create", "MFD_CLOEXEC"},
 }
 
 
