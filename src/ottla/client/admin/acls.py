@@ -1,6 +1,7 @@
 """Access control lists (KIP-140, KIP-290)."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from ottla.client.admin.calls import Calls
 from ottla.client.checking import checks_calls
@@ -10,10 +11,16 @@ from ottla.security.names import AclOperation, AclResource, PatternType, Permiss
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from ottla.wire.messages.delete_acls import (
     DeleteAclsFilter,
+    DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from ottla.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from ottla.wire.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 
 @checks_calls
@@ -25,35 +32,13 @@ class AccessRules:
 
     async def find(self, wanted: AclFilter = AclFilter()) -> list[Acl]:  # noqa: B008  # A value.
         """The ACLs that a filter means; without one, all. Raises OttlaError."""
-        request = DescribeAclsRequest(
-            resource_type_filter=wanted.type,
-            resource_name_filter=wanted.name,
-            pattern_type_filter=wanted.kind,
-            principal_filter=wanted.principal,
-            host_filter=wanted.host,
-            operation=wanted.operation,
-            permission_type=wanted.permission,
-        )
+        request = DescribeAclsRequest(**_fields(wanted))
 
         async def ask() -> list[Acl]:
             broker_id = await self._calls.cluster.controller()
             answer = await self._calls.cluster.ask(broker_id, request, DescribeAclsResponse)
             check(answer.error_code, "describe ACLs", answer.error_message)
-            return [
-                Acl(
-                    Pattern(
-                        AclResource(one.resource_type),
-                        one.resource_name,
-                        PatternType(one.pattern_type),
-                    ),
-                    acl.principal,
-                    acl.host,
-                    AclOperation(acl.operation),
-                    Permission(acl.permission_type),
-                )
-                for one in answer.resources
-                for acl in one.acls
-            ]
+            return [_acl(_pattern(one), acl) for one in answer.resources for acl in one.acls]
 
         return await self._calls.retried(ask)
 
@@ -84,38 +69,42 @@ class AccessRules:
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
         """Delete the ACLs that a filter means, and return them. Raises OttlaError."""
-        request = DeleteAclsRequest(
-            filters=[
-                DeleteAclsFilter(
-                    resource_type_filter=wanted.type,
-                    resource_name_filter=wanted.name,
-                    pattern_type_filter=wanted.kind,
-                    principal_filter=wanted.principal,
-                    host_filter=wanted.host,
-                    operation=wanted.operation,
-                    permission_type=wanted.permission,
-                )
-            ]
-        )
+        request = DeleteAclsRequest(filters=[DeleteAclsFilter(**_fields(wanted))])
 
         async def ask() -> list[Acl]:
             broker_id = await self._calls.cluster.controller()
             answer = await self._calls.cluster.ask(broker_id, request, DeleteAclsResponse)
             (result,) = answer.filter_results
             check(result.error_code, "delete ACLs", result.error_message)
-            return [
-                Acl(
-                    Pattern(
-                        AclResource(acl.resource_type),
-                        acl.resource_name,
-                        PatternType(acl.pattern_type),
-                    ),
-                    acl.principal,
-                    acl.host,
-                    AclOperation(acl.operation),
-                    Permission(acl.permission_type),
-                )
-                for acl in result.matching_acls
-            ]
+            return [_acl(_pattern(acl), acl) for acl in result.matching_acls]
 
         return await self._calls.retried(ask)
+
+
+def _fields(wanted: AclFilter) -> dict[str, Any]:
+    """A filter as the requests have it."""
+    return {
+        "resource_type_filter": wanted.type,
+        "resource_name_filter": wanted.name,
+        "pattern_type_filter": wanted.kind,
+        "principal_filter": wanted.principal,
+        "host_filter": wanted.host,
+        "operation": wanted.operation,
+        "permission_type": wanted.permission,
+    }
+
+
+def _pattern(answer: DescribeAclsResource | DeleteAclsMatchingAcl) -> Pattern:
+    return Pattern(
+        AclResource(answer.resource_type), answer.resource_name, PatternType(answer.pattern_type)
+    )
+
+
+def _acl(pattern: Pattern, answer: AclDescription | DeleteAclsMatchingAcl) -> Acl:
+    return Acl(
+        pattern,
+        answer.principal,
+        answer.host,
+        AclOperation(answer.operation),
+        Permission(answer.permission_type),
+    )
