@@ -40,7 +40,12 @@ async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[
 
 
 def _decoded(path: str, data: bytes) -> Mapping[str, str]:
-    """What a node holds; nothing where it cannot be read, so that a change mends it."""
+    """What a node holds; nothing where it cannot be read, so that a change mends it.
+
+    An empty node exists only as the parent of others.
+    """
+    if not data:
+        return {}
     try:
         return decode_configs(path, data)
     except OttlaError as error:

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.broker.configs.changes import change_notice
-from ottla.coordination.store import BadVersion, Set, Store
-from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.broker.configs.stored import change
+from ottla.coordination.store import Store
+from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
 from ottla.security.sasl.scram_server import Disguise
@@ -88,23 +88,17 @@ class ScramUsers:
             _log.info("the %s credential of user %r was %s", mechanism.sasl_name, user, what)
 
     async def _write(self, path: str, wanted: Wanted) -> dict[str, str]:
-        while True:
-            node = await self._store.get(path)
-            if node is None:
-                await self._store.ensure(path)
-                continue
-            configs = _configs(path, node.data)
+        def decide(stored: Mapping[str, str] | None) -> dict[str, str]:
+            configs = dict(stored or {})
             for mechanism, credential in wanted.items():
                 if credential is None:
                     configs.pop(mechanism.sasl_name, None)
                 else:
                     configs[mechanism.sasl_name] = credential_text(credential)
-            change = Set(path, encode_configs(configs), node.version)
-            try:
-                await self._store.multi([change, change_notice(path, self._clock.now_ms())])
-            except BadVersion:
-                continue
             return configs
+
+        await self._store.ensure(path)
+        return await change(self._store, path, decide, self._clock) or {}
 
     def _take(self, user: str, configs: Mapping[str, str]) -> None:
         found: dict[ScramMechanism, ScramCredential] = {}

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.broker.configs.changes import change_notice
-from ottla.coordination.store import BadVersion, Set, Store
-from ottla.metadata.nodes import decode_configs, encode_configs
+from ottla.broker.configs.stored import change
+from ottla.coordination.store import Store
+from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import QUOTA_ROOTS, QuotaEntity, quota_entity, quota_path
 from ottla.quota.filter import Component, is_meant
 from ottla.quota.keys import Limits, QuotaKey, check_limit, keys_of, known_key, limit_text
@@ -97,24 +97,19 @@ class QuotaSettings:
         ]
 
     async def _write(self, path: str, wanted: Mapping[QuotaKey, float | None]) -> Mapping[str, str]:
-        """Change the entity's node, retried on version conflicts; return its new content."""
-        while True:
-            node = await self._store.get(path)
-            if node is None:
-                await self._store.ensure(path)
-                continue
-            configs = _configs(path, node.data)
+        """Change the entity's node; return its new content."""
+
+        def decide(stored: Mapping[str, str] | None) -> dict[str, str]:
+            configs = dict(stored or {})
             for key, value in wanted.items():
                 if value is None:
                     configs.pop(key.value, None)
                 else:
                     configs[key.value] = limit_text(key, value)
-            change = Set(path, encode_configs(configs), node.version)
-            try:
-                await self._store.multi([change, change_notice(path, self._clock.now_ms())])
-            except BadVersion:
-                continue
             return configs
+
+        await self._store.ensure(path)
+        return await change(self._store, path, decide, self._clock) or {}
 
     def _take(self, table: QuotaTable) -> None:
         self.table = table
