@@ -125,11 +125,7 @@ def load(
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
-    steps = Steps()
-
-    def on_each_step(step: str) -> None:
-        steps.done.add(step)
-        on_step(step)
+    steps = Steps(on_step)
 
     with as_storage_error(place):
         with closing(connect(bootstrap)) as cluster:
@@ -137,7 +133,7 @@ def load(
             cluster.describe(topic)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
-            table = open_table(target, format, store_options, on_each_step)
+            table = open_table(target, format, store_options, steps.reached)
             base = foundation(table) if override else None
             overridden = on_record(base.problems, override) if base and override else ()
             described, before, before_digest = built_on(table, cluster, topic, base)

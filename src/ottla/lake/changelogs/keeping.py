@@ -94,11 +94,7 @@ def changelog(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
-    steps = Steps()
-
-    def on_each_step(step: str) -> None:
-        steps.done.add(step)
-        on_step(step)
+    steps = Steps(on_step)
 
     def start_runner() -> JobRunner:
         if runner is not None:
@@ -120,7 +116,7 @@ def changelog(
             cluster.describe(topic)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
-        table = open_table(target, format, store_options, on_each_step)
+        table = open_table(target, format, store_options, steps.reached)
         table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
         wishes = ChangelogWishes(kind, buckets, on_null_key, group)
         writer = ChangelogWriter(table, topic, settings, wishes, steps, on_step)

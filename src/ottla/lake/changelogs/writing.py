@@ -4,13 +4,10 @@ A long-running writer takes the table over by a higher writer epoch: of two, the
 started earlier finds that at its next commit, and stops.
 """
 
-import time
-import uuid
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.committing import ChangesPlan, commit_changes
 from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.kinds import kept_by
@@ -27,14 +24,13 @@ from ottla.lake.loads.committing import (
     plan_load,
     require_no_planned_loss,
 )
-from ottla.lake.manifest import Keeps, Manifest, next_manifest
+from ottla.lake.loads.epochs import WriterEpoch
+from ottla.lake.manifest import Keeps, Manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.tables.overriding import Foundation, foundation, on_record
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
-# How often the first commit of a long-running writer is tried while others commit.
-_TAKE_OVER_TRIES = 100
 # A long-running writer looks for files of runs that never counted once in so many runs.
 _SWEEP_RUNS = 100
 
@@ -76,7 +72,9 @@ class ChangelogWriter:
         self._wishes = wishes
         self._steps = steps
         self._on_step = on_step
-        self._writer_epoch: int | None = None  # None: not a long-running writer.
+        self._epoch = WriterEpoch(
+            table, topic, "long-running `ottla lake changelog`", is_changelog=True
+        )
         self._runs = 0
 
     def apply(
@@ -107,7 +105,7 @@ class ChangelogWriter:
         if self._wishes.group is not None and manifest is not None:
             commit_positions(self._wishes.group, manifest, settings.bootstrap)
         removed: list[str] = []
-        if self._writer_epoch is None or self._runs % _SWEEP_RUNS == 0:
+        if not self._epoch.is_taken or self._runs % _SWEEP_RUNS == 0:
             removed = table.remove_orphans()
             remove_work(table.store, table.running)
         self._runs += 1
@@ -121,7 +119,7 @@ class ChangelogWriter:
             described, before, digest = built_on(
                 self._table, cluster, self._topic, base, is_changelog=True
             )
-            self._require_epoch(before)
+            self._epoch.require(before)
             positions = before.positions if before else None
             limits = limits_of_load(cluster, described, start, end, positions)
             if end.kind == "earliest":
@@ -129,55 +127,15 @@ class ChangelogWriter:
                 limits = replace(limits, ends=limits.starts, lost={})
             return plan_load(bootstrap, described, before, digest, limits, overridden)
 
-    def _require_epoch(self, newest: Manifest | None) -> None:
-        if self._writer_epoch is None or newest is None:
-            return
-        if newest.writer_epoch != self._writer_epoch:
-            raise FencedWriter(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"a writer with epoch {newest.writer_epoch} has taken {self._table.store.url} over "
-                f"from this one, which has epoch {self._writer_epoch} and stops: see that only one "
-                "long-running `ottla lake changelog` is started for a table",
-            )
-
     def take_over(self, start: Boundary) -> None:
         """Fence long-running writers that were started before.
 
         `start` is where partitions start that have no position yet: each has one afterwards.
         """
-        for _ in range(_TAKE_OVER_TRIES):
-            try:
-                self.apply(start, Boundary("earliest"), _no_jobs)
-                self._add_epoch()
-                return
-            except LoadLost:
-                continue  # Another writer has committed: on top of that.
-            except FencedWriter:
-                continue
-        raise OttlaError(
-            ErrorCode.CONCURRENT_TRANSACTIONS,
-            f"other writers commit to {self._table.store.url} all the time: stop them first",
+        earliest = Boundary("earliest")
+        self._epoch.take_over(
+            self._settings.bootstrap, lambda _cluster: self.apply(start, earliest, _no_jobs)
         )
-
-    def _add_epoch(self) -> None:
-        with closing(connect(self._settings.bootstrap)) as cluster:
-            described, before, digest = built_on(
-                self._table, cluster, self._topic, is_changelog=True
-            )
-        manifest = next_manifest(
-            before,
-            digest,
-            load_id=uuid.uuid4().hex,
-            topic=self._topic,
-            topic_id=described.topic_id,
-            cluster_id=described.cluster_id,
-            created_ms=time.time_ns() // 1_000_000,
-            files=(),
-            ledgers=(),
-            kind="epoch",
-        )
-        self._table.commit(manifest)
-        self._writer_epoch = manifest.writer_epoch
 
 
 def _no_jobs() -> JobRunner:

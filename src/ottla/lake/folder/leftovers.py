@@ -1,6 +1,6 @@
 """What a load that failed leaves in the table's folder, and its removal by that load."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ottla.base.errors import OttlaError
@@ -10,10 +10,16 @@ from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class Steps:
-    """Which steps of the load are done."""
+    """Which steps of the load are done; `on_step` is called with the name of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_step: Callable[[str], None]) -> None:
         self.done: set[str] = set()
+        self._on_step = on_step
+
+    def reached(self, step: str) -> None:
+        """A step is done."""
+        self.done.add(step)
+        self._on_step(step)
 
 
 @contextmanager

@@ -73,19 +73,15 @@ def compact(
     began = time.monotonic()
     if target_bytes <= 0 or row_group_bytes <= 0:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
-    steps = Steps()
-
-    def on_each_step(step: str) -> None:
-        steps.done.add(step)
-        on_step(step)
+    steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
         existing_table(target, store_options)  # A mistyped target becomes no new table.
-        table = open_table(target, None, store_options, on_each_step)
+        table = open_table(target, None, store_options, steps.reached)
         before, _ = table.latest()
         require_rows(before, target)
         chosen = _chosen(table, target_bytes)
-        on_each_step("planned")
+        steps.reached("planned")
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
@@ -102,7 +98,7 @@ def compact(
         ):
             with lost_where_removed(table, [file for one in chosen for file in one], "compaction"):
                 files = run(rewrites)
-            on_each_step("files written")
+            steps.reached("files written")
             manifest = commit_on_newest(
                 table, compaction_on(table, rewrites, files, load_id, before.table_schema)
             )

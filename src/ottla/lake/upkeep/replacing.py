@@ -81,15 +81,11 @@ def replace(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
-    steps = Steps()
-
-    def on_each_step(step: str) -> None:
-        steps.done.add(step)
-        on_step(step)
+    steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
         existing_table(target, store_options)  # A mistyped target becomes no new table.
-        table = open_table(target, None, store_options, on_each_step)
+        table = open_table(target, None, store_options, steps.reached)
         with closing(connect(bootstrap)) as cluster:
             described, before, digest = built_on(table, cluster, topic)
             version = before.version if before else 0
@@ -101,7 +97,7 @@ def replace(
         ends = {partition: range_[1] for partition, range_ in wanted.items()}
         limits = Limits(starts, ends, gone_below=ends, lost={})
         plan = plan_load(bootstrap, described, before, digest, limits, kind="replacement")
-        on_each_step("planned")
+        steps.reached("planned")
         swap = RangeSwap(
             table,
             history,
@@ -109,7 +105,7 @@ def replace(
             partial(rewriter, runner is not None, spark_session, spark_settings),
             steps,
             accept_loss=accept_loss,
-            on_step=on_each_step,
+            on_step=steps.reached,
         )
 
         def start_runner() -> Runner:

@@ -86,11 +86,7 @@ def follow(
     another one was started for this table).
     """
     stop = stop or threading.Event()
-    steps = Steps()
-
-    def on_each_step(step: str) -> None:
-        steps.done.add(step)
-        on_step(step)
+    steps = Steps(on_step)
 
     place = place_of(target, store_options)
     start_at = parse_boundary(start)
@@ -111,7 +107,7 @@ def follow(
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
         _require_topics(bootstrap, topic, dead_letter_topic)
-        table = open_table(target, format, store_options, on_each_step)
+        table = open_table(target, format, store_options, steps.reached)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
         parsed = parse_options(options | {"start": "last-load", "table": place})

@@ -4,13 +4,10 @@ A checkpoint of Spark or a planner's memory only proposes how far to go. Where a
 read before each commit, so that nothing is loaded twice or left out, whatever was proposed.
 """
 
-import time
-import uuid
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.loads.boundaries import limits_of_load
@@ -23,20 +20,19 @@ from ottla.lake.loads.committing import (
     plan_load,
     require_no_planned_loss,
 )
-from ottla.lake.manifest import Manifest, next_manifest
+from ottla.lake.loads.epochs import WriterEpoch
+from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster
 from ottla.lake.stream.follow.ending import FollowEnd
 from ottla.lake.tables.overriding import foundation, on_record
-from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
 # How long brokers and leaders are asked again before it is said that they are waited for.
 _PATIENCE_S = 5.0
 # Files of lost commits are looked for at the start, and then once in so many commits.
 _SWEEP_COMMITS = 100
-# How often the first commit of a writer is tried while others commit.
-_TAKE_OVER_TRIES = 100
 
 
 def _no_tasks() -> Runner:
@@ -64,7 +60,7 @@ class FollowingWriter:
         self._ending = ending
         self._steps = steps
         self._on_step = on_step
-        self._writer_epoch = -1
+        self._epoch = WriterEpoch(table, topic, "`ottla lake follow`")
         self._commits = 0
 
     def take_over(self, start: Boundary, override: str | None = None) -> None:
@@ -73,17 +69,8 @@ class FollowingWriter:
         `start` is where partitions start that have none yet. Problems of the table stop it, unless
         there is a reason to `override` them.
         """
-        for _ in range(_TAKE_OVER_TRIES):
-            try:
-                with closing(connect(self._settings.bootstrap)) as cluster:
-                    self._pin(cluster, start, override)
-                    self._add_epoch(cluster)
-                return
-            except (LoadLost, FencedWriter):
-                continue  # Another writer has committed: on top of that.
-        raise OttlaError(
-            ErrorCode.CONCURRENT_TRANSACTIONS,
-            f"other writers commit to {self.table.store.url} all the time: stop them first",
+        self._epoch.take_over(
+            self._settings.bootstrap, lambda cluster: self._pin(cluster, start, override)
         )
 
     def _pin(self, cluster: Cluster, start: Boundary, override: str | None) -> None:
@@ -100,23 +87,6 @@ class FollowingWriter:
             # The first records decide which columns there are.
             self._commit(plan, replace(self._settings, decode=None))
 
-    def _add_epoch(self, cluster: Cluster) -> None:
-        described, before, digest = built_on(self.table, cluster, self._topic)
-        manifest = next_manifest(
-            before,
-            digest,
-            load_id=uuid.uuid4().hex,
-            topic=self._topic,
-            topic_id=described.topic_id,
-            cluster_id=described.cluster_id,
-            created_ms=time.time_ns() // 1_000_000,
-            files=(),
-            ledgers=(),
-            kind="epoch",
-        )
-        self.table.commit(manifest)
-        self._writer_epoch = manifest.writer_epoch
-
     def positions(self) -> Mapping[int, int]:
         """Where the table stands.
 
@@ -125,22 +95,13 @@ class FollowingWriter:
         """
         with closing(connect(self._settings.bootstrap, _PATIENCE_S)) as cluster:
             _, newest, _ = built_on(self.table, cluster, self._topic)
-        self._require_epoch(newest)
+        self._epoch.require(newest)
         return self._at(newest)
 
     def _at(self, newest: Manifest | None) -> Mapping[int, int]:
         positions = newest.positions if newest else {}
         self._ending.at(positions)
         return positions
-
-    def _require_epoch(self, newest: Manifest | None) -> None:
-        if newest is not None and newest.writer_epoch != self._writer_epoch:
-            raise FencedWriter(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"a writer with epoch {newest.writer_epoch} has taken {self.table.store.url} over "
-                f"from this one, which has epoch {self._writer_epoch} and stops: see that only one "
-                "`ottla lake follow` is started for a table",
-            )
 
     def commit_to(
         self, ends: Mapping[int, int], start_runner: Callable[[], Runner]
@@ -154,7 +115,7 @@ class FollowingWriter:
         goal = self._ending.goal() or {}
         with closing(connect(settings.bootstrap, _PATIENCE_S)) as cluster:
             described, before, digest = built_on(self.table, cluster, self._topic)
-            self._require_epoch(before)
+            self._epoch.require(before)
             positions = self._at(before)
             wanted = {
                 p: max(
