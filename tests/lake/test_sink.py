@@ -1,11 +1,13 @@
 """The sink `ottla`: rows of a stream or a batch in a topic, exactly once."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.errors import PySparkException
 from rig.nodes import Node
 
@@ -15,8 +17,25 @@ MakeTopic = Callable[..., str]
 EPOCHS, ROWS = 4, 60
 
 
+def await_markers(node: Node, topic: str) -> None:
+    """Wait until no transaction is open: Kafka answers EndTxn before its markers are written."""
+    admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    numbers = admin.list_topics(topic, 60).topics[topic].partitions
+    asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in numbers}
+
+    def ends(level: IsolationLevel) -> list[int]:
+        found = admin.list_offsets(asked, isolation_level=level).values()
+        return [one.result(60).offset for one in found]
+
+    deadline = time.monotonic() + 60
+    while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+        assert time.monotonic() < deadline, f"a transaction in {topic} is still open"
+        time.sleep(0.02)
+
+
 def committed(node: Node, topic: str) -> dict[int, list[Any]]:
     """What librdkafka reads with read_committed: the records of each partition, in order."""
+    await_markers(node, topic)
     consumer = Consumer(
         {
             "bootstrap.servers": node.bootstrap,

@@ -5,8 +5,10 @@ that ends when all is loaded. A load whose broker dies ends or fails, and is run
 table holds in the end is read by other programs: delta-rs, pyiceberg, and DuckDB over the files.
 """
 
+import faulthandler
 import os
 import random
+import select
 import signal
 import time
 from collections import Counter
@@ -36,7 +38,7 @@ STEPS = (
 )
 VICTIMS = ("loader", "broker")
 VERBS = ("load", "follow")
-_PATIENCE_S = 250
+_PATIENCE_S = 150
 _RECORDS = 60
 
 
@@ -104,19 +106,24 @@ def _load(
     before = broker.pid
     pid = os.fork()
     if pid == 0:
+        faulthandler.enable()  # What hangs is aborted, and says where it hung.
         os._exit(_loaded(topic, folder, form, kill, before))
     status = None
-    if kill.after_s is not None:
-        status = _ended(pid, kill.after_s)
-        if status is None:
-            _kill(pid if kill.victim == "loader" else before)
-    deadline = time.monotonic() + _PATIENCE_S
-    while status is None:
+    try:
+        if kill.after_s is not None:
+            status = _ended(pid, kill.after_s)
+            if status is None:
+                _kill(pid if kill.victim == "loader" else before)
+        deadline = time.monotonic() + _PATIENCE_S
+        while status is None:
+            broker.revive()
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGABRT)
+            status = _ended(pid, 0.01)
         broker.revive()
-        if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGABRT)
-        status = _ended(pid, 0.01)
-    broker.revive()
+    finally:
+        if status is None:
+            os.kill(pid, signal.SIGKILL)  # It holds the output open of the one that failed.
     if os.WIFSIGNALED(status):
         assert os.WTERMSIG(status) == signal.SIGKILL, f"ended by signal {os.WTERMSIG(status)}"
         return True, 0
@@ -126,16 +133,13 @@ def _load(
 
 
 def _kill(pid: int) -> None:
-    """End a process, and wait until the system has ended it: a broker would else seem alive."""
-    os.kill(pid, signal.SIGKILL)
-    while True:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return
-        if state in "ZX":
-            return
-        time.sleep(0.001)
+    """End a process, and wait until its last thread has ended: a broker would else seem alive."""
+    handle = os.pidfd_open(pid)
+    try:
+        os.kill(pid, signal.SIGKILL)
+        select.select([handle], [], [])
+    finally:
+        os.close(handle)
 
 
 def _ended(pid: int, within_s: float) -> int | None:

@@ -1,6 +1,7 @@
 """DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107).
 
-Answered when the live replicas have moved theirs, with the least start, or by the timeout.
+Answered when the new start is on the leader's disk (a broker that is killed would else serve the
+records again) and the live replicas have moved theirs, with the least start, or by the timeout.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.directory.log_directory import LogDirectory
+from ottla.storage.disk.errors import StorageError
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -32,6 +36,16 @@ _HIGH_WATERMARK = -1
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class _Outcome:
+    """What became of one partition's part of a request."""
+
+    index: int
+    partition: Partition | None = None
+    start: int = -1
+    code: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class DeleteRecords(Handler):
     """Serves DeleteRecords."""
 
@@ -42,47 +56,83 @@ class DeleteRecords(Handler):
     runtime: Runtime
     partitions: Partitions
     own: OwnStanding
+    directories: LogDirectories
 
-    def handle(
-        self, request: RequestContext, body: DeleteRecordsRequest
-    ) -> DeleteRecordsResponse | None:
+    def handle(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
         """Move the start of each partition's log."""
+        outcomes = [
+            [self._move(topic.name, one.partition_index, one.offset) for one in topic.partitions]
+            for topic in body.topics
+        ]
+        self.runtime.spawn(self._finish(request, body, outcomes))
+
+    async def _finish(
+        self,
+        request: RequestContext,
+        body: DeleteRecordsRequest,
+        outcomes: list[list[_Outcome]],
+    ) -> None:
+        await self._write_starts([one for some in outcomes for one in some])
         waiting: Waiting = []
         response = DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(
                     name=topic.name,
-                    partitions=[
-                        self._delete(topic.name, wanted.partition_index, wanted.offset, waiting)
-                        for wanted in topic.partitions
-                    ],
+                    partitions=[self._answer(outcome, waiting) for outcome in some],
                 )
-                for topic in body.topics
+                for topic, some in zip(body.topics, outcomes, strict=True)
             ]
         )
-        if not waiting:
-            return response
-        waits = DelayedDeleteRecords(self.runtime, self.own, request, response, waiting)
-        waits.start(body.timeout_ms)
-        return None
+        if waiting:
+            waits = DelayedDeleteRecords(self.runtime, self.own, request, response, waiting)
+            waits.start(body.timeout_ms)
+        else:
+            request.reply(response)
 
-    def _delete(
-        self, topic: str, index: int, offset: int, waiting: Waiting
-    ) -> DeleteRecordsPartitionResult:
-        """The partition's part of the answer; also in `waiting` where it waits for followers."""
+    def _move(self, topic: str, index: int, offset: int) -> _Outcome:
+        """Move the start of one log in memory."""
         try:
             if topic in INTERNAL_TOPICS and self.view.image.partition(topic, index) is not None:
                 raise OttlaError(
                     ErrorCode.INVALID_TOPIC_EXCEPTION, f"records of {topic} belong to the broker"
                 )
             partition = self.partitions.get(topic, index)
-            start = _move_start(partition, offset)
+            return _Outcome(index, partition, _move_start(partition, offset))
         except OttlaError as error:
-            return _failed(index, error.code)
+            return _Outcome(index, code=error.code)
+
+    async def _write_starts(self, outcomes: list[_Outcome]) -> None:
+        """Write the checkpoints of the directories whose logs have moved their starts."""
+        homes: dict[LogDirectory, list[_Outcome]] = {}
+        for one in outcomes:
+            if one.partition is not None:
+                home = self.directories.home(one.partition.topic_partition)
+                if home is not None:
+                    homes.setdefault(home, []).append(one)
+        for home, moved in homes.items():
+            job = home.prepare_checkpoints({})
+            try:
+                if home.filesystem.in_memory:
+                    job.run()
+                else:
+                    await self.runtime.in_thread(job.run)
+            except StorageError as error:
+                for one in moved:
+                    assert one.partition is not None
+                    self.partitions.on_storage_error(one.partition, error)
+                    one.code = ErrorCode.KAFKA_STORAGE_ERROR
+
+    def _answer(self, outcome: _Outcome, waiting: Waiting) -> DeleteRecordsPartitionResult:
+        """The partition's part of the answer; also in `waiting` where it waits for followers."""
+        partition = outcome.partition
+        if partition is None or outcome.code != ErrorCode.NONE:
+            return _failed(outcome.index, outcome.code)
+        if partition.leader is None:
+            return _failed(outcome.index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         least = low_watermark(self.own, partition)
-        answer = DeleteRecordsPartitionResult(partition_index=index, low_watermark=least)
-        if least < start:
-            waiting.append((partition, start, answer))
+        answer = DeleteRecordsPartitionResult(partition_index=outcome.index, low_watermark=least)
+        if least < outcome.start:
+            waiting.append((partition, outcome.start, answer))
         return answer
 
     @staticmethod

@@ -2,13 +2,14 @@
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.delete_records import DeleteRecords
+from ottla.storage.directory.checkpoint import decode_offsets
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 
-from .replica_world import Asked, ask, play
+from .replica_world import begin, call, play
 
 
 def request(topic, offset, timeout_ms=1_000):
@@ -19,7 +20,7 @@ def request(topic, offset, timeout_ms=1_000):
 
 
 def handler(world):
-    return DeleteRecords(world.view, world.runtime, world.partitions, world.own)
+    return DeleteRecords(world.view, world.runtime, world.partitions, world.own, world.directories)
 
 
 def outcome(response):
@@ -34,9 +35,9 @@ def test_the_start_moves_to_the_offset():
     async def scenario(world):
         partition = await world.host("t", 1)
         world.append(partition, b"a", b"b", b"c")
-        assert outcome(ask(handler(world), request("t", 2))) == (ErrorCode.NONE, 2)
+        assert outcome(await call(handler(world), request("t", 2))) == (ErrorCode.NONE, 2)
         assert partition.log_start_offset == 2
-        assert outcome(ask(handler(world), request("t", -1))) == (ErrorCode.NONE, 3)
+        assert outcome(await call(handler(world), request("t", -1))) == (ErrorCode.NONE, 3)
 
     play(scenario)
 
@@ -54,7 +55,7 @@ def test_what_cannot_be_deleted_is_refused():
             ("__consumer_offsets", 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
             ("missing", 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ):
-            assert outcome(ask(handler(world), request(topic, offset))) == (code, -1)
+            assert outcome(await call(handler(world), request(topic, offset))) == (code, -1)
 
     play(scenario)
 
@@ -74,9 +75,9 @@ def test_it_waits_for_the_start_of_a_follower_that_lives():
         world.append(partition, b"a", b"b")
         followed(world, partition)
         assert partition.high_watermark == 2
-        asked = Asked(handler(world), request("t", 2))
-        assert handler(world).handle(asked.context, request("t", 2)) is None
-        assert asked.context.settle() is None
+        asked = await begin(handler(world), request("t", 2))
+        await world.turn()
+        assert asked.answers() == []
         partition.on_follower_start(2, 2)
         await world.turn()
         (answer,) = asked.answers()
@@ -94,12 +95,28 @@ def test_a_leader_that_steps_down_ends_the_wait():
         partition = await world.host("t", 1, replicas=(1, 2))
         world.append(partition, b"a", b"b")
         followed(world, partition)
-        asked = Asked(handler(world), request("t", 2))
-        assert handler(world).handle(asked.context, request("t", 2)) is None
-        assert asked.context.settle() is None
+        asked = await begin(handler(world), request("t", 2))
+        await world.turn()
+        assert asked.answers() == []
         await world.host("t", 1, leader=2, replicas=(1, 2), epoch=6)
         await world.turn()
         (answer,) = asked.answers()
         assert outcome(answer)[0] == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    play(scenario)
+
+
+def test_the_start_is_on_the_disk_when_it_is_answered():
+    """A broker that is killed then does not serve the deleted records again."""
+
+    async def scenario(world):
+        partition = await world.host("t", 1)
+        world.append(partition, b"a", b"b", b"c")
+        assert outcome(await call(handler(world), request("t", 2))) == (ErrorCode.NONE, 2)
+        home = world.directories.home(partition.topic_partition)
+        kept = decode_offsets(
+            home.filesystem.read_bytes(f"{home.path}/log-start-offset-checkpoint")
+        )
+        assert kept == {partition.topic_partition: 2}
 
     play(scenario)
