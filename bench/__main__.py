@@ -40,6 +40,8 @@ MODULES = (
     "groups",
     "quotas",
     "compaction",
+    "tls",
+    "acls",
 )
 
 

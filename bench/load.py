@@ -7,6 +7,7 @@ counts by their size alone. Prints one line of JSON.
 import argparse
 import json
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -62,12 +63,28 @@ def drive(
     return answered, now_s - began_s
 
 
-def run(port: int, topic: str, batch_bytes: int, seconds: float, acks: int) -> dict[str, Any]:
+def connected(port: int, authority: str | None = None) -> socket.socket:
+    """A connection to this machine; over TLS where an authority's certificate is given."""
+    connection = socket.create_connection(("127.0.0.1", port), 30)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if authority is None:
+        return connection
+    context = ssl.create_default_context(cafile=authority)
+    return context.wrap_socket(connection, server_hostname="localhost")
+
+
+def run(
+    port: int,
+    topic: str,
+    batch_bytes: int,
+    seconds: float,
+    acks: int,
+    authority: str | None = None,
+) -> dict[str, Any]:
     """One run against partition 0 of a topic that exists."""
     made = batch(batch_bytes, 100, int(time.time() * 1000))
     request = produce_request(topic, 0, made.data, acks)
-    with socket.create_connection(("127.0.0.1", port), 30) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with connected(port, authority) as connection:
         answer_bytes = first_answer(connection, request, topic)
         cpu_s = time.process_time()
         answered, took_s = drive(connection, request, answer_bytes, error_position(topic), seconds)
@@ -87,10 +104,13 @@ def main() -> int:
     parser.add_argument("--batch-bytes", type=int, default=8192)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--acks", type=int, default=1)
+    parser.add_argument("--authority", help="speak TLS, and trust this certificate")
     chosen = parser.parse_args()
-    print(
-        json.dumps(run(chosen.port, chosen.topic, chosen.batch_bytes, chosen.seconds, chosen.acks))
+    result = run(
+        *(chosen.port, chosen.topic, chosen.batch_bytes),
+        *(chosen.seconds, chosen.acks, chosen.authority),
     )
+    print(json.dumps(result))
     return 0
 
 

@@ -46,8 +46,11 @@ def produce(bootstrap: str, topic: str, records: int, acks: str) -> dict[str, An
     return _result(done, began_s, cpu_s)
 
 
-def consume(bootstrap: str, topic: str, records: int) -> dict[str, Any]:
+def consume(
+    bootstrap: str, topic: str, records: int, authority: str | None = None
+) -> dict[str, Any]:
     """Read so many records from the start of partition 0, by chunks."""
+    tls = {"security.protocol": "SSL", "ssl.ca.location": authority} if authority else {}
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -55,6 +58,7 @@ def consume(bootstrap: str, topic: str, records: int) -> dict[str, Any]:
             "enable.auto.commit": False,
             # By default it pauses a second when its queue is full, which punishes a fast broker.
             "fetch.queue.backoff.ms": 10,
+            **tls,
             "log_level": 0,
         }
     )
@@ -89,11 +93,12 @@ def main() -> int:
     parser.add_argument("--topic", required=True)
     parser.add_argument("--records", type=int, required=True)
     parser.add_argument("--acks", default="all")
+    parser.add_argument("--authority", help="speak TLS, and trust this certificate")
     chosen = parser.parse_args()
     if chosen.action == "produce":
         result = produce(chosen.bootstrap, chosen.topic, chosen.records, chosen.acks)
     else:
-        result = consume(chosen.bootstrap, chosen.topic, chosen.records)
+        result = consume(chosen.bootstrap, chosen.topic, chosen.records, chosen.authority)
     print(json.dumps(result))
     return 0
 
