@@ -34,6 +34,7 @@ OURS = {
     "ottla.retention.hold.groups",
     "ottla.retention.hold.max.bytes",
     "ottla.retention.hold.max.ms",
+    "sasl.oauthbearer.allowed.urls",
     "sasl.plain.without.tls.enable",
     "super.users",
 }

@@ -252,6 +252,25 @@ def test_a_session_that_is_over_ends_with_the_next_request(caplog):
     assert "the session of User:alice is over" in caplog.text
 
 
+def test_a_timer_that_is_early_does_not_end_a_session(caplog):
+    """Two clocks measure a session: what the session's own still allows is served."""
+
+    async def scenario(broker, connect):
+        caller = await connect()
+        await caller.log_in()
+        # The timer is the loop's; the broker's own clock stands still.
+        await asyncio.sleep(0.06)
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        broker.parts.runtime.clock.advance(50)
+        for part in encode_request(MetadataRequest(topics=[]), 12, 7, "tester"):
+            caller._writer.write(part)
+        assert await caller.is_closed()
+
+    play(scenario, connections_max_reauth_ms="50")
+    assert "failed unexpectedly" not in caplog.text
+    assert "the session of User:alice is over" in caplog.text
+
+
 def test_another_user_does_not_take_a_session_over(caplog):
     """The same principal, or the connection ends."""
 

@@ -24,6 +24,9 @@ _OF_LISTENERS = (
     ".sasl.jaas.config",
 )
 _SSL = "ssl."
+# What a listener may have for OAUTHBEARER alone, with the mechanism in front.
+_BEARER = "oauthbearer."
+_OF_BEARER = ("sasl.oauthbearer.", "sasl.login.")
 
 Listener = Callable[[frozenset[str]], None]
 
@@ -63,6 +66,8 @@ class BrokerSettings:
         elif name.startswith(_OPEN_PREFIXES) and name.endswith(_OF_LISTENERS):
             if _of_listener(name.split(".", 3)[3]).parse(text) == 0 and name.endswith(_ROOM):
                 raise OttlaError(ErrorCode.INVALID_CONFIG, no_connections(name))
+        elif name.startswith(_OPEN_PREFIXES) and _is_of_bearer(name):
+            _of_listener(name.split(".", 3)[3]).parse(text)
         elif name.startswith(_OPEN_PREFIXES) and name.split(".", 3)[-1].startswith(_SSL):
             own = name.split(".", 3)[-1]
             if own not in BROKER_SETTINGS:
@@ -160,6 +165,10 @@ class BrokerSettings:
             for listener in self._listeners:
                 listener(changed)
         return changed
+
+
+def _is_of_bearer(name: str) -> bool:
+    return name.split(".", 3)[-1].removeprefix(_BEARER).startswith(_OF_BEARER)
 
 
 def _of_listener(name: str) -> Setting:

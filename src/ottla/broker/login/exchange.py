@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from ottla.security.sasl.failing import AuthenticationFailed
+
 
 class Stepped(NamedTuple):
     """The answer to one token; `user` once the client has logged in."""
@@ -11,6 +13,8 @@ class Stepped(NamedTuple):
     user: str | None = None
     # For how long the credential is still valid; None where it does not end.
     valid_ms: int | None = None
+    # The login has failed, as the answer says; the next step raises it.
+    refusal: AuthenticationFailed | None = None
 
 
 class ServerExchange(Protocol):

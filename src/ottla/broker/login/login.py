@@ -50,9 +50,12 @@ class Login:
         self._converse = converse
         self._session = SaslSession()
         self._exchange: ServerExchange | None = None
-        # What serves the requests of the session that is open.
+        # What serves the requests of a session that ends; without a question until its timer.
         self._served: Serve | None = None
         self._served_run: ServeRun | None = None
+        self._in_time = False
+        # The login has failed, and the client has been sent the reason (OAUTHBEARER).
+        self._refusal: AuthenticationFailed | None = None
         self._holds = False
         connection.limit_requests(logins.request_bytes_max)
         self._timer: TimerHandle = logins.loop.call_later(
@@ -63,9 +66,9 @@ class Login:
     # Hot where sessions end.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.service.Serve`."""
-        served = self._served
-        if served is not None and len(frame) > 1 and frame[1] != _HANDSHAKE:
-            return served(frame)
+        if self._in_time and len(frame) > 1 and frame[1] != _HANDSHAKE:
+            assert self._served is not None
+            return self._served(frame)
         if self._session.takes_raw_tokens:
             self._take_token(None, frame.tobytes())
             return None
@@ -84,7 +87,7 @@ class Login:
 
     # Hot where sessions end.
     def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
-        if self._served_run is None:
+        if self._served_run is None or not self._in_time:
             return None
         return self._served_run(received, count_max)
 
@@ -161,6 +164,9 @@ class Login:
             self._refuse(slot, header, AuthenticationFailed(self._session.mechanism, cause))
             return
         lifetime_ms: int | None = None
+        if stepped.refusal is not None:
+            self._challenge(slot, header, stepped.answer, stepped.refusal)
+            return
         if stepped.user is None:
             self._session.went_on()
         else:
@@ -173,6 +179,10 @@ class Login:
                 return
             self._open_session(principal, lifetime_ms)
         slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Offer the request that came while a token was being judged."""
         if self._holds:
             self._holds = False
             self._connection.release()
@@ -193,7 +203,7 @@ class Login:
         if lifetime_ms is None:
             connection.serve_with(serve, serve_run)
             return
-        self._served, self._served_run = serve, serve_run
+        self._served, self._served_run, self._in_time = serve, serve_run, True
         connection.serve_with(self.serve, self._serve_run)
         self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
 
@@ -204,7 +214,7 @@ class Login:
 
     def _close_session(self) -> None:
         """From now on the session judges every request."""
-        self._served = self._served_run = None
+        self._in_time = False
 
     def _on_timeout(self) -> None:
         if not self._connection.closed:
@@ -214,8 +224,34 @@ class Login:
 
     def _on_lost(self) -> None:
         self._timer.cancel()
+        refusal, connection = self._refusal, self._connection
+        if refusal is not None:
+            # The client did not answer the refusal, so that no close has logged it.
+            connection.refusals.log(
+                (connection.peer_host, f"login: {refusal.kind}"),
+                lambda: (
+                    f"the connection from {connection.peer_host}:{connection.peer_port} has ended:"
+                    f" its login failed: {refusal.cause}"
+                ),
+            )
 
     # -- failing
+
+    def _challenge(
+        self, slot: Slot, header: _Header, answer: bytes, refusal: AuthenticationFailed
+    ) -> None:
+        """Send the reason of a failure after a delay; the client's next message ends the login."""
+        self._refusal = refusal
+        logins, connection = self._logins, self._connection
+        delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+
+        def send() -> None:
+            if not connection.closed:
+                self._session.went_on()
+                slot.answer(_answer(header, answer, 0))
+                self._go_on()
+
+        logins.loop.call_later(delay_ms / 1000, send)
 
     def _refuse(self, slot: Slot, header: _Header, error: AuthenticationFailed) -> None:
         answer: list[Part] = []
@@ -237,7 +273,10 @@ class Login:
         self._session.failed()
         self._timer.cancel()
         connection.stop_reading()
-        delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+        delay_ms = 0
+        if self._refusal is None:
+            delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+        self._refusal = None
 
         def end() -> None:
             if not connection.closed:

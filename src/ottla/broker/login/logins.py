@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import ListenerAddress, listen_addresses
+from ottla.broker.login.bearer_settings import bearer_exchanges
 from ottla.broker.login.exchange import NewExchange
 from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.runtime.runtime import Runtime
-from ottla.security.sasl import plain
+from ottla.security.sasl import bearer, plain
 from ottla.security.sasl.failures import FailedLogins
 from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.scram_keys import ScramMechanism
@@ -20,7 +21,7 @@ from ottla.security.sasl.scram_keys import ScramMechanism
 # What a client may send at once before it is known, whatever the settings allow.
 _REQUEST_BYTES_MAX = 64 << 10
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
-_MECHANISMS = (*_SCRAM, plain.MECHANISM)
+_MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
 _JAAS = "sasl.jaas.config"
 _PLAIN_IN_THE_CLEAR = "sasl.plain.without.tls.enable"
 
@@ -79,6 +80,8 @@ class Logins:
         if name == plain.MECHANISM:
             users = self._plain_users(address)
             return lambda: PlainExchange(users)
+        if name == bearer.MECHANISM:
+            return bearer_exchanges(self._settings, address, self._runtime)
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"sasl.enabled.mechanisms of listener {address.name}: there is no {name} here; set it "

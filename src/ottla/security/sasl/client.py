@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.security.sasl import plain
+from ottla.security.sasl import bearer, plain
 from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.jaas import Jaas
 from ottla.security.sasl.scram_client import ScramClient
@@ -16,7 +16,7 @@ from ottla.wire.notation import Message
 
 _NONCE_BYTES = 24
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
-MECHANISMS = (*_SCRAM, plain.MECHANISM)
+MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
 
 
 class ClientExchange(Protocol):
@@ -34,13 +34,21 @@ class SaslIdentity(NamedTuple):
 
     mechanism: str
     user: str
-    password: str
+    password: str  # Of OAUTHBEARER: the token, once it is `ready`.
+    # Gives the token of OAUTHBEARER, and may block.
+    token: Callable[[], str] | None = None
 
     def __repr__(self) -> str:
         return f"SaslIdentity({self.mechanism!r}, {self.user!r})"
 
+    def ready(self) -> "SaslIdentity":
+        """The identity with a good token. May block where `token` is set; raises OttlaError."""
+        return self if self.token is None else self._replace(password=self.token())
+
     def exchange(self, random_bytes: Callable[[int], bytes]) -> ClientExchange:
         """A new login."""
+        if self.mechanism == bearer.MECHANISM:
+            return _Bearer(self)
         scram = _SCRAM.get(self.mechanism)
         if scram is None:
             return _Plain(self)
@@ -50,7 +58,7 @@ class SaslIdentity(NamedTuple):
 
 def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
     """The user and password of a login module. Raises OttlaError(INVALID_CONFIG)."""
-    if mechanism not in MECHANISMS:
+    if mechanism not in MECHANISMS or mechanism == bearer.MECHANISM:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"there is no login by SASL mechanism {mechanism} here; choose one of "
@@ -68,7 +76,7 @@ def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
 
 
 # Requests out, their responses in; the types of responses follow from the requests.
-LoginRequests = Generator[Message, Any, None]
+LoginRequests = Generator[Message, Any, int]
 
 
 def login_requests(
@@ -76,6 +84,7 @@ def login_requests(
 ) -> LoginRequests:
     """The requests of a login; each is given its response. `server` is its name in messages.
 
+    `identity` is ready. Returns for how many milliseconds the session lasts; 0: without end.
     Raises OttlaError where the server refuses, or does not prove that it knows the user.
     """
     shaken = yield SaslHandshakeRequest(mechanism=identity.mechanism)
@@ -90,17 +99,40 @@ def login_requests(
     while True:
         answer = yield SaslAuthenticateRequest(auth_bytes=token)
         if answer.error_code:
-            raise OttlaError(
-                ErrorCode(answer.error_code),
-                f"{server} refused the login of user {identity.user!r} by {identity.mechanism}: "
-                "check user and password; the broker's log says more",
-            )
+            raise OttlaError(ErrorCode(answer.error_code), _refused(server, identity))
         try:
             token = exchange.step(bytes(answer.auth_bytes))
         except AuthenticationFailed as error:
             raise OttlaError(error.code, f"{server} is not to be trusted: {error.cause}") from None
         if not token:
-            return
+            lifetime_ms: int = answer.session_lifetime_ms
+            return lifetime_ms
+
+
+def _refused(server: str, identity: SaslIdentity) -> str:
+    if identity.mechanism == bearer.MECHANISM:
+        return (
+            f"{server} refused the token of this client: is it of the right issuer, for this "
+            "cluster, and has it not expired? The broker's log says more"
+        )
+    return (
+        f"{server} refused the login of user {identity.user!r} by {identity.mechanism}: check "
+        "user and password; the broker's log says more"
+    )
+
+
+class _Bearer:
+    """The one message of OAUTHBEARER; an answer that is not empty says why it is refused."""
+
+    def __init__(self, identity: SaslIdentity) -> None:
+        self.first = bearer.write_bearer(identity.password)
+        self._is_refused = False
+
+    def step(self, answer: bytes) -> bytes:
+        if self._is_refused:
+            raise MalformedExchange(bearer.MECHANISM, "the server goes on after its refusal")
+        self._is_refused = bool(answer)
+        return bearer.CLIENT_GIVES_UP if answer else b""
 
 
 class _Plain:

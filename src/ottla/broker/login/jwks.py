@@ -1,0 +1,126 @@
+"""The public keys of an issuer: read beside the loop, again and again; the last good ones stay."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ottla.base.errors import OttlaError
+from ottla.broker.runtime.runtime import Runtime
+from ottla.network.oauth.fetching import FetchFailed
+from ottla.security.jwt.keys import PublicKeys, read_keys
+from ottla.security.sasl.bearer import RefusedToken
+
+_log = logging.getLogger(__name__)
+
+# A token with an unknown key has the keys read again, but not more often than this: strangers can
+# send such tokens as fast as they like.
+_LOOK_AGAIN_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class JwksPace:
+    """How often keys are read, in milliseconds; after a failure sooner."""
+
+    refresh_ms: int
+    backoff_ms: int
+    backoff_ms_max: int
+
+
+class Jwks:
+    """The keys at one address. `url` is its name in the log; `read` blocks."""
+
+    def __init__(
+        self, url: str, read: Callable[[], bytes], pace: JwksPace, runtime: Runtime
+    ) -> None:
+        self._url = url
+        self._read = read
+        self._pace = pace
+        self._runtime = runtime
+        self._keys: PublicKeys | None = None
+        self._why_none = "they have not been read yet"
+        self._failures = 0
+        self._looked_again_ms: int | None = None
+        # Ends when the read that runs has ended.
+        self._reading: asyncio.Future[None] | None = None
+        runtime.spawn(self._refresh())
+
+    async def keys(self) -> PublicKeys:
+        """The keys that were read last. Raises RefusedToken where there are none yet."""
+        if self._keys is None and not self._failures:
+            await self._read_once()
+        if self._keys is None:
+            raise RefusedToken(
+                f"the keys at sasl.oauthbearer.jwks.endpoint.url {self._url} cannot be read: "
+                f"{self._why_none}",
+                "no keys",
+            )
+        return self._keys
+
+    async def look_again(self) -> bool:
+        """Read the keys before their time, unless that was done a short time ago: False."""
+        now_ms = self._runtime.clock.monotonic_ms()
+        last_ms = self._looked_again_ms
+        if self._reading is None:
+            if last_ms is not None and now_ms - last_ms < _LOOK_AGAIN_MS:
+                return False
+            self._looked_again_ms = now_ms
+        await self._read_once()
+        return True
+
+    async def _refresh(self) -> None:
+        while True:
+            await self._read_once()
+            await asyncio.sleep(self._pause_ms() / 1000)
+
+    def _pause_ms(self) -> int:
+        pace = self._pace
+        if not self._failures:
+            return max(pace.refresh_ms, 1)
+        doubled = max(pace.backoff_ms, 1) << min(self._failures - 1, 16)
+        return min(doubled, max(pace.backoff_ms_max, 1))
+
+    async def _read_once(self) -> None:
+        """Read the keys; those that come meanwhile wait for the same read."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)
+            return
+        self._reading = self._runtime.loop.create_future()
+        try:
+            self._take(await self._runtime.in_thread(self._read))
+        except (FetchFailed, OttlaError, ValueError) as error:
+            self._fail(error.message if isinstance(error, OttlaError) else str(error))
+        finally:
+            reading, self._reading = self._reading, None
+            reading.set_result(None)
+
+    def _take(self, document: bytes) -> None:
+        keys = read_keys(document)
+        before, self._keys = self._keys, keys
+        if self._failures:
+            _log.info("the keys at %s are read again", self._url)
+        self._failures = 0
+        known = None if before is None else {key.key_id for key in before.usable}
+        if known != {key.key_id for key in keys.usable}:
+            names = ", ".join(repr(key.key_id) for key in keys.usable)
+            _log.info("keys for tokens at %s: %s", self._url, names)
+        if keys.ignored and (before is None or before.ignored != keys.ignored):
+            _log.warning("keys at %s are not used: %s", self._url, "; ".join(keys.ignored))
+
+    def _fail(self, why: str) -> None:
+        self._failures += 1
+        # Once for each series of failures: it may be tried many times a minute.
+        if self._failures == 1 or why != self._why_none:
+            kept = (
+                "no client can log in by OAUTHBEARER"
+                if self._keys is None
+                else "the last good ones stay in use"
+            )
+            _log.error(
+                "the keys for tokens at %s cannot be read (%s), and %s: check "
+                "sasl.oauthbearer.jwks.endpoint.url and the issuer; it is tried again",
+                self._url,
+                why,
+                kept,
+            )
+        self._why_none = why

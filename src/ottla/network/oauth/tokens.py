@@ -1,0 +1,173 @@
+"""The token of this process: got when it is needed, kept while it is good."""
+
+import base64
+import json
+import logging
+import re
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Final, NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.network.oauth.fetching import Fetcher, FetchFailed
+from ottla.security.jwt.header import part_of_token
+from ottla.security.sasl.bearer import TOKEN_BYTES_MAX
+
+_log = logging.getLogger(__name__)
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+# How long a token is used on where a new one cannot be had, before trying again.
+_AGAIN_S: Final = 5.0
+
+
+class Token(NamedTuple):
+    """A token, and when it expires in seconds since 1970; None: it is asked for at each login."""
+
+    text: str
+    expires_s: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Token(expires_s={self.expires_s})"
+
+
+# Gives a new token. May block; is called in a thread.
+Supplier = Callable[[], Token | str]
+
+
+class TokenSource:
+    """Keeps the token of a supplier until `window` of its time is over. For any thread."""
+
+    def __init__(
+        self, supplier: Supplier, window: float = 0.8, now_s: Callable[[], float] = time.time
+    ) -> None:
+        self._supplier = supplier
+        self._window = window
+        self._now_s = now_s
+        self._lock = Lock()
+        self._token: Token | None = None
+        self._renew_s = 0.0
+
+    def token(self) -> str:
+        """A token that is good. Raises OttlaError with cause and remedy, and no secret."""
+        with self._lock:
+            now_s, kept = self._now_s(), self._token
+            if kept is not None and now_s < self._renew_s:
+                return kept.text
+            try:
+                token = _checked(self._supplier())
+            except OttlaError as error:
+                if kept is None or kept.expires_s is None or now_s >= kept.expires_s:
+                    raise
+                _log.warning("the former token is used until it expires: %s", error.message)
+                self._renew_s = min(now_s + _AGAIN_S, kept.expires_s)
+                return kept.text
+            self._token = token
+            self._renew_s = 0.0
+            if token.expires_s is not None:
+                self._renew_s = now_s + (token.expires_s - now_s) * self._window
+            return token.text
+
+
+class ClientCredentials(NamedTuple):
+    """How this process asks a token endpoint (RFC 6749, 4.4); the repr has no secret."""
+
+    client_id: str
+    secret: str
+    scope: str
+
+    def __repr__(self) -> str:
+        return f"ClientCredentials({self.client_id!r})"
+
+
+class Patience(NamedTuple):
+    """How long a failed request for a token is repeated, in seconds."""
+
+    backoff_s: float = 0.1
+    all_s: float = 10.0
+
+
+def from_endpoint(
+    fetcher: Fetcher,
+    credentials: ClientCredentials,
+    patience: Patience,
+    now_s: Callable[[], float] = time.time,
+) -> Supplier:
+    """Asks a token endpoint for a token of its own."""
+    pair = f"{credentials.client_id}:{credentials.secret}".encode()
+    headers = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    form = {"grant_type": "client_credentials"}
+    if credentials.scope:
+        form["scope"] = credentials.scope
+    where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
+
+    def supply() -> Token:
+        try:
+            answer = _patiently(lambda: fetcher.post(form, headers), patience)
+        except FetchFailed as error:
+            hint = "; check clientId and clientSecret" if error.is_final else ""
+            raise _no_token(f"{where}: {error}{hint}") from None
+        return _answered(answer, where, now_s())
+
+    return supply
+
+
+def from_file(fetcher: Fetcher) -> Supplier:
+    """Reads the token in a file, anew for each login and when it is replaced."""
+
+    def supply() -> Token:
+        try:
+            text = fetcher.get().decode("ascii", "replace").strip()
+        except FetchFailed as error:
+            where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
+            raise _no_token(f"{where}: {error}") from None
+        # Read again each time: that costs little, and a replaced file holds at once.
+        return Token(text)
+
+    return supply
+
+
+def _patiently(ask: Callable[[], bytes], patience: Patience) -> bytes:
+    until_s, backoff_s = time.monotonic() + patience.all_s, patience.backoff_s
+    while True:
+        try:
+            return ask()
+        except FetchFailed as error:
+            if error.is_final or time.monotonic() + backoff_s > until_s:
+                raise
+        time.sleep(backoff_s)
+        backoff_s *= 2
+
+
+def _answered(answer: bytes, where: str, now_s: float) -> Token:
+    try:
+        document = json.loads(answer)
+    except (ValueError, RecursionError):
+        document = None
+    text = document.get("access_token") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(text, str):
+        raise _no_token(f"{where}: its answer has no access_token; is it the token endpoint?")
+    lasts_s = document.get("expires_in")
+    if isinstance(lasts_s, int | float) and not isinstance(lasts_s, bool):
+        return Token(text, now_s + lasts_s)
+    return Token(text)
+
+
+def _checked(given: Token | str) -> Token:
+    """A token that can be sent; its own claim says when it expires where nothing else does."""
+    token = given if isinstance(given, Token) else Token(given)
+    if len(token.text) > TOKEN_BYTES_MAX or _TOKEN.fullmatch(token.text) is None:
+        raise _no_token("what was given for one is empty, too long, or has other characters in it")
+    if token.expires_s is None:
+        parts = token.text.split(".")
+        claims = part_of_token(parts[1]) if len(parts) == 3 else None
+        expires_s = None if claims is None else claims.get("exp")
+        if isinstance(expires_s, int | float):
+            return Token(token.text, expires_s)
+    return token
+
+
+def _no_token(why: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.SASL_AUTHENTICATION_FAILED, f"there is no token to log in with: {why}"
+    )

@@ -1,0 +1,121 @@
+"""The claims of a token whose signature is verified. The rules are those of Kafka's broker."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from ottla.base.settings.setting import shortened
+from ottla.security.jwt.policy import Claims, TokenPolicy
+from ottla.security.sasl.bearer import RefusedToken
+
+_SUBJECT_CHARACTERS_MAX: Final = 1000
+_CLOCKS: Final = "or the clocks of issuer and broker differ (sasl.oauthbearer.clock.skew.seconds)"
+
+
+def check_claims(claims: Mapping[str, object], policy: TokenPolicy, now_s: float) -> Claims:
+    """The claims that matter. Raises RefusedToken, for the first rule that is broken."""
+    expires_s = _time(claims, "exp")
+    if expires_s is None:
+        raise _missing("exp")
+    if now_s - policy.clock_skew_s >= expires_s:
+        raise RefusedToken(
+            f"its token expired {now_s - expires_s:.0f} s ago: have the client get a new one in "
+            f"time, {_CLOCKS}",
+            "expired",
+        )
+    begins_s = _time(claims, "nbf")
+    if begins_s is not None and now_s + policy.clock_skew_s < begins_s:
+        raise RefusedToken(
+            f"its token is valid only in {begins_s - now_s:.0f} s (claim nbf): wait, {_CLOCKS}",
+            "not yet valid",
+        )
+    if _time(claims, "iat") is None:
+        raise _missing("iat")
+    _check_issuer(claims, policy)
+    _check_audience(claims, policy)
+    return Claims(_subject(claims, policy), expires_s, _scopes(claims, policy))
+
+
+def _check_issuer(claims: Mapping[str, object], policy: TokenPolicy) -> None:
+    issuer = claims.get("iss")
+    if policy.issuer is not None and issuer != policy.issuer:
+        raise RefusedToken(
+            f"its token is of issuer {_shown(issuer)}, and sasl.oauthbearer.expected.issuer is "
+            f"{policy.issuer!r}: send the client to that issuer, or correct the setting",
+            "issuer",
+        )
+
+
+def _check_audience(claims: Mapping[str, object], policy: TokenPolicy) -> None:
+    audience = claims.get("aud")
+    named = [audience] if isinstance(audience, str) else audience
+    if named is None and not policy.audiences:
+        return
+    texts = {each for each in named if isinstance(each, str)} if isinstance(named, list) else set()
+    if not texts & policy.audiences:
+        expected = ", ".join(sorted(policy.audiences)) or "not set"
+        raise RefusedToken(
+            f"its token is for audience {_shown(audience)}, and sasl.oauthbearer.expected.audience"
+            f" is {expected}: have the client ask for a token of this cluster, or correct the "
+            "setting",
+            "audience",
+        )
+
+
+def _subject(claims: Mapping[str, object], policy: TokenPolicy) -> str:
+    subject = claims.get(policy.subject_claim)
+    if subject is None:
+        raise _missing(policy.subject_claim)
+    name = subject.strip() if isinstance(subject, str) else ""
+    if not name or not name.isprintable() or len(name) > _SUBJECT_CHARACTERS_MAX:
+        raise RefusedToken(
+            f"claim {policy.subject_claim} of its token is {_shown(subject)}, which is no name of "
+            "a user: correct the user at the issuer, or set sasl.oauthbearer.sub.claim.name",
+            "subject",
+        )
+    return name
+
+
+def _scopes(claims: Mapping[str, object], policy: TokenPolicy) -> frozenset[str]:
+    """The scopes, in one text between blanks or in a list; none are required."""
+    found = claims.get(policy.scope_claim)
+    if isinstance(found, str):
+        return frozenset(found.split())
+    if isinstance(found, list) and all(isinstance(each, str) for each in found):
+        return frozenset(each.strip() for each in found)
+    if found is None:
+        return frozenset()
+    raise RefusedToken(
+        f"claim {policy.scope_claim} of its token is {_shown(found)}, and is to be a text or a "
+        "list of texts: correct it at the issuer, or set sasl.oauthbearer.scope.claim.name",
+        "scope",
+    )
+
+
+def _time(claims: Mapping[str, object], name: str) -> float | None:
+    """A time in seconds since 1970; None where the claim is missing."""
+    value = claims.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
+        raise RefusedToken(
+            f"claim {name} of its token is {_shown(value)}, and is to be a number of seconds: "
+            "correct it at the issuer",
+            "malformed claim",
+        )
+    return float(value)
+
+
+def _is_time(value: float) -> bool:
+    # Compared first, since a large int is no float.
+    return abs(value) < 1e12 and math.isfinite(value)
+
+
+def _missing(name: str) -> RefusedToken:
+    return RefusedToken(
+        f"its token has no claim {name}: have the issuer put it in", f"claim {name}"
+    )
+
+
+def _shown(value: object) -> str:
+    return shortened(repr(value))

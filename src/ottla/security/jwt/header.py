@@ -1,0 +1,71 @@
+"""The header of a token: which algorithm and key it claims to be signed with."""
+
+import base64
+import binascii
+import json
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from ottla.base.settings.setting import shortened
+from ottla.security.sasl.bearer import RefusedToken
+
+_KEY_ID_CHARACTERS_MAX: Final = 1000
+
+
+class Algorithm(Enum):
+    """Signatures by a private key. Shared secrets (HS256) and `none` are never accepted."""
+
+    RS256 = auto()
+    RS384 = auto()
+    RS512 = auto()
+    PS256 = auto()
+    PS384 = auto()
+    PS512 = auto()
+    ES256 = auto()
+    ES384 = auto()
+    ES512 = auto()
+    EdDSA = auto()
+    Ed25519 = auto()
+
+
+class TokenHeader(NamedTuple):
+    """What a token says of its signature, before it is verified."""
+
+    algorithm: Algorithm
+    key_id: str | None
+
+
+def read_header(token: str) -> TokenHeader:
+    """Raises RefusedToken. `jwk`, `jku`, `x5c` and `x5u` are not read: they name no keys here."""
+    parts = token.split(".")
+    header = part_of_token(parts[0]) if len(parts) == 3 else None
+    if header is None:
+        raise RefusedToken(
+            "its token is no signed JWT, which has three parts: send the client to the issuer of "
+            "sasl.oauthbearer.jwks.endpoint.url",
+            "no JWT",
+        )
+    name, key_id = header.get("alg"), header.get("kid")
+    algorithm = Algorithm.__members__.get(name) if isinstance(name, str) else None
+    if algorithm is None:
+        raise RefusedToken(
+            f"its token is signed with algorithm {shortened(repr(name))}: unsigned tokens and "
+            "shared secrets are never accepted; have the issuer sign with a private key (RS256)",
+            "algorithm",
+        )
+    if "crit" in header:
+        raise RefusedToken("the header of its token has `crit`, which is not served", "crit")
+    if key_id is not None and not (
+        isinstance(key_id, str) and len(key_id) <= _KEY_ID_CHARACTERS_MAX
+    ):
+        raise RefusedToken("the `kid` of its token is no text, or too long", "kid")
+    return TokenHeader(algorithm, key_id)
+
+
+def part_of_token(part: str) -> dict[str, object] | None:
+    """The object in a part of a token; None where there is none."""
+    try:
+        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,52 @@
+"""Judges a token: its header, its signature by the issuer's keys, its claims."""
+
+import json
+
+from ottla.base.settings.setting import shortened
+from ottla.security.jwt.claims import check_claims
+from ottla.security.jwt.header import read_header
+from ottla.security.jwt.keys import PublicKeys
+from ottla.security.jwt.policy import Claims, TokenPolicy
+from ottla.security.sasl.bearer import RefusedToken
+
+
+class UnknownKey(RefusedToken):
+    """The token is of a key that the issuer had not published when its keys were read."""
+
+    def __init__(self, key_id: str | None) -> None:
+        named = "a key without a name" if key_id is None else f"key {shortened(repr(key_id))}"
+        super().__init__(
+            f"its token is signed with {named}, which is not at "
+            "sasl.oauthbearer.jwks.endpoint.url: the token is of another issuer, or the issuer has "
+            "not published the key",
+            "unknown key",
+        )
+
+
+def verify_token(token: str, keys: PublicKeys, policy: TokenPolicy, now_s: float) -> Claims:
+    """What a good token says. Raises RefusedToken; UnknownKey where newer keys may help."""
+    header = read_header(token)
+    candidates = keys.candidates(header.key_id, header.algorithm)
+    if not candidates and not keys.has(header.key_id):
+        raise UnknownKey(header.key_id)
+    for key in candidates:
+        payload = key.verified(token)
+        if payload is not None:
+            return check_claims(_claims(payload), policy, now_s)
+    if header.key_id is None:
+        raise UnknownKey(None)
+    raise RefusedToken(
+        f"the signature of its token ({header.algorithm.name}) is not of the issuer's key: the "
+        "token was altered, or is of another issuer",
+        "signature",
+    )
+
+
+def _claims(payload: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise RefusedToken("its token has no claims: have the issuer send a JWT", "no claims")
+    return found
