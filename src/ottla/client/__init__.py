@@ -34,6 +34,7 @@ from ottla.client.admin.transactions import (
 from ottla.client.admin.users import UserDescription
 from ottla.client.assignors import Assignor
 from ottla.client.connection.addresses import Address
+from ottla.client.connection.supplying import supply_tokens
 from ottla.client.connection.view import BrokerView, PartitionView, TopicView
 from ottla.client.consumer.consumer import Consumer
 from ottla.client.consumer.epochs import LogTruncated
@@ -74,6 +75,7 @@ from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.sasl.scram_keys import ScramMechanism
+from ottla.security.sasl.token import Token
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     MemberWait,
@@ -160,6 +162,7 @@ __all__ = [
     "Story",
     "Subscription",
     "TimeLeft",
+    "Token",
     "TopicMadeAnew",
     "TopicPartition",
     "TopicView",
@@ -170,4 +173,5 @@ __all__ = [
     "UnknownTopic",
     "UnsupportedByBroker",
     "UserDescription",
+    "supply_tokens",
 ]

@@ -89,6 +89,10 @@ class Exchange(Generic[Waiter]):
         """Requests sent and not yet answered."""
         return len(self._sent)
 
+    def last_deadline_s(self, now_s: float) -> float:
+        """When the last of the requests in flight is to be answered; `now_s` without any."""
+        return max((sent.deadline_s for sent in self._sent), default=now_s)
+
     # -- sending
 
     # Hot: once per request.

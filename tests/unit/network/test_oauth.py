@@ -14,11 +14,11 @@ from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
     ClientCredentials,
     Patience,
-    Token,
     TokenSource,
     from_endpoint,
 )
 from ottla.operations.certificates import make_development_files
+from ottla.security.sasl.token import Token
 
 CREDENTIALS = ClientCredentials("alice", "s3cret", "kafka")
 ONCE = Patience(0, 0)

@@ -118,6 +118,17 @@ class BrokerSettings:
         text = self.static.get(f"listener.name.{listener.lower()}.{name}")
         return None if text is None else _of_listener(name).parse(text)
 
+    def of_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
+        """The value for a SASL mechanism of a listener.
+
+        That of `listener.name.LISTENER.MECHANISM.NAME`, else the listener's, else the broker's.
+        """
+        for own in (f"{mechanism.lower()}.{name}", name):
+            found = self.of_listener(listener, own)
+            if found is not None:
+                return found
+        return self.value(name)
+
     def texts_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
         """A list: that of the listener, else that of all listeners."""
         value = self.of_listener(listener, name)

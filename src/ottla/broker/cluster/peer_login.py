@@ -1,14 +1,20 @@
 """The login of this broker on another one's SASL listener, before the brokers' own handshake."""
 
+import asyncio
+
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
+from ottla.base.settings.setting import Value
+from ottla.network.oauth.options import token_options, token_source
 from ottla.network.peer import PeerConnection
+from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of, login_requests
 from ottla.security.sasl.jaas import parse_jaas
 
 _JAAS = "sasl.jaas.config"
+_ALLOWED = "sasl.oauthbearer.allowed.urls"
 
 
 def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
@@ -26,6 +32,8 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
         return SaslIdentity(mechanism, "", "")
     name = f"{mechanism.lower()}.{_JAAS}"
     text = settings.of_listener(listener, name) or settings.value(_JAAS)
+    if mechanism == bearer.MECHANISM:
+        return _bearer_identity(settings, listener, "" if text is None else str(text))
     if text is None:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -35,14 +43,30 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
     return identity_of(mechanism, parse_jaas(str(text)))
 
 
+def _bearer_identity(settings: BrokerSettings, listener: str, text: str) -> SaslIdentity:
+    """With the settings of a client that Kafka gives brokers, too."""
+
+    def value(name: str) -> Value:
+        return settings.of_mechanism(listener, bearer.MECHANISM, name)
+
+    jaas = parse_jaas(text) if text else None
+    options = {} if jaas is None or jaas.mechanism != bearer.MECHANISM else jaas.options
+    chosen = token_options(value, options, settings.texts(_ALLOWED), _ALLOWED)
+    return SaslIdentity(bearer.MECHANISM, "", "", token_source(chosen).token)
+
+
 async def log_in(connection: PeerConnection, identity: SaslIdentity, timeout_ms: int) -> None:
     """Log in over a connection that was just opened. Raises OttlaError."""
-    if not identity.user:
+    if not identity.user and identity.token is None:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             "brokers meet on a SASL listener, and this one has no user for it: set "
             "sasl.mechanism.inter.broker.protocol and the listener's sasl.jaas.config",
         )
+    if identity.token is not None:
+        # A token may have to be asked for first.
+        loop = asyncio.get_running_loop()
+        identity = await loop.run_in_executor(None, identity.ready)
     requests = login_requests(identity, connection.name, random_bytes)
     request = next(requests)
     while True:

@@ -34,7 +34,10 @@ def bearer_exchanges(
     settings: BrokerSettings, address: ListenerAddress, runtime: Runtime
 ) -> NewExchange:
     """Logins by OAUTHBEARER on a listener. Raises OttlaError(INVALID_CONFIG)."""
-    value = settings_of(settings, address.name)
+
+    def value(name: str) -> Value:
+        return settings.of_mechanism(address.name, MECHANISM, name)
+
     _check_listener(settings, address)
     url = value(_URL)
     if not url:
@@ -63,23 +66,9 @@ def bearer_exchanges(
     return lambda: BearerExchange(tokens)
 
 
-def settings_of(settings: BrokerSettings, listener: str) -> Callable[[str], Value]:
-    """Settings of OAUTHBEARER on a listener: its own with the mechanism, its own, the broker's."""
-
-    def value(name: str) -> Value:
-        for own in (f"{MECHANISM.lower()}.{name}", name):
-            found = settings.of_listener(listener, own)
-            if found is not None:
-                return found
-        return settings.value(name)
-
-    return value
-
-
 def _jaas_options(settings: BrokerSettings, listener: str) -> Mapping[str, str]:
     """The options of the listener's login module; it needs none."""
-    name = "sasl.jaas.config"
-    text = settings.of_listener(listener, f"{MECHANISM.lower()}.{name}") or settings.value(name)
+    text = settings.of_mechanism(listener, MECHANISM, "sasl.jaas.config")
     jaas = None if text is None else parse_jaas(str(text))
     return {} if jaas is None or jaas.mechanism != MECHANISM else jaas.options
 
@@ -91,8 +80,7 @@ def _check_listener(settings: BrokerSettings, address: ListenerAddress) -> None:
             "make it a SASL_SSL listener",
             address.name,
         )
-    listener = f"listener.name.{address.name.lower()}.{MECHANISM.lower()}"
-    handler = settings.static.get(f"{listener}.{_HANDLER}") or settings.value(_HANDLER)
+    handler = settings.of_mechanism(address.name, MECHANISM, _HANDLER)
     if handler and handler not in _HANDLERS:
         raise _bad(
             f"{_HANDLER} of listener {address.name}: Ottla loads no classes, and judges tokens as "

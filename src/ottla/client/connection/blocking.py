@@ -9,12 +9,14 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Any, Self, TypeVar
 
 from ottla import __version__
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
+from ottla.client.connection.login import BEGIN, ready_identity
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
 from ottla.client.errors import (
@@ -74,6 +76,9 @@ class BlockingConnection:
         self._waited_s = 0.0
         # The socket's own, as it was set last.
         self._limit_s = -1.0
+        # When to log in again, by the clock: the session is over a little later.
+        self._log_in_s = inf
+        self._identity = security.identity
         self._exchange: Exchange[None] = Exchange(str(address), client_id)
         self._answers: deque[tuple[None, Any]] = deque()
         try:
@@ -116,18 +121,31 @@ class BlockingConnection:
         return negotiate(answer.api_keys)
 
     def _log_in(self, identity: SaslIdentity) -> None:
-        requests = login_requests(identity, str(self.address), random_bytes)
+        """Log in, for as long as the session lasts. Nothing is in flight."""
+        requests = login_requests(ready_identity(identity), str(self.address), random_bytes)
         request = next(requests)
+        began_s, self._log_in_s = self._now_s(), inf
         while True:
             self.send(request)
             try:
                 request = requests.send(self.receive())
-            except StopIteration:
+            except StopIteration as done:
+                lifetime_ms: int = done.value
+                self._log_in_s = began_s + lifetime_ms / 1000 * BEGIN if lifetime_ms else inf
                 return
             except ClientError:
                 raise
             except OttlaError as error:
                 raise BrokerRefused(error.code, error.message) from None
+
+    def _log_in_again(self) -> None:
+        """Receive what was asked for, then log in: brokers allow no requests in between."""
+        assert self._identity is not None
+        early: deque[tuple[None, Any]] = deque()
+        while self._exchange.in_flight or self._answers:
+            early.append((None, self.receive()))
+        self._log_in(self._identity)
+        self._answers.extend(early)
 
     def speaks(self, key: ApiKey, version: int) -> bool:
         """Whether the broker knows `version` of the API, which may be above the agreed one."""
@@ -154,6 +172,8 @@ class BlockingConnection:
         `timeout_s`, the connection's if it is None, is how long calls may wait until it is there.
         `version` is one that the broker `speaks`; else the agreed one is sent.
         """
+        if self._log_in_s < inf and self._now_s() >= self._log_in_s:
+            self._log_in_again()
         key = key_of(message)
         if timeout_s is None:
             timeout_s = self._timeout_s

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ottla import __version__
-from ottla.base.chance import random_bytes
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.client.connection.addresses import Address
+from ottla.client.connection.login import Held, Session, log_in, ready_in_thread
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
 from ottla.client.errors import (
-    BrokerRefused,
     ClientError,
     ConnectionFailed,
     check,
@@ -22,7 +21,7 @@ from ottla.client.errors import (
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.network.tls.trouble import of_server
-from ottla.security.sasl.client import SaslIdentity, login_requests
+from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
@@ -44,6 +43,8 @@ class Connection(asyncio.BufferedProtocol):
         self._exchange: Exchange[asyncio.Future[Any]] = Exchange(str(address), client_id)
         self._shell = LoopExchange(self._exchange, self._end)
         self._failure: ClientError | None = None
+        # Where the login's session ends.
+        self._session: Session | None = None
         # False while the system takes no more bytes: what is sent then fills our memory.
         self.is_writable = True
         self._when_writable: list[Callable[[], None]] = []
@@ -56,8 +57,9 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests sent and not yet answered."""
-        return self._exchange.in_flight
+        """Requests given and not yet answered."""
+        held = 0 if self._session is None else self._session.held
+        return self._exchange.in_flight + held
 
     def version(self, key: ApiKey) -> int:
         """The version agreed with this broker. Raises UnsupportedByBroker."""
@@ -75,12 +77,20 @@ class Connection(asyncio.BufferedProtocol):
         version = self.version(key)
         if at_most is not None:
             version = min(version, at_most)
+        if self._session is not None and self._session.holds():
+            self._require_open()
+            return self._session.hold(message, key, version, timeout_s, is_answered=True)
         return self._submit(message, key, version, timeout_s)
 
     def send_unanswered(self, message: Message) -> None:
         """Send a request that has no answer (Produce with acks 0)."""
         self._require_open()
-        self._shell.send_unanswered(message, self.version(key_of(message)))
+        key = key_of(message)
+        version = self.version(key)
+        if self._session is not None and self._session.holds():
+            self._session.hold(message, key, version, 0, is_answered=False)
+            return
+        self._shell.send_unanswered(message, version)
 
     async def request(
         self,
@@ -130,6 +140,8 @@ class Connection(asyncio.BufferedProtocol):
         for answer in self._shell.end():
             if not answer.done():
                 answer.set_exception(why or ended(failure))
+        if self._session is not None:
+            self._session.end(lambda: why or ended(failure))
 
     # -- asyncio's protocol
 
@@ -182,17 +194,32 @@ class Connection(asyncio.BufferedProtocol):
         }
 
     async def log_in(self, identity: SaslIdentity, timeout_s: float) -> None:
-        """Log in by SASL. Raises BrokerRefused."""
-        requests = login_requests(identity, str(self.address), random_bytes)
-        request = next(requests)
-        while True:
-            response = await self.submit(request, timeout_s)
-            try:
-                request = requests.send(response)
-            except StopIteration:
-                return
-            except OttlaError as error:
-                raise BrokerRefused(error.code, error.message) from None
+        """Log in by SASL, now and before each end of a session.
+
+        Raises BrokerRefused, and ClientError where there is no token.
+        """
+
+        def send(message: Message) -> "asyncio.Future[Any]":
+            key = key_of(message)
+            # Answers come in order: what was sent before may take its own time.
+            now_s = self._shell.loop.time()
+            patience_s = max(0.0, self._exchange.last_deadline_s(now_s) - now_s) + timeout_s
+            return self._submit(message, key, self.version(key), patience_s)
+
+        server = str(self.address)
+        ready = await ready_in_thread(identity)
+        began_s = self._shell.loop.time()
+        lifetime_ms = await log_in(ready, server, send)
+        if lifetime_ms:
+            self._session = Session(identity, server, send, self._dispatch, self.close)
+            self._session.opened(lifetime_ms, began_s)
+
+    def _dispatch(self, held: Held) -> None:
+        """Send a request that had to wait for a login."""
+        if held.answer is None:
+            self._shell.send_unanswered(held.message, held.version)
+        elif not held.answer.done():
+            self._shell.send(held.message, held.key, held.version, held.timeout_s, held.answer)
 
 
 async def connect(

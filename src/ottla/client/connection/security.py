@@ -14,6 +14,7 @@ from typing import Final
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.properties import parse_properties
 from ottla.client.errors import ClientError
+from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
 
@@ -65,6 +66,8 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
         if not protocol.startswith("SASL"):
             return ClientSecurity(protocol, tls=tls)
         mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "GSSAPI"
+        if mechanism == bearer.MECHANISM:
+            return ClientSecurity(protocol, _bearer_identity(config), tls)
         return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)), tls)
     except OttlaError as error:
         raise ClientError(error.code, error.message) from None
@@ -78,6 +81,13 @@ def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
     options = client_options(config)
     source = client_source("this client", lambda: options)
     return lambda: source.newest(time.monotonic())
+
+
+def _bearer_identity(config: Mapping[str, str]) -> SaslIdentity:
+    # As above: few clients need it.
+    from ottla.client.connection.tokens import source_of  # noqa: PLC0415
+
+    return SaslIdentity(bearer.MECHANISM, "", "", source_of(config).token)
 
 
 def _jaas(config: Mapping[str, str], mechanism: str) -> Jaas:

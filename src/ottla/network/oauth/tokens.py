@@ -13,26 +13,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.oauth.fetching import Fetcher, FetchFailed
 from ottla.security.jwt.header import part_of_token
 from ottla.security.sasl.bearer import TOKEN_BYTES_MAX
+from ottla.security.sasl.token import Supplier, Token
 
 _log = logging.getLogger(__name__)
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 # How long a token is used on where a new one cannot be had, before trying again.
 _AGAIN_S: Final = 5.0
-
-
-class Token(NamedTuple):
-    """A token, and when it expires in seconds since 1970; None: it is asked for at each login."""
-
-    text: str
-    expires_s: float | None = None
-
-    def __repr__(self) -> str:
-        return f"Token(expires_s={self.expires_s})"
-
-
-# Gives a new token. May block; is called in a thread.
-Supplier = Callable[[], Token | str]
 
 
 class TokenSource:

@@ -1,0 +1,158 @@
+"""Logs a connection in by SASL, and again before its session ends (KIP-368)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple
+
+from ottla.base.chance import random_bytes
+from ottla.base.errors import OttlaError
+from ottla.client.errors import BrokerRefused, ClientError
+from ottla.security.sasl.client import SaslIdentity, login_requests
+from ottla.wire.api import ApiKey
+from ottla.wire.notation import Message
+
+# The parts of a session after which the client prepares to log in again, and after which requests
+# wait until it has.
+BEGIN: Final = 0.85
+_HOLD: Final = 0.95
+# Between tries to get a token.
+_AGAIN_S: Final = 1.0
+
+# Sends a request of a login, in front of those that are held, and gives its answer.
+Send = Callable[[Message], Awaitable[Any]]
+
+
+def ready_identity(identity: SaslIdentity) -> SaslIdentity:
+    """The identity with a good token. May block; raises ClientError."""
+    try:
+        return identity.ready()
+    except OttlaError as error:
+        raise ClientError(error.code, error.message) from None
+
+
+async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
+    """The same beside the loop."""
+    if identity.token is None:
+        return identity
+    return await asyncio.get_running_loop().run_in_executor(None, ready_identity, identity)
+
+
+async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
+    """Returns for how many milliseconds the session lasts; 0 without end. Raises BrokerRefused."""
+    requests = login_requests(identity, server, random_bytes)
+    request = next(requests)
+    while True:
+        response = await send(request)
+        try:
+            request = requests.send(response)
+        except StopIteration as done:
+            lifetime_ms: int = done.value
+            return lifetime_ms
+        except OttlaError as error:
+            raise BrokerRefused(error.code, error.message) from None
+
+
+class Held(NamedTuple):
+    """A request that waits for the login; without `answer` it has none."""
+
+    message: Message
+    key: ApiKey
+    version: int
+    timeout_s: float
+    answer: "asyncio.Future[Any] | None"
+
+
+class Session:
+    """The session of one connection: logs in again when a request is due late in it.
+
+    Nothing happens on an idle connection: a session that is over is renewed by the login, which
+    brokers allow then, too. While the login goes on, requests are held: the broker would take
+    them for mistakes.
+    """
+
+    def __init__(
+        self,
+        identity: SaslIdentity,
+        server: str,
+        send: Send,
+        dispatch: Callable[[Held], None],
+        fail: Callable[[ClientError], None],
+    ) -> None:
+        """`dispatch` sends a held request; `fail` closes the connection."""
+        self._identity = identity
+        self._server = server
+        self._send = send
+        self._dispatch = dispatch
+        self._fail = fail
+        self._loop = asyncio.get_running_loop()
+        self._begin_s = 0.0
+        self._hold_s = 0.0
+        self._task: asyncio.Task[None] | None = None
+        self._held: list[Held] | None = None
+
+    def opened(self, lifetime_ms: int, began_s: float) -> None:
+        """A login that began at `began_s` of the loop has opened a session that ends."""
+        self._begin_s = began_s + lifetime_ms / 1000 * BEGIN
+        self._hold_s = began_s + lifetime_ms / 1000 * _HOLD
+
+    # Hot where sessions end: once per request.
+    def holds(self) -> bool:
+        """Whether the request that is due now is to be held."""
+        now_s = self._loop.time()
+        if now_s >= self._begin_s:
+            if self._task is None:
+                self._task = self._loop.create_task(self._log_in_again())
+            if now_s >= self._hold_s and self._held is None:
+                self._held = []
+        return self._held is not None
+
+    def hold(
+        self, message: Message, key: ApiKey, version: int, timeout_s: float, *, is_answered: bool
+    ) -> "asyncio.Future[Any]":
+        """Keep a request until the login is done; its answer to come."""
+        assert self._held is not None
+        future: asyncio.Future[Any] = self._loop.create_future()
+        self._held.append(Held(message, key, version, timeout_s, future if is_answered else None))
+        return future
+
+    @property
+    def held(self) -> int:
+        """Requests that wait for the login."""
+        return 0 if self._held is None else len(self._held)
+
+    def end(self, error: Callable[[], ClientError]) -> None:
+        """The connection has ended: fail what is held."""
+        if self._task is not None and self._task is not asyncio.current_task():
+            self._task.cancel()
+        held, self._held = self._held or [], None
+        for each in held:
+            if each.answer is not None and not each.answer.done():
+                each.answer.set_exception(error())
+
+    async def _log_in_again(self) -> None:
+        try:
+            identity = await self._ready()
+            self._held = self._held or []
+            began_s = self._loop.time()
+            lifetime_ms = await log_in(identity, self._server, self._send)
+        except ClientError as error:
+            self._fail(error)
+            return
+        if lifetime_ms:
+            self.opened(lifetime_ms, began_s)
+        else:
+            self._begin_s = self._hold_s = float("inf")
+        self._task = None
+        held, self._held = self._held, None
+        for each in held:
+            self._dispatch(each)
+
+    async def _ready(self) -> SaslIdentity:
+        """The identity with a good token: requests go on meanwhile, until the session's end."""
+        while True:
+            try:
+                return await ready_in_thread(self._identity)
+            except ClientError:
+                if self._loop.time() >= self._hold_s:
+                    raise
+            await asyncio.sleep(_AGAIN_S)

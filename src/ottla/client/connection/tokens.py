@@ -1,0 +1,68 @@
+"""Where a client's tokens for OAUTHBEARER come from: its settings, or the program itself."""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import Value
+from ottla.base.settings.tables import BROKER_SETTINGS
+from ottla.client.connection.supplying import supplier_of_program
+from ottla.network.oauth.options import TokenOptions, token_options, token_source
+from ottla.network.oauth.tokens import TokenSource
+from ottla.security.sasl.bearer import MECHANISM
+from ottla.security.sasl.jaas import parse_jaas
+from ottla.security.sasl.token import Supplier
+
+ALLOWED_VARIABLE: Final = "OTTLA_OAUTHBEARER_ALLOWED_URLS"
+# What librdkafka calls Kafka's names.
+_OTHER_NAMES: Final = {
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
+# Clients of a process share their tokens.
+_sources: Final[dict[TokenOptions, TokenSource]] = {}
+_supplied: Final[dict[Supplier, TokenSource]] = {}
+
+
+def source_of(config: Mapping[str, str]) -> TokenSource:
+    """The tokens of a client with these settings. Raises OttlaError(INVALID_CONFIG)."""
+    supplier = supplier_of_program()
+    if supplier is not None:
+        if supplier not in _supplied:
+            # A program has one supplier: the tokens of a former one are not kept.
+            _supplied.clear()
+            _supplied[supplier] = TokenSource(supplier)
+        return _supplied[supplier]
+
+    def value(name: str) -> Value:
+        text = config.get(name)
+        if text is None and name in _OTHER_NAMES:
+            text = config.get(_OTHER_NAMES[name])
+        row = BROKER_SETTINGS[name]
+        return row.default if text is None else row.parse(text)
+
+    allowed = os.environ.get(ALLOWED_VARIABLE, "").split(",")
+    options = token_options(
+        value,
+        _jaas_options(config),
+        [url.strip() for url in allowed],
+        f"the environment variable {ALLOWED_VARIABLE}",
+    )
+    if options not in _sources:
+        _sources[options] = token_source(options)
+    return _sources[options]
+
+
+def _jaas_options(config: Mapping[str, str]) -> Mapping[str, str]:
+    text = config.get("sasl.jaas.config")
+    if text is None:
+        return {}
+    jaas = parse_jaas(text)
+    if jaas.mechanism != MECHANISM:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            "sasl.jaas.config is not of OAuthBearerLoginModule, and sasl.mechanism is "
+            f"{MECHANISM}: correct one of them",
+        )
+    return jaas.options
