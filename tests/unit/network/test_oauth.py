@@ -8,8 +8,8 @@ import pytest
 from rig.issuer import Issuer, serving
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.network.oauth.address import Endpoint, read_address
-from ottla.network.oauth.fetching import Fetcher, FetchFailed
+from ottla.network.oauth.address import IssuerAddress, read_address
+from ottla.network.oauth.fetching import FetchFailed, IssuerReader
 from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
     ClientCredentials,
@@ -36,7 +36,7 @@ def issuer(authority: Path) -> Iterator[Issuer]:
         yield running
 
 
-def fetcher(url: str, authority: Path | None) -> Fetcher:
+def fetcher(url: str, authority: Path | None) -> IssuerReader:
     tls = () if authority is None else (("ssl.truststore.location", str(authority)),)
     return new_fetcher(read_address("the.setting", url, [url], "the.list"), tls)
 
@@ -49,7 +49,7 @@ def test_addresses_are_https_or_files() -> None:
         ("file:///etc/keys%20x.json", ("/etc/keys x.json", "", 0)),
         ("file:/etc/keys.json", ("/etc/keys.json", "", 0)),
     ):
-        assert read_address("s", url, [url], "l") == Endpoint(url, *endpoint)
+        assert read_address("s", url, [url], "l") == IssuerAddress(url, *endpoint)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ottla import __version__
 from ottla.base.errors import ErrorCode
 from ottla.client.connection.addresses import Address
-from ottla.client.connection.login import Held, Session, log_in, ready_in_thread
+from ottla.client.connection.login import HeldRequest, LoginSession, log_in, ready_in_thread
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
 from ottla.client.errors import (
@@ -44,7 +44,7 @@ class Connection(asyncio.BufferedProtocol):
         self._shell = LoopExchange(self._exchange, self._end)
         self._failure: ClientError | None = None
         # Where the login's session ends.
-        self._session: Session | None = None
+        self._session: LoginSession | None = None
         # False while the system takes no more bytes: what is sent then fills our memory.
         self.is_writable = True
         self._when_writable: list[Callable[[], None]] = []
@@ -211,10 +211,10 @@ class Connection(asyncio.BufferedProtocol):
         began_s = self._shell.loop.time()
         lifetime_ms = await log_in(ready, server, send)
         if lifetime_ms:
-            self._session = Session(identity, server, send, self._dispatch, self.close)
+            self._session = LoginSession(identity, server, send, self._dispatch, self.close)
             self._session.opened(lifetime_ms, began_s)
 
-    def _dispatch(self, held: Held) -> None:
+    def _dispatch(self, held: HeldRequest) -> None:
         """Send a request that had to wait for a login."""
         if held.answer is None:
             self._shell.send_unanswered(held.message, held.version)

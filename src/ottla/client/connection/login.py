@@ -52,7 +52,7 @@ async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
             raise BrokerRefused(error.code, error.message) from None
 
 
-class Held(NamedTuple):
+class HeldRequest(NamedTuple):
     """A request that waits for the login; without `answer` it has none."""
 
     message: Message
@@ -62,7 +62,7 @@ class Held(NamedTuple):
     answer: "asyncio.Future[Any] | None"
 
 
-class Session:
+class LoginSession:
     """The session of one connection: logs in again when a request is due late in it.
 
     Nothing happens on an idle connection: a session that is over is renewed by the login, which
@@ -75,7 +75,7 @@ class Session:
         identity: SaslIdentity,
         server: str,
         send: Send,
-        dispatch: Callable[[Held], None],
+        dispatch: Callable[[HeldRequest], None],
         fail: Callable[[ClientError], None],
     ) -> None:
         """`dispatch` sends a held request; `fail` closes the connection."""
@@ -88,7 +88,7 @@ class Session:
         self._begin_s = 0.0
         self._hold_s = 0.0
         self._task: asyncio.Task[None] | None = None
-        self._held: list[Held] | None = None
+        self._held: list[HeldRequest] | None = None
 
     def opened(self, lifetime_ms: int, began_s: float) -> None:
         """A login that began at `began_s` of the loop has opened a session that ends."""
@@ -112,7 +112,9 @@ class Session:
         """Keep a request until the login is done; its answer to come."""
         assert self._held is not None
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._held.append(Held(message, key, version, timeout_s, future if is_answered else None))
+        self._held.append(
+            HeldRequest(message, key, version, timeout_s, future if is_answered else None)
+        )
         return future
 
     @property

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 _HTTPS_PORT: Final = 443
 
 
-class Endpoint(NamedTuple):
+class IssuerAddress(NamedTuple):
     """A file, or what to ask a server for. `url` is the text of the setting; it has no secret."""
 
     url: str
@@ -18,7 +18,9 @@ class Endpoint(NamedTuple):
     port: int = 0
 
 
-def read_address(setting: str, url: str, allowed: Collection[str], allowed_by: str) -> Endpoint:
+def read_address(
+    setting: str, url: str, allowed: Collection[str], allowed_by: str
+) -> IssuerAddress:
     """The address in a setting. `allowed_by` says where `allowed` comes from.
 
     Raises OttlaError(INVALID_CONFIG). The list stands apart from the setting, as in Kafka
@@ -35,10 +37,10 @@ def read_address(setting: str, url: str, allowed: Collection[str], allowed_by: s
     if url not in allowed:
         raise _bad(setting, f"{url} is not allowed: add it to {allowed_by} if it is right")
     if parts.scheme == "file" and host in ("", "localhost") and parts.path:
-        return Endpoint(url, unquote(parts.path))
+        return IssuerAddress(url, unquote(parts.path))
     if parts.scheme == "https" and host:
         query = f"?{parts.query}" if parts.query else ""
-        return Endpoint(url, f"{parts.path or '/'}{query}", host, port)
+        return IssuerAddress(url, f"{parts.path or '/'}{query}", host, port)
     if parts.scheme == "http":
         raise _bad(setting, f"{url} has no TLS, so that answers could be forged: use https")
     raise _bad(setting, f"{url} is to be https://HOST/PATH or file:///PATH")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlencode
 
-from ottla.network.oauth.address import Endpoint
+from ottla.network.oauth.address import IssuerAddress
 
 _BYTES_MAX: Final = 1 << 20
 _CHUNK_BYTES: Final = 64 << 10
@@ -22,12 +22,12 @@ class FetchFailed(Exception):
         self.is_final = is_final
 
 
-class Fetcher:
+class IssuerReader:
     """Reads one address. `tls` gives the context of a new connection."""
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: IssuerAddress,
         tls: Callable[[], ssl.SSLContext],
         connect_s: float = 10.0,
         read_s: float = 10.0,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import Value
-from ottla.network.oauth.address import Endpoint, read_address
-from ottla.network.oauth.fetching import Fetcher
+from ottla.network.oauth.address import IssuerAddress, read_address
+from ottla.network.oauth.fetching import IssuerReader
 from ottla.network.oauth.tokens import (
     ClientCredentials,
     Patience,
@@ -27,7 +27,7 @@ _SECRET = "sasl.oauthbearer.client.credentials.client.secret"
 class TokenOptions:
     """Where tokens come from; the repr has no secrets."""
 
-    endpoint: Endpoint
+    endpoint: IssuerAddress
     credentials: ClientCredentials
     patience: Patience
     connect_s: float
@@ -93,18 +93,18 @@ def tls_of(jaas: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def new_fetcher(
-    endpoint: Endpoint,
+    endpoint: IssuerAddress,
     tls: tuple[tuple[str, str], ...],
     connect_s: float = 10.0,
     read_s: float = 10.0,
-) -> Fetcher:
+) -> IssuerReader:
     """Reads an address, verified by the trust store in `tls`, else by the system's authorities.
 
     Raises OttlaError(INVALID_CONFIG).
     """
     options = client_options(dict(tls))
     source = client_source(f"connections to {endpoint.url}", lambda: options)
-    return Fetcher(endpoint, lambda: source.newest(time.monotonic()), connect_s, read_s)
+    return IssuerReader(endpoint, lambda: source.newest(time.monotonic()), connect_s, read_s)
 
 
 def _seconds(value: Value, default: float) -> float:

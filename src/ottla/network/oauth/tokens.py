@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.network.oauth.fetching import Fetcher, FetchFailed
+from ottla.network.oauth.fetching import FetchFailed, IssuerReader
 from ottla.security.jwt.header import part_of_token
 from ottla.security.sasl.bearer import TOKEN_BYTES_MAX
 from ottla.security.sasl.token import Supplier, Token
@@ -75,7 +75,7 @@ class Patience(NamedTuple):
 
 
 def from_endpoint(
-    fetcher: Fetcher,
+    fetcher: IssuerReader,
     credentials: ClientCredentials,
     patience: Patience,
     now_s: Callable[[], float] = time.time,
@@ -99,7 +99,7 @@ def from_endpoint(
     return supply
 
 
-def from_file(fetcher: Fetcher) -> Supplier:
+def from_file(fetcher: IssuerReader) -> Supplier:
     """Reads the token in a file, anew for each login and when it is replaced."""
 
     def supply() -> Token:
