@@ -20,13 +20,18 @@ ALL_BROKERS = "<default>"
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
+# The security protocols of listeners, as messages between brokers number them.
+PROTOCOL_NAMES = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PROTOCOL_NUMBERS = {name: number for number, name in enumerate(PROTOCOL_NAMES)}
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a broker's listener."""
+    """The address of a broker's listener, and its security protocol."""
 
     host: str
     port: int
+    protocol: str = "PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)

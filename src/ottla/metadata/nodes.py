@@ -6,7 +6,13 @@ from typing import Any
 
 from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.features import INITIAL
-from ottla.metadata.image import BrokerImage, Endpoint, PartitionImage
+from ottla.metadata.image import (
+    PROTOCOL_NAMES,
+    PROTOCOL_NUMBERS,
+    BrokerImage,
+    Endpoint,
+    PartitionImage,
+)
 from ottla.metadata.json_node import broken, dump, load
 from ottla.metadata.topic_id import topic_id_text, topic_id_value
 
@@ -133,14 +139,17 @@ def features_epoch(version: int | None) -> int:
 def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
     """The data of a broker's node; `now_ms` is when it registered, `boot_id` its machine's."""
     endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
-    first = next(iter(broker.endpoints.values()), Endpoint("", -1))
+    protocols = {name: endpoint.protocol for name, endpoint in broker.endpoints.items()}
+    # `host` and `port` are for programs that know no other listeners than those in the clear.
+    clear = (each for each in broker.endpoints.values() if each.protocol == "PLAINTEXT")
+    first = next(clear, None)
     return dump(
         {
             "version": 5,
-            "host": first.host,
-            "port": first.port,
+            "host": None if first is None else first.host,
+            "port": -1 if first is None else first.port,
             "endpoints": endpoints,
-            "listener_security_protocol_map": dict.fromkeys(broker.endpoints, "PLAINTEXT"),
+            "listener_security_protocol_map": protocols,
             "rack": broker.rack,
             "timestamp": str(now_ms),
             "boot_id": boot_id,
@@ -153,10 +162,12 @@ def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
     held = load(path, data)
     try:
         endpoints: dict[str, Endpoint] = {}
+        protocols = held.get("listener_security_protocol_map", {})
         for entry in held["endpoints"]:
             name, _, rest = entry.partition("://")
             host, _, port = rest.rpartition(":")
-            endpoints[name] = Endpoint(host, int(port))
+            protocol = PROTOCOL_NAMES[PROTOCOL_NUMBERS[protocols.get(name, "PLAINTEXT")]]
+            endpoints[name] = Endpoint(host, int(port), protocol)
         broker_id = BrokerId(int(path.rpartition("/")[2]))
         return BrokerImage(broker_id, endpoints, held.get("rack"), epoch)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

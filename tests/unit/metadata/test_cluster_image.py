@@ -1,6 +1,7 @@
 """The image is a value: changing it makes another, and the two views of topics agree."""
 
 import asyncio
+import json
 from uuid import UUID
 
 import pytest
@@ -79,8 +80,27 @@ def test_what_is_written_is_read_again():
     data = nodes.encode_partition(PARTITION, 0)
     assert nodes.decode_partition("/s", data, (3, 4), 8) == PartitionImage(3, 5, (3, 4), (3,), 8)
     assert nodes.decode_configs("/c", nodes.encode_configs({"a": "1"})) == {"a": "1"}
-    broker = BrokerImage(3, {"IN": Endpoint("h", 1), "OUT": Endpoint("::1", 2)}, "rack")
+    broker = BrokerImage(3, {"IN": Endpoint("h", 1), "OUT": Endpoint("::1", 2, "SSL")}, "rack")
     assert nodes.decode_broker("/brokers/ids/3", nodes.encode_broker(broker, 7)) == broker
+
+
+def test_a_brokers_node_names_the_security_protocol_of_each_listener():
+    """Kafka's tools of ZooKeeper choose by them how to connect; `host` is one without security."""
+    broker = BrokerImage(
+        3, {"IN": Endpoint("in", 1, "SASL_SSL"), "OUT": Endpoint("out", 2)}, epoch=0
+    )
+    held = json.loads(nodes.encode_broker(broker, 7))
+    assert held["listener_security_protocol_map"] == {"IN": "SASL_SSL", "OUT": "PLAINTEXT"}
+    assert held["endpoints"] == ["IN://in:1", "OUT://out:2"]
+    assert (held["host"], held["port"]) == ("out", 2)
+    alone = json.loads(nodes.encode_broker(BrokerImage(3, {"IN": Endpoint("in", 1, "SSL")}), 7))
+    assert (alone["host"], alone["port"]) == (None, -1)
+    del held["listener_security_protocol_map"]
+    old = nodes.decode_broker("/brokers/ids/3", json.dumps(held).encode())
+    assert old.endpoints["IN"].protocol == "PLAINTEXT"
+    held["listener_security_protocol_map"] = {"IN": "FAX"}
+    with pytest.raises(OttlaError, match="/brokers/ids/3"):
+        nodes.decode_broker("/brokers/ids/3", json.dumps(held).encode())
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"partitions":{"1":[1]}}', b"\xff"])

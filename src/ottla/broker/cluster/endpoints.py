@@ -23,16 +23,17 @@ def own_image(
     reached. In a cluster of many machines it is this machine's name.
     """
     advertised = advertised_addresses(settings)
-    listening = {address.name: address.host for address in listen_addresses(settings)}
+    listening = {address.name: address for address in listen_addresses(settings)}
+    alone = not settings.text("coordination.connect").startswith("zookeeper:")
     endpoints: dict[str, Endpoint] = {}
     for name, port in ports.items():
-        own = advertised.get(name)
+        own, address = advertised.get(name), listening[name]
         if own is not None:
-            endpoints[name] = Endpoint(own.host, own.port or port)
-        elif not is_wildcard(listening[name]):
-            endpoints[name] = Endpoint(listening[name], port)
+            host, port = own.host, own.port or port
+        elif not is_wildcard(address.host):
+            host = address.host
         else:
-            alone = not settings.text("coordination.connect").startswith("zookeeper:")
-            endpoints[name] = Endpoint("" if alone else socket.getfqdn(), port)
+            host = "" if alone else socket.getfqdn()
+        endpoints[name] = Endpoint(host, port, address.protocol)
     rack = settings.value("broker.rack")
     return BrokerImage(broker_id, endpoints, None if rack is None else str(rack))

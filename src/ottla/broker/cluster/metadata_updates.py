@@ -15,7 +15,14 @@ from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.store import Store
 from ottla.metadata import nodes, paths
-from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.metadata.image import (
+    PROTOCOL_NAMES,
+    BrokerImage,
+    ClusterImage,
+    Endpoint,
+    PartitionImage,
+    TopicImage,
+)
 from ottla.wire.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
@@ -201,5 +208,8 @@ def _partition(state: UpdateMetadataPartitionState) -> PartitionImage:
 
 
 def _broker(broker: UpdateMetadataBroker) -> BrokerImage:
-    endpoints = {e.listener: Endpoint(e.host, e.port) for e in broker.endpoints}
+    endpoints = {
+        each.listener: Endpoint(each.host, each.port, PROTOCOL_NAMES[each.security_protocol])
+        for each in broker.endpoints
+    }
     return BrokerImage(BrokerId(broker.id), endpoints, broker.rack, broker.epoch)

@@ -4,7 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.base.ids import BrokerId, TopicId, TopicPartition
 from ottla.broker.controller.context import Context
-from ottla.metadata.image import NO_LEADER, BrokerImage, PartitionImage, TopicImage
+from ottla.metadata.image import (
+    NO_LEADER,
+    PROTOCOL_NUMBERS,
+    BrokerImage,
+    PartitionImage,
+    TopicImage,
+)
 from ottla.wire.messages.leader_and_isr import (
     LeaderAndIsrLiveLeader,
     LeaderAndIsrPartitionState,
@@ -199,7 +205,12 @@ def _topic(topic: TopicImage) -> UpdateMetadataTopicState:
 
 def _broker(broker: BrokerImage) -> UpdateMetadataBroker:
     endpoints = [
-        UpdateMetadataEndpoint(host=endpoint.host, port=endpoint.port, listener=name)
+        UpdateMetadataEndpoint(
+            host=endpoint.host,
+            port=endpoint.port,
+            listener=name,
+            security_protocol=PROTOCOL_NUMBERS[endpoint.protocol],
+        )
         for name, endpoint in broker.endpoints.items()
     ]
     return UpdateMetadataBroker(
