@@ -218,3 +218,20 @@ def test_a_consumer_that_keeps_up_costs_no_disk_reads(tmp_path):
             assert read_bytes() - before < 40 * len(sent) / 4
 
     run(scenario())
+
+
+def test_a_log_directory_that_is_open_to_all_users_is_warned_of(tmp_path, caplog):
+    """It may hold files that Kafka made; one of a group is its administrator's decision."""
+
+    async def scenario(mode):
+        tmp_path.chmod(mode)
+        caplog.clear()
+        settings = {"log.dirs": str(tmp_path)}
+        async with running(settings, filesystem=OsFileSystem(), store=MemoryStore()):
+            return [line for line in caplog.messages if "open to every user" in line]
+
+    assert run(scenario(0o770)) == []
+    (line,) = run(scenario(0o755))
+    assert f"the log directory {tmp_path} is open to every user" in line
+    assert "(mode 0755)" in line
+    assert f"run `chmod -R go= {tmp_path}`" in line

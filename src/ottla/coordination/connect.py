@@ -4,6 +4,7 @@ import os
 from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.private_files import make_private_folder
 from ottla.coordination.errors import StoreUnavailable
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
@@ -32,7 +33,7 @@ async def connect(
     if parts.scheme == "sqlite" and parts.path.startswith("/") and not parts.netloc:
         folder = os.path.dirname(parts.path)
         try:
-            os.makedirs(folder, exist_ok=True)
+            make_private_folder(folder)
         except OSError as error:
             raise StoreUnavailable(
                 f"the store's folder {folder} cannot be made ({error}): make it, or name another in"

@@ -4,6 +4,7 @@ Write-ahead log with `synchronous=FULL`: what was committed survives a power cut
 """
 
 import json
+import logging
 import os
 import secrets
 import sqlite3
@@ -12,11 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ottla.base import system
+from ottla.base.private_files import FILE_MODE, narrow
 from ottla.coordination.bell import ring
 from ottla.coordination.errors import StoreDamaged, StoreRolledBack
 from ottla.coordination.operations import ChangedPaths, apply
 from ottla.coordination.schema import SqlNodes, prepare_tables
 from ottla.coordination.store import Operation, Result
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -46,8 +50,9 @@ class SqliteFile:
         """
         self.path = path
         # For its owner only: it may hold users' credentials. The log files inherit the mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600))
-        os.chmod(path, 0o600)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, FILE_MODE))
+        for file in (path, f"{path}-wal", f"{path}-shm"):
+            _make_private(file)
         self._connection = sqlite3.connect(
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -235,3 +240,24 @@ class SqliteFile:
 
     def _read_data_version(self) -> int:
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _make_private(path: str) -> None:
+    """Narrow a file that an earlier version, a copy or another program left open to others."""
+    try:
+        before = narrow(path)
+    except PermissionError:
+        _log.error(
+            "the store's file %s belongs to another user and is open to others, who can read the"
+            " credentials and the cluster's secret in it: run `chmod 600` on it as its owner, or"
+            " `chown` it to the user that runs the broker",
+            path,
+        )
+        return
+    if before is not None:
+        _log.warning(
+            "the store's file %s was open to other users of this machine (mode %04o) and is for its"
+            " owner alone now; if others may have read it, give users new passwords",
+            path,
+            before,
+        )

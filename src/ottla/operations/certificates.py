@@ -1,6 +1,5 @@
 """An authority and certificates for a laptop: made with `cryptography`, an extra of Ottla."""
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from ottla.base.private_files import make_private_folder, write_private
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _AUTHORITY_DAYS = 3650
@@ -79,20 +80,20 @@ def make_development_files(
     where the authority there cannot be read.
     """
     folder = folder.absolute()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     found = DevelopmentFiles(folder, authority_is_new=False)
     if found.authority_key.exists():
         authority = _load_authority(found)
     else:
         found = DevelopmentFiles(folder, authority_is_new=True)
         authority = new_authority("Ottla development authority", now)
-        _write(found.authority_key, key_pem(authority.key))
-        _write(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
+        write_private(found.authority_key, key_pem(authority.key))
+        write_private(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
     names = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
-    _write(found.server, issue(authority, names[0], now, hosts=names).pem)
-    _write(found.client, issue(authority, user, now).pem)
-    _write(found.server_properties, _server_settings(found).encode())
-    _write(found.client_properties, _client_settings(found).encode())
+    write_private(found.server, issue(authority, names[0], now, hosts=names).pem)
+    write_private(found.client, issue(authority, user, now).pem)
+    write_private(found.server_properties, _server_settings(found).encode())
+    write_private(found.client_properties, _client_settings(found).encode())
     return found
 
 
@@ -188,16 +189,6 @@ def _load_authority(found: DevelopmentFiles) -> Issued:
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ValueError(f"{found.authority_key} holds another kind of key than this makes")
     return Issued(x509.load_pem_x509_certificate(found.authority.read_bytes()), key)
-
-
-def _write(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Write a file in one step: a broker that runs takes the new one over whole."""
-    new = path.with_name(f".{path.name}.new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    new.replace(path)
 
 
 def _server_settings(files: DevelopmentFiles) -> str:

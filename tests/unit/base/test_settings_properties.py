@@ -1,9 +1,11 @@
 """A `server.properties` is read as java.util.Properties reads it (its `load` method's contract)."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import parse_properties
+from ottla.base.settings import parse_properties, properties_text
 
 
 @pytest.mark.parametrize(
@@ -42,3 +44,9 @@ def test_a_broken_escape_is_refused_with_its_line():
         parse_properties("a=1\nb=\\u00g1\n")
     assert raised.value.code is ErrorCode.INVALID_CONFIG
     assert "Line 2" in raised.value.message
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b.c"]), st.text()))
+def test_what_is_written_is_read_again(properties):
+    """Backslashes, line ends of every kind and blanks in front included."""
+    assert parse_properties(properties_text(properties)) == properties

@@ -13,6 +13,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.coordination.bell import Bell
+from ottla.coordination.connect import connect
 from ottla.coordination.lease import CLOCK
 from ottla.coordination.session_lock import SessionLock
 from ottla.coordination.sqlite import SqliteStore
@@ -139,6 +140,46 @@ def test_the_file_is_for_its_owner_only(tmp_path):
         await store.close()
 
     asyncio.run(main())
+
+
+def test_files_that_were_open_to_others_are_narrowed_with_a_line_that_says_so(tmp_path, caplog):
+    """The main file and those beside it, and each once; a private store says nothing."""
+
+    async def main():
+        path = tmp_path / "store.db"
+        store = await SqliteStore.open(str(path))
+        await create(store, "/a")
+        assert caplog.messages == []
+        files = [path, tmp_path / "store.db-wal"]
+        for file in files:
+            file.chmod(0o644)
+        for _ in range(2):
+            other = await SqliteStore.open(str(path))
+            await other.close()
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        assert [f"{file} was open to other users" in caplog.text for file in files] == [True, True]
+        assert len(caplog.messages) == 2
+        assert "(mode 0644)" in caplog.text
+        assert "give users new passwords" in caplog.text
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_the_stores_folder_is_made_for_its_owner_only(tmp_path):
+    """Whatever the process's mask is."""
+
+    async def main():
+        store = await connect(f"sqlite://{tmp_path}/new/store.sqlite")
+        await store.close()
+
+    before = os.umask(0)
+    try:
+        asyncio.run(main())
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in sorted(tmp_path.rglob("*"))]
+    assert modes == [0o700, 0o600]
 
 
 def test_an_older_copy_in_its_place_is_refused_by_who_saw_more(tmp_path):

@@ -10,6 +10,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.network.tls.context import client_context, server_context
 from ottla.network.tls.material import load_material
 from ottla.network.tls.options import client_options, listener_options, pem_of
+from ottla.network.tls.source import client_source, server_source
 from ottla.operations.certificates import issue, new_authority
 
 NOW = datetime.now(UTC)
@@ -186,3 +187,25 @@ def test_no_secret_is_in_the_text_of_options_or_material(tmp_path):
     shown = f"{options!r} {load_material(options)!r}"
     assert PASSWORD not in shown
     assert "PRIVATE KEY" not in shown
+
+
+def test_a_key_that_others_may_read_is_warned_of_by_a_listener_alone(tmp_path, caplog):
+    """Again with each new key; clients have other ways to say so, and a private key says nothing."""
+    path = tmp_path / "server.pem"
+    path.write_bytes(SERVER.pem)
+    path.chmod(0o600)
+    named = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
+    client_source("this client", lambda: client_options(named))
+    settings = BrokerSettings(named)
+    source = server_source("SSL", lambda: listener_options(settings, "SSL", is_sasl=False))
+    assert caplog.messages == []
+    path.chmod(0o644)
+    assert not source.refresh()
+    path.write_bytes(issue(AUTHORITY, "server", NOW, hosts=["localhost"]).pem)
+    assert source.refresh()
+    client_source("this client", lambda: client_options(named))
+    (line,) = caplog.messages
+    assert line == (
+        f"SSL: other users of this machine may read the private key in {path} (mode 0644): run"
+        " `chmod 600` on it, and replace the key if they may have read it"
+    )

@@ -1,7 +1,7 @@
 """Settings of brokers, topics and groups: tables, parsing, values in effect and their sources."""
 
 from ottla.base.settings.broker import BrokerSettings
-from ottla.base.settings.properties import parse_properties
+from ottla.base.settings.properties import parse_properties, properties_text
 from ottla.base.settings.resolve import ConfigSource, Resolved, topic_value
 from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
@@ -18,5 +18,6 @@ __all__ = [
     "UpdateMode",
     "Value",
     "parse_properties",
+    "properties_text",
     "topic_value",
 ]

@@ -1,5 +1,7 @@
 """Reads the text of a `server.properties` file: Java's properties notation."""
 
+from collections.abc import Mapping
+
 from ottla.base.errors import ErrorCode, OttlaError
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -73,3 +75,19 @@ def _unescape(text: str) -> str:
         else:
             out.append(_ESCAPES.get(escaped, escaped))
     return "".join(out)
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """The lines of a file from which `parse_properties` reads the same."""
+    return "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
+
+
+def _escape(value: str) -> str:
+    escaped = value.replace("\\", "\\\\")
+    for letter, character in _ESCAPES.items():
+        escaped = escaped.replace(character, f"\\{letter}")
+    # What else ends a line.
+    escaped = "".join(
+        each if each.splitlines() == [each] else f"\\u{ord(each):04x}" for each in escaped
+    )
+    return f"\\{escaped}" if escaped.startswith(" ") else escaped

@@ -1,11 +1,14 @@
 """Opens a broker's store and log directories, which must belong to the same cluster."""
 
-from collections.abc import Awaitable, Callable
+import logging
+import shlex
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ottla.base.chance import random_bytes
 from ottla.base.ids import BrokerId
+from ottla.base.private_files import exposed_folder
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.registration import (
     agree_on_cluster_id,
@@ -27,6 +30,8 @@ from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import Store
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error
+
+_log = logging.getLogger(__name__)
 
 _STORE_FILE = "ottla-store.sqlite"
 
@@ -85,6 +90,8 @@ async def open_storage(
         producer_expiration_ms=settings.integer("producer.id.expiration.ms"),
         flushes_first=settings.text("log.flush.policy") == "group",
     )
+    if not seams.filesystem.in_memory:
+        _warn_of_open_folders(paths)
     return Opened(opened, mark, cluster_id, secret, log_directories)
 
 
@@ -105,3 +112,16 @@ async def _own_store(settings: BrokerSettings, seams: Seams) -> Store:
     except OSError as error:
         raise storage_error(error, folder, "make the log directory") from error
     return await SqliteStore.open(f"{folder}/{_STORE_FILE}")
+
+
+def _warn_of_open_folders(paths: Iterable[str]) -> None:
+    for path in paths:
+        mode = exposed_folder(path)
+        if mode is not None:
+            _log.warning(
+                "the log directory %s is open to every user of this machine (mode %04o), and files"
+                " that Ottla did not make may be, too: run `chmod -R go= %s`",
+                path,
+                mode,
+                shlex.quote(path),
+            )

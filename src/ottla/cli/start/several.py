@@ -19,7 +19,8 @@ from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
-from ottla.base.settings import BrokerSettings
+from ottla.base.private_files import make_private_folder, write_private
+from ottla.base.settings import BrokerSettings, properties_text
 
 _log = logging.getLogger(__name__)
 
@@ -80,10 +81,10 @@ class Plan:
                 f"{self.data} holds the logs of a single broker; choose another --data for"
                 " several, or start one with `ottla start`",
             )
-        self.data.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self.data)
         for number in range(1, self.brokers + 1):
-            lines = [f"{name}={value}\n" for name, value in self.settings(number).items()]
-            self.properties(number).write_text("".join(lines), encoding="utf-8")
+            # There may be passwords among them.
+            write_private(self.properties(number), properties_text(self.settings(number)).encode())
 
 
 def brokers_in(data: Path) -> list[int]:

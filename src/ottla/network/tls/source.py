@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.private_files import exposed_file
 from ottla.network.tls.context import client_context, server_context
 from ottla.network.tls.material import Material, load_material
 from ottla.network.tls.options import TlsOptions
@@ -28,8 +29,12 @@ class TlsSource:
     `name` is what lines in the log call it. Raises OttlaError where the first cannot be made.
     """
 
-    def __init__(self, name: str, options: Callable[[], TlsOptions], build: Build) -> None:
+    def __init__(
+        self, name: str, options: Callable[[], TlsOptions], build: Build, *, warns: bool = False
+    ) -> None:
+        """`warns`: of key files that other users may read."""
         self._name = name
+        self._warns = warns
         self._options = options
         self._build = build
         self._seen_options = options()
@@ -37,6 +42,7 @@ class TlsSource:
         self._looked_s = 0.0
         material = load_material(self._seen_options)
         self.context = build(self._seen_options, material)
+        self._warn_of_open_key()
         complaint = _complaint(material)
         if complaint:
             _log.error("%s: %s", name, complaint)
@@ -70,12 +76,25 @@ class TlsSource:
             )
             return False
         _log.info("%s: new keys and certificates are in use for new connections", self._name)
+        self._warn_of_open_key()
         return True
+
+    def _warn_of_open_key(self) -> None:
+        path = self._seen_options.keystore.location
+        mode = exposed_file(path) if path and self._warns else None
+        if mode is not None:
+            _log.warning(
+                "%s: other users of this machine may read the private key in %s (mode %04o): run"
+                " `chmod 600` on it, and replace the key if they may have read it",
+                self._name,
+                path,
+                mode,
+            )
 
 
 def server_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
     """Contexts of a listener."""
-    return TlsSource(name, options, server_context)
+    return TlsSource(name, options, server_context, warns=True)
 
 
 def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:

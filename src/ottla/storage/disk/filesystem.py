@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ottla.base import file_lock, system
+from ottla.base.private_files import FILE_MODE, FOLDER_MODE
 from ottla.storage.disk.mount_id import mount_id
 
 Buffer = bytes | bytearray | memoryview
@@ -227,7 +228,7 @@ class OsFileSystem:
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         flags = os.O_RDWR | os.O_APPEND | system.OPEN_FLAGS | (os.O_CREAT if create else 0)
-        return OsFile(path, os.open(path, flags, 0o600))
+        return OsFile(path, os.open(path, flags, FILE_MODE))
 
     def read_bytes(self, path: str) -> bytes:
         with open(path, "rb") as file:
@@ -259,9 +260,9 @@ class OsFileSystem:
 
     def mkdir(self, path: str) -> bool:
         try:
-            os.mkdir(path, 0o700)
+            os.mkdir(path, FOLDER_MODE)
         except FileNotFoundError:
-            os.makedirs(path, mode=0o700, exist_ok=True)
+            os.makedirs(path, FOLDER_MODE, exist_ok=True)
         except FileExistsError:
             if not os.path.isdir(path):
                 raise

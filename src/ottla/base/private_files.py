@@ -1,0 +1,94 @@
+"""Files and folders for their owner alone, and which of them others may use.
+
+Windows has no such modes: there nothing is narrowed or found open, and a folder's own rights hold.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from ottla.base import system
+
+HAS_MODES: Final = os.name == "posix"
+
+FILE_MODE: Final = 0o600
+FOLDER_MODE: Final = 0o700
+_GROUP_READS: Final = 0o040
+_GROUP_AND_OTHERS: Final = 0o077
+_OTHERS: Final = 0o007
+_ROOT: Final = 0
+
+
+def make_private_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder for its owner alone; one that is there stays as it is. Raises OSError."""
+    os.makedirs(path, FOLDER_MODE, exist_ok=True)
+
+
+def write_private(path: Path, data: bytes, mode: int = FILE_MODE, *, durably: bool = False) -> None:
+    """Write a file in one step: nothing reads a part of it, or reads it under a wider mode.
+
+    `durably`: it survives a power cut. Raises OSError.
+    """
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        if durably:
+            file.flush()
+            os.fsync(descriptor)
+    new.replace(path)
+    if durably:
+        system.sync_folder(path.parent)
+
+
+def narrow(path: str) -> int | None:
+    """Take a file from all users but its owner; its former mode, None where it was private.
+
+    A missing file is private. Raises PermissionError where the file is another user's.
+    """
+    mode = _mode(path)
+    if mode is None or not mode & _GROUP_AND_OTHERS:
+        return None
+    os.chmod(path, FILE_MODE)
+    return mode
+
+
+def exposed_file(path: str) -> int | None:
+    """The mode of a file with secrets that other users may read; None where they may not."""
+    if not HAS_MODES:
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    mode = stat.S_IMODE(found.st_mode)
+    return mode if is_exposed(mode, found.st_uid, os.geteuid()) else None
+
+
+def is_exposed(mode: int, owner: int, user: int) -> bool:
+    """Whether a file that `user` reads is open to others.
+
+    A group may read a file of root's: so systems give a key to a service that is not root.
+    """
+    meant = _GROUP_READS if owner == _ROOT != user else 0
+    return bool(mode & _GROUP_AND_OTHERS & ~meant)
+
+
+def exposed_folder(path: str) -> int | None:
+    """The mode of a folder that every user may enter, list or change; None where they may not.
+
+    What a folder allows to its group is its administrator's decision.
+    """
+    mode = _mode(path)
+    return None if mode is None or not mode & _OTHERS else mode
+
+
+def _mode(path: str) -> int | None:
+    if not HAS_MODES:
+        return None
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return None
