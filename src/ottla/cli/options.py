@@ -53,6 +53,16 @@ def _bootstrap(command: Command) -> Command:
     )(command)
 
 
+def store(command: Command) -> Command:
+    """`--store`: the store itself instead of a broker (`cli.store_place`)."""
+    return click.option(
+        "--store",
+        metavar="PLACE",
+        help="Use the store instead of a broker: its address, a broker's settings file, or the "
+        "folder of `ottla start`.",
+    )(command)
+
+
 def bootstrap_words(bootstrap: str) -> str:
     """What a command that is printed needs in order to reach the same cluster."""
     if bootstrap == os.environ.get(_BOOTSTRAP_VARIABLE, _BOOTSTRAP):

@@ -30,6 +30,7 @@ from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import Store
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error
+from ottla.storage.disk.filesystem import FileSystem
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ async def open_storage(
     mark: StoreMark | None = None
     store = seams.store
     if store is None:
-        store = await _own_store(settings, seams)
+        store = await configured_store(settings, seams.filesystem)
         closing.push(store.close)
         if not seams.filesystem.in_memory:
             mark = StoreMark(seams.filesystem, paths[0], store, runtime.in_thread)
@@ -95,7 +96,7 @@ async def open_storage(
     return Opened(opened, mark, cluster_id, secret, log_directories)
 
 
-async def _own_store(settings: BrokerSettings, seams: Seams) -> Store:
+async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> Store:
     """The configured store; else a file in the first log directory, or memory like it."""
     address = settings.text("coordination.connect")
     if address:
@@ -104,11 +105,11 @@ async def _own_store(settings: BrokerSettings, seams: Seams) -> Store:
             user=settings.text("coordination.user"),
             password=settings.text("coordination.password"),
         )
-    if seams.filesystem.in_memory:
+    if filesystem.in_memory:
         return MemoryStore()
     folder = settings.log_dirs[0]
     try:
-        seams.filesystem.mkdir(folder)
+        filesystem.mkdir(folder)
     except OSError as error:
         raise storage_error(error, folder, "make the log directory") from error
     return await SqliteStore.open(f"{folder}/{_STORE_FILE}")

@@ -5,17 +5,18 @@ from typing import Any
 import click
 
 from ottla.cli import options
+from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 
 
 @click.command()
 @rule_arguments
 @rule_options
+@options.store
 @options.bootstrap
 @options.output
-def add(bootstrap: str, form: str, **given: Any) -> None:
+def add(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
     """Add an ACL; it holds at once, on every broker.
 
     \b
@@ -28,5 +29,5 @@ def add(bootstrap: str, form: str, **given: Any) -> None:
     idempotent-write, cluster-action or all; read, write, delete and alter include describe.
     """  # noqa: D301
     acl = rule_of(given)
-    with_admin(bootstrap, lambda admin: admin.acls.create([acl]))
+    with_acls(bootstrap, store, lambda acls: acls.create([acl]))
     show(form, [row(acl)], COLUMNS)

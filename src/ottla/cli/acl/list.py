@@ -3,8 +3,8 @@
 import click
 
 from ottla.cli import options
+from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, resource_of, row
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.security.acl import AclFilter
 from ottla.security.names import PatternType
@@ -13,9 +13,12 @@ from ottla.security.names import PatternType
 @click.command(name="list")
 @click.option("--principal", metavar="PRINCIPAL", help="ACLs that name this principal.")
 @click.option("--resource", metavar="TYPE:NAME", help="ACLs that protect this resource.")
+@options.store
 @options.bootstrap
 @options.output
-def list_(principal: str | None, resource: str | None, bootstrap: str, form: str) -> None:
+def list_(
+    principal: str | None, resource: str | None, store: str | None, bootstrap: str, form: str
+) -> None:
     """List ACLs.
 
     \b
@@ -27,5 +30,5 @@ def list_(principal: str | None, resource: str | None, bootstrap: str, form: str
     if resource is not None:
         pattern = resource_of(resource)
         wanted = wanted._replace(type=pattern.type, name=pattern.name, kind=PatternType.MATCH)
-    found = with_admin(bootstrap, lambda admin: admin.acls.find(wanted))
+    found = with_acls(bootstrap, store, lambda acls: acls.find(wanted))
     show(form, [row(acl) for acl in sorted(found)], COLUMNS, empty="there is no such ACL")

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from ottla.cli import options
+from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.security.acl import AclFilter
 
@@ -14,9 +14,10 @@ from ottla.security.acl import AclFilter
 @click.command()
 @rule_arguments
 @rule_options
+@options.store
 @options.bootstrap
 @options.output
-def remove(bootstrap: str, form: str, **given: Any) -> None:
+def remove(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
     """Remove an ACL, named as it was added; other ACLs stay.
 
     \b
@@ -34,7 +35,7 @@ def remove(bootstrap: str, form: str, **given: Any) -> None:
         acl.operation,
         acl.permission,
     )
-    removed = with_admin(bootstrap, lambda admin: admin.acls.delete(wanted))
+    removed = with_acls(bootstrap, store, lambda acls: acls.delete(wanted))
     if not removed:
         raise click.ClickException(
             f"there is no ACL {acl}; `ottla acl list --principal {acl.principal}` shows those of it"

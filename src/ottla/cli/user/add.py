@@ -3,32 +3,36 @@
 import click
 
 from ottla.cli import options
-from ottla.cli.connect import with_admin
 from ottla.cli.user.secret import read_password
-from ottla.client.admin import Admin
+from ottla.cli.user.users import Users, with_users
 
 
 @click.command()
 @click.argument("name")
+@options.store
 @options.bootstrap
-def add(name: str, bootstrap: str) -> None:
+def add(name: str, store: str | None, bootstrap: str) -> None:
     """Make a user, who can log in by SCRAM at once.
 
     \b
     ottla user add alice
     ottla user add alice < password.txt
 
-    What the user may do is said by ACLs: see `ottla acl add`.
+    What the user may do is said by ACLs: see `ottla acl add`. Before the first start of a cluster
+    whose brokers log in to each other, `--store` makes their user and the first administrator:
+
+    \b
+    ottla user add broker --store server.properties
     """  # noqa: D301
     password = read_password(name)
 
-    async def make(admin: Admin) -> bool:
-        if await admin.users.find([name]):
+    async def make(users: Users) -> bool:
+        if await users.find([name]):
             return False
-        await admin.users.set_password(name, password)
+        await users.set_password(name, password)
         return True
 
-    if not with_admin(bootstrap, make):
+    if not with_users(bootstrap, store, make):
         raise click.ClickException(
             f"there is a user {name} already; `ottla user password {name}` changes its password"
         )

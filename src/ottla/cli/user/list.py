@@ -3,22 +3,23 @@
 import click
 
 from ottla.cli import options
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
+from ottla.cli.user.users import with_users
 
 _COLUMNS = ("user", "mechanism", "iterations")
 
 
 @click.command(name="list")
+@options.store
 @options.bootstrap
 @options.output
-def list_(bootstrap: str, form: str) -> None:
+def list_(store: str | None, bootstrap: str, form: str) -> None:
     """List users, and by which mechanisms they can log in.
 
     \b
     ottla user list
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.users.find())
+    found = with_users(bootstrap, store, lambda users: users.find())
     rows = [
         {"user": one.name, "mechanism": mechanism.sasl_name, "iterations": iterations}
         for one in sorted(found, key=lambda each: each.name)

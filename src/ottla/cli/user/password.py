@@ -3,15 +3,15 @@
 import click
 
 from ottla.cli import options
-from ottla.cli.connect import with_admin
 from ottla.cli.user.secret import read_password
-from ottla.client.admin import Admin
+from ottla.cli.user.users import Users, with_users
 
 
 @click.command()
 @click.argument("name")
+@options.store
 @options.bootstrap
-def password(name: str, bootstrap: str) -> None:
+def password(name: str, store: str | None, bootstrap: str) -> None:
     """Set a user's password; connections that are logged in stay.
 
     \b
@@ -19,12 +19,12 @@ def password(name: str, bootstrap: str) -> None:
     """  # noqa: D301
     new = read_password(name)
 
-    async def change(admin: Admin) -> bool:
-        if not await admin.users.find([name]):
+    async def change(users: Users) -> bool:
+        if not await users.find([name]):
             return False
-        await admin.users.set_password(name, new)
+        await users.set_password(name, new)
         return True
 
-    if not with_admin(bootstrap, change):
+    if not with_users(bootstrap, store, change):
         raise click.ClickException(f"there is no user {name}; `ottla user add {name}` makes it")
     click.echo(f"set the password of {name}")

@@ -3,13 +3,14 @@
 import click
 
 from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.user.users import with_users
 
 
 @click.command()
 @click.argument("name")
+@options.store
 @options.bootstrap
-def remove(name: str, bootstrap: str) -> None:
+def remove(name: str, store: str | None, bootstrap: str) -> None:
     """Remove a user, who cannot log in any more.
 
     \b
@@ -17,5 +18,5 @@ def remove(name: str, bootstrap: str) -> None:
 
     ACLs that name the user stay, and so do connections that are logged in.
     """  # noqa: D301
-    with_admin(bootstrap, lambda admin: admin.users.remove(name))
+    with_users(bootstrap, store, lambda users: users.remove(name))
     click.echo(f"removed user {name}")

@@ -12,6 +12,7 @@ from ottla.client.checking import checks_calls
 from ottla.client.errors import check, refused
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,
+    SALT_BYTES,
     ScramMechanism,
     mechanism_numbered,
     salted_password,
@@ -27,8 +28,6 @@ from ottla.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     UserName,
 )
-
-_SALT_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Users:
         """Make a user, or give it another password. The password stays here. Raises OttlaError."""
         upsertions: list[ScramCredentialUpsertion] = []
         for mechanism in mechanisms:
-            salt = random_bytes(_SALT_BYTES)
+            salt = random_bytes(SALT_BYTES)
             salted = await asyncio.to_thread(salted_password, mechanism, password, salt, iterations)
             upsertions.append(
                 ScramCredentialUpsertion(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 ITERATIONS_MIN = 4096
 ITERATIONS_MAX = 16_384
 ITERATIONS_DEFAULT = 8192
+SALT_BYTES = 32
 
 
 class ScramMechanism(Enum):
@@ -62,6 +63,20 @@ def credential_of(
     client_key = mac(mechanism, salted, b"Client Key")
     stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
     return ScramCredential(salt, iterations, stored_key, mac(mechanism, salted, b"Server Key"))
+
+
+def new_credential(
+    mechanism: ScramMechanism, password: str, salt: bytes, iterations: int = ITERATIONS_DEFAULT
+) -> ScramCredential:
+    """The credential of a new password; slow, as `salted_password`."""
+    salted = salted_password(mechanism, password, salt, iterations)
+    return credential_of(mechanism, salted, salt, iterations)
+
+
+def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
+    """Whether a credential is that of a password; slow, as `salted_password`."""
+    made = new_credential(mechanism, password, credential.salt, credential.iterations)
+    return hmac.compare_digest(made.stored_key, credential.stored_key)
 
 
 def client_proof(mechanism: ScramMechanism, salted: bytes, signed: bytes) -> bytes:

@@ -1,0 +1,32 @@
+"""The ACLs that a command lists and changes: a broker's, or with `--store` those in the store."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol, TypeVar
+
+from ottla.cli.connect import with_admin
+from ottla.cli.store_place import store_settings
+from ottla.security.acl import Acl, AclFilter
+
+Result = TypeVar("Result")
+
+
+class Acls(Protocol):
+    """What commands need of ACLs."""
+
+    async def find(self, wanted: AclFilter) -> list[Acl]: ...
+
+    async def create(self, acls: Iterable[Acl]) -> None: ...
+
+    async def delete(self, wanted: AclFilter) -> list[Acl]: ...
+
+
+def with_acls(
+    bootstrap: str, store: str | None, work: Callable[[Acls], Awaitable[Result]]
+) -> Result:
+    """What `work` returns when given the ACLs."""
+    if store is None:
+        return with_admin(bootstrap, lambda admin: work(admin.acls))
+    # Slow to import, and seldom used.
+    from ottla.cli.acl.stored import with_stored_acls  # noqa: PLC0415
+
+    return with_stored_acls(store_settings(store), work)

@@ -1,0 +1,32 @@
+"""The users that a command lists and changes: a broker's, or with `--store` those in the store."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+from ottla.cli.connect import with_admin
+from ottla.cli.store_place import store_settings
+from ottla.client.admin.users import UserDescription
+
+Result = TypeVar("Result")
+
+
+class Users(Protocol):
+    """What commands need of users."""
+
+    async def find(self, names: Sequence[str] | None = None) -> list[UserDescription]: ...
+
+    async def set_password(self, name: str, password: str) -> None: ...
+
+    async def remove(self, name: str) -> None: ...
+
+
+def with_users(
+    bootstrap: str, store: str | None, work: Callable[[Users], Awaitable[Result]]
+) -> Result:
+    """What `work` returns when given the users."""
+    if store is None:
+        return with_admin(bootstrap, lambda admin: work(admin.users))
+    # Slow to import, and seldom used.
+    from ottla.cli.user.stored import with_stored_users  # noqa: PLC0415
+
+    return with_stored_users(store_settings(store), work)
