@@ -109,14 +109,19 @@ def test_broker_run_takes_kafkas_own_file(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         f"# A node of mine\nbroker.id=7\nlisteners=PLAINTEXT://127.0.0.1:{port}\n"
-        f"log.dirs={tmp_path / 'data'}\n"
+        f"log.dirs={tmp_path / 'data'}\nssl.key.password=not-for-others\n"
     )
+    file.chmod(0o644)
     anyone = Command(f"127.0.0.1:{port}")
     with subprocess.Popen(
         anyone.line("broker", "run", str(file)), stderr=subprocess.PIPE, text=True
     ) as broker:
         assert broker.stderr is not None
-        assert any(f"serves on port {port}" in line for line in broker.stderr)
+        said = ""
+        while f"serves on port {port}" not in said:
+            said += broker.stderr.readline()
+        assert f"may read ssl.key.password, which is in {file} (mode 0644)" in said
+        assert "not-for-others" not in said
         assert anyone("topic", "create", "t", "-o", "json").json["partition_count"] == 1
         (partition,) = anyone("topic", "describe", "t", "-o", "json").json["partitions"]
         assert partition["leader"] == 7

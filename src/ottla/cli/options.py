@@ -4,10 +4,12 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from ottla.base.settings import is_secret
 from ottla.cli.text.units import plain_value
 from ottla.client.connection.security import CONFIG_VARIABLE
 
@@ -91,20 +93,41 @@ def settings(command: Command) -> Command:
         "assignments",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A setting, by Kafka's name, such as retention.ms=7d. May be given again.",
+        help="A setting, by Kafka's name, such as retention.ms=7d; a secret as NAME=@FILE. May be "
+        "given again.",
     )(command)
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
-    """Read what `--set` was given; spans and sizes with units become plain numbers."""
+    """Read what `--set` was given; spans and sizes with units become plain numbers.
+
+    A secret is read from a file, as other users of the machine can see the words of a command.
+    """
     parsed: dict[str, str] = {}
     for assignment in assignments:
         name, sign, value = assignment.partition("=")
         if not sign or not name:
             raise click.BadParameter(f"{assignment!r} is not NAME=VALUE", param_hint="--set")
         name = name.strip()
-        parsed[name] = plain_value(name, value)
+        parsed[name] = _secret(name, value) if is_secret(name) else plain_value(name, value)
     return parsed
+
+
+def _secret(name: str, value: str) -> str:
+    """What stands in FILE, for `@FILE`. Messages do not repeat other values."""
+    if not value.startswith("@"):
+        raise click.BadParameter(
+            f"{name} is a secret, and other users of this machine can see the words of a command: "
+            f"write it to a file that only you can read, and give {name}=@FILE",
+            param_hint="--set",
+        )
+    try:
+        return Path(value[1:]).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise click.BadParameter(
+            f"{name}: cannot read {value[1:]}: {why}", param_hint="--set"
+        ) from None
 
 
 def unset(command: Command) -> Command:

@@ -1,6 +1,6 @@
 """Settings of brokers, topics and groups: tables, parsing, values in effect and their sources."""
 
-from ottla.base.settings.broker import BrokerSettings
+from ottla.base.settings.broker import BrokerSettings, is_secret
 from ottla.base.settings.properties import parse_properties, properties_text
 from ottla.base.settings.resolve import ConfigSource, Resolved, topic_value
 from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Value
@@ -17,6 +17,7 @@ __all__ = [
     "Setting",
     "UpdateMode",
     "Value",
+    "is_secret",
     "parse_properties",
     "properties_text",
     "topic_value",

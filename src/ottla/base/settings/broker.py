@@ -182,6 +182,13 @@ def _is_of_bearer(name: str) -> bool:
     return name.split(".", 3)[-1].removeprefix(_BEARER).startswith(_OF_BEARER)
 
 
+def is_secret(name: str) -> bool:
+    """Whether values of a broker's setting are not shown; also as `listener.name.NAME.…`."""
+    own = name.split(".", 3)[-1] if name.startswith(_OPEN_PREFIXES) else name
+    row = BROKER_SETTINGS.get(own) or BROKER_SETTINGS.get(own.partition(".")[2])
+    return row is not None and row.sensitive
+
+
 def _of_listener(name: str) -> Setting:
     """The row of a setting of one listener, or of one SASL mechanism of a listener."""
     row = BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(name.partition(".")[2])

@@ -40,7 +40,8 @@ def set_(
     ottla config set topic flights --unset retention.ms
     ottla config set broker all log.retention.ms=3600000
 
-    A broker is named by its id; `all` stands for all brokers. Shows old and new values.
+    A broker is named by its id; `all` stands for all brokers. A secret is read from a file:
+    ssl.keystore.password=@FILE. Shows old and new values.
     """  # noqa: D301
     changes = options.parse_changes(assignments, unset)
     if not changes:

@@ -1,0 +1,65 @@
+"""No secret is a word of a command: other users of the machine can read those."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from ottla.base.settings import BROKER_SETTINGS, is_secret
+from ottla.cli import options
+from ottla.cli.command import cli
+
+SECRET = "not-for-others"
+SECRETS = sorted(name for name, row in BROKER_SETTINGS.items() if row.sensitive)
+
+
+def parameters(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """Each option and argument of a command and of those below it."""
+    context = click.Context(command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from parameters(below, (*words, name))
+    for each in command.params:
+        for name in (*each.opts, str(each.name)):
+            yield " ".join(words), name
+
+
+def test_no_command_takes_a_secret_as_a_word() -> None:
+    """None has an option or argument for one; settings are the next test's."""
+    found = list(parameters(cli))
+    assert len(found) > 300
+    pattern = re.compile(r"password|passwd|secret|token|credential|passphrase|jaas|key$")
+    suspects = {name.strip("-") for _, name in found if pattern.search(name)}
+    # What columns are made of the keys of records.
+    assert suspects <= {"key", "on_null_key", "on-null-key"}, suspects
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("prefix", ["", "listener.name.sasl_ssl.", "listener.name.x.plain."])
+def test_a_secret_setting_is_read_from_a_file_and_from_nowhere_else(
+    name: str, prefix: str, tmp_path: Path
+) -> None:
+    """The refusal names the remedy, and not the secret."""
+    file = tmp_path / "secret"
+    file.write_text(f"{SECRET}\n")
+    full = prefix + name
+    assert options.parse_settings([f"{full}=@{file}"]) == {full: SECRET}
+    with pytest.raises(click.BadParameter) as refused:
+        options.parse_settings([f"{full}={SECRET}"])
+    assert f"{full}=@FILE" in refused.value.message
+    assert SECRET not in refused.value.message
+    with pytest.raises(click.BadParameter, match="cannot read"):
+        options.parse_settings([f"{full}=@{file}.missing"])
+
+
+@pytest.mark.parametrize(
+    "name", ["ssl.keystore.location", "listener.name.x.ssl.client.auth", "retention.ms", "x"]
+)
+def test_other_settings_are_no_secrets(name: str) -> None:
+    """They stand in a command as they are."""
+    assert not is_secret(name)
+    assert options.parse_settings([f"{name}=1"]) == {name: "1"}
