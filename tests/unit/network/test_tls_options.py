@@ -190,7 +190,7 @@ def test_no_secret_is_in_the_text_of_options_or_material(tmp_path):
 
 
 def test_a_key_that_others_may_read_is_warned_of_by_a_listener_alone(tmp_path, caplog):
-    """Again with each new key; clients have other ways to say so, and a private key says nothing."""
+    """Again with each new key; a client says nothing, and of a private key nothing is said."""
     path = tmp_path / "server.pem"
     path.write_bytes(SERVER.pem)
     path.chmod(0o600)

@@ -10,7 +10,7 @@ from ottla.security.acl import Acl, AclFilter
 Result = TypeVar("Result")
 
 
-class Acls(Protocol):
+class ListedAcls(Protocol):
     """What commands need of ACLs."""
 
     async def find(self, wanted: AclFilter) -> list[Acl]: ...
@@ -21,7 +21,7 @@ class Acls(Protocol):
 
 
 def with_acls(
-    bootstrap: str, store: str | None, work: Callable[[Acls], Awaitable[Result]]
+    bootstrap: str, store: str | None, work: Callable[[ListedAcls], Awaitable[Result]]
 ) -> Result:
     """What `work` returns when given the ACLs."""
     if store is None:

@@ -4,7 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.user.secret import read_password
-from ottla.cli.user.users import Users, with_users
+from ottla.cli.user.users import ListedUsers, with_users
 
 
 @click.command()
@@ -26,7 +26,7 @@ def add(name: str, store: str | None, bootstrap: str) -> None:
     """  # noqa: D301
     password = read_password(name)
 
-    async def make(users: Users) -> bool:
+    async def make(users: ListedUsers) -> bool:
         if await users.find([name]):
             return False
         await users.set_password(name, password)

@@ -4,7 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.user.secret import read_password
-from ottla.cli.user.users import Users, with_users
+from ottla.cli.user.users import ListedUsers, with_users
 
 
 @click.command()
@@ -19,7 +19,7 @@ def password(name: str, store: str | None, bootstrap: str) -> None:
     """  # noqa: D301
     new = read_password(name)
 
-    async def change(users: Users) -> bool:
+    async def change(users: ListedUsers) -> bool:
         if not await users.find([name]):
             return False
         await users.set_password(name, new)

@@ -10,7 +10,7 @@ from ottla.client.admin.users import UserDescription
 Result = TypeVar("Result")
 
 
-class Users(Protocol):
+class ListedUsers(Protocol):
     """What commands need of users."""
 
     async def find(self, names: Sequence[str] | None = None) -> list[UserDescription]: ...
@@ -21,7 +21,7 @@ class Users(Protocol):
 
 
 def with_users(
-    bootstrap: str, store: str | None, work: Callable[[Users], Awaitable[Result]]
+    bootstrap: str, store: str | None, work: Callable[[ListedUsers], Awaitable[Result]]
 ) -> Result:
     """What `work` returns when given the users."""
     if store is None:
