@@ -134,6 +134,7 @@ def test_a_broker_process_starts_and_stops(tmp_path: Path) -> None:
 
 # Guarded where they stand, by the line that uses them or the one before.
 GUARDED = {
+    "base/private_files.py": {"geteuid"},
     "base/system.py": None,
     "cli/start/several.py": None,
     "coordination/bell.py": {"O_NONBLOCK", "O_CLOEXEC"},

@@ -10,7 +10,7 @@ from typing import Final
 
 from ottla.base import system
 
-HAS_MODES: Final = os.name == "posix"
+HAS_MODES: Final = hasattr(os, "geteuid")
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
