@@ -144,9 +144,16 @@ class Connection(asyncio.BufferedProtocol):
         self.serve_run = serve_run if self._takes_runs else None
 
     def limit_requests(self, bytes_max: int | None = None) -> None:
-        """Accept no larger request than `bytes_max`; None: than the listener accepts."""
+        """Accept and keep no more than a request of `bytes_max`; None: than the listener accepts.
+
+        A client that is not known yet is limited so: what is kept of it while an answer is delayed
+        is memory, too.
+        """
         most = self._hub.limits.request_bytes_max
-        self._cutter.limit(most if bytes_max is None else min(most, bytes_max))
+        if bytes_max is None:
+            self._cutter.limit(most)
+        else:
+            self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
 
     def hold(self) -> None:
         """Take back the request that is being served, and offer it again at `release`.
@@ -268,7 +275,7 @@ class Connection(asyncio.BufferedProtocol):
                 if pressure.state or not follows:
                     break
         except CloseConnection as error:
-            self.close(str(error))
+            self.close(str(error), error.kind)
         except Exception:  # noqa: BLE001  # The supervisor of connections: one may fail, the rest serve on.
             _log.exception(
                 "a request from %s:%d failed unexpectedly", self.peer_host, self.peer_port

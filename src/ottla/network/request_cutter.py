@@ -39,6 +39,7 @@ class RequestCutter:
         "_kept",
         "_large",
         "_large_filled",
+        "_receive_bytes_max",
         "_request_bytes_max",
         "_shared",
         "_shared_bytes_max",
@@ -62,15 +63,21 @@ class RequestCutter:
         # What was received and not served in the last turn.
         self._kept = b""
         self._request_bytes_max = request_bytes_max
+        # What one receive may bring; 0 for as much as there is room for.
+        self._receive_bytes_max = 0
         # 0 until the first bytes of the connection were judged: they may be another protocol's.
         self._accepted_bytes_max = 0
         # A request too large for the shared buffer, and how much of it is there.
         self._large: memoryview | None = None
         self._large_filled = 0
 
-    def limit(self, request_bytes_max: int) -> None:
-        """Accept requests of so many bytes from the next one on."""
+    def limit(self, request_bytes_max: int, receive_bytes_max: int = 0) -> None:
+        """Accept requests of so many bytes from the next one on.
+
+        `receive_bytes_max` bounds one receive, and with it what is kept of it; 0 does not.
+        """
         self._request_bytes_max = request_bytes_max
+        self._receive_bytes_max = receive_bytes_max
         if self._accepted_bytes_max:
             self._accepted_bytes_max = request_bytes_max
 
@@ -81,6 +88,9 @@ class RequestCutter:
         if self._large is not None:
             return self._large[self._large_filled :]
         kept = self._kept
+        if self._receive_bytes_max:
+            self._shared[: len(kept)] = kept
+            return self._shared[len(kept) : len(kept) + self._receive_bytes_max]
         if not kept:
             return self._shared
         self._shared[: len(kept)] = kept

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
 
 class CloseConnection(Exception):
-    """Raised by a service to close the connection at once; the reason goes to the log."""
+    """Raised by a service to close the connection at once; the reason goes to the log.
+
+    Reasons of one `kind` are one line there for each address (see `network.refusals`): it must
+    not contain what the client chooses.
+    """
+
+    def __init__(self, reason: str, kind: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 # Answers the request in a frame (its size prefix cut off) with the parts to send. None or no parts

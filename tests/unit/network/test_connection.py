@@ -79,7 +79,7 @@ class Echo:
         if request.startswith(b"silent"):
             return None
         if request.startswith(b"close"):
-            raise CloseConnection("it asked to")
+            raise CloseConnection(f"it asked to {request!r}", "wish")
         if request.startswith(b"crash"):
             raise ZeroDivisionError
         return [b"<", request.upper(), b">"]

@@ -211,3 +211,17 @@ def test_a_foreign_protocol_is_seen_even_where_its_bytes_could_be_a_size() -> No
     assert cutter.advance() == 0
     assert cutter.bad_bytes is not None
     assert cutter.bad_bytes.kind == "HTTP"
+
+
+def test_a_client_that_is_not_known_yet_leaves_little_to_keep() -> None:
+    """One receive brings no more than was allowed, however much it sends; later it may again."""
+    world = World()
+    world.cutter.limit(20, 24)
+    assert world.bring(frame(b"a" * 20) + b"b" * 100) == 24
+    assert world.cut(count_max=0) == []
+    world.end_turn()
+    # A transport may read once more in spite of a pause.
+    assert world.bring(b"c" * 100) == 24
+    world.cutter.limit(SIZE_MAX)
+    world.end_turn()
+    assert world.bring(b"d" * 100) == SHARED_BYTES - 48

@@ -1,6 +1,5 @@
 """Which connections are another broker's, as proven by a handshake on them."""
 
-import logging
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -10,9 +9,6 @@ from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.network.connection import Connection
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
-
-_log = logging.getLogger(__name__)
-
 
 class PeerIdentity:
     """What the handshake has proven of the peer of one connection."""
@@ -50,11 +46,13 @@ class Admission:
         try:
             response = receiver.on_request(request, known_epoch)
         except OttlaError as error:
-            _log.warning(
-                "refused a broker's handshake from %s:%d: %s",
-                connection.peer_host,
-                connection.peer_port,
-                error.message,
+            message = error.message
+            connection.refusals.log(
+                (connection.peer_host, "broker handshake"),
+                lambda: (
+                    f"refused a broker's handshake from {connection.peer_host}:"
+                    f"{connection.peer_port}: {message}"
+                ),
             )
             raise
         if receiver.proven is not None:
@@ -101,12 +99,12 @@ def refuse_client(request: RequestContext, what: str) -> OttlaError:
     identity = _identity(request.connection)
     if not identity.warned:
         identity.warned = True
-        _log.warning(
-            "refused %s:%d (client id %s): %s",
-            request.client_host,
-            request.connection.peer_port,
-            request.client_id,
-            error.message,
+        request.connection.refusals.log(
+            (request.client_host, "brokers only"),
+            lambda: (
+                f"refused {request.client_host}:{request.connection.peer_port} (client id "
+                f"{request.client_id}): {error.message}"
+            ),
         )
     return error
 

@@ -208,7 +208,9 @@ class Produce(Handler):
     ) -> ProduceResponse:
         """The same error for every partition."""
         if body.acks == 0:
-            raise CloseConnection(f"its produce request without acknowledgement failed: {message}")
+            raise CloseConnection(
+                f"its produce request without acknowledgement failed: {message}", "produce: acks=0"
+            )
         return ProduceResponse(
             responses=[
                 TopicProduceResponse(
@@ -250,7 +252,8 @@ def _close_on_error(response: ProduceResponse) -> None:
             if answer.error_code != _NONE:
                 raise CloseConnection(
                     "a batch it sent without asking for an acknowledgement was refused: "
-                    f"{answer.error_message}"
+                    f"{answer.error_message}",
+                    "produce: batch with acks=0",
                 )
 
 

@@ -194,7 +194,8 @@ class Conversation:
             header, position = decode_request_header(frame)
             body = decode(served.request_type, version, frame, position)
         except (WireError, VersionError, StructError) as error:
-            raise CloseConnection(f"it sent bytes that are no valid request: {error}") from error
+            why = f"it sent bytes that are no valid request: {error}"
+            raise CloseConnection(why, "request: malformed") from error
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
@@ -282,7 +283,7 @@ class Conversation:
         error = refuse_client(request, api.name)
         if api.key in SHARE_STATE_APIS:
             # Their answers have errors of partitions only.
-            raise CloseConnection(error.message)
+            raise CloseConnection(error.message, "request: brokers only")
         return request.encode(api.response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
@@ -296,5 +297,7 @@ class Conversation:
         try:
             name = ApiKey(api_key).name
         except ValueError:
-            raise CloseConnection(f"it called API {api_key}, which is unknown here") from None
-        raise CloseConnection(f"it called {name} in version {version}, which is not served here")
+            why = f"it called API {api_key}, which is unknown here"
+            raise CloseConnection(why, "request: unknown API") from None
+        why = f"it called {name} in version {version}, which is not served here"
+        raise CloseConnection(why, f"request: version of {name}")
