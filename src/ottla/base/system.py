@@ -5,11 +5,19 @@ positioned reads and writes, gathered writes, and folders that can be opened. Th
 once, at import: where the system has a call, the name here is that call.
 """
 
+import contextlib
 import mmap
 import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Final
+
+try:
+    import resource
+except ImportError:
+    _HAS_LIMITS = False
+else:
+    _HAS_LIMITS = True
 
 try:
     import fcntl
@@ -124,3 +132,27 @@ def lower_priority(steps: int) -> None:
     """Let other processes go first, where the system knows such a thing."""
     if hasattr(os, "nice"):
         os.nice(steps)
+
+
+# Where a system names no limit of open files.
+_DESCRIPTORS_MAX: Final = 1 << 20
+
+
+def descriptors_max() -> int:
+    """How many files and sockets this process may have open."""
+    if not _HAS_LIMITS:
+        return _DESCRIPTORS_MAX
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _DESCRIPTORS_MAX if soft == resource.RLIM_INFINITY else soft
+
+
+def raise_descriptors_max() -> None:
+    """Let this process open as many files as its administrator allows; shells set less."""
+    if not _HAS_LIMITS:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _DESCRIPTORS_MAX if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_MAX)
+    if soft not in (resource.RLIM_INFINITY, most) and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            # macOS says "unlimited" and refuses it.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -68,6 +68,8 @@ class Connection(asyncio.BufferedProtocol):
         self.identity: object | None = None
         # Who the client is, as far as its listener has found out.
         self.principal: Principal = ANONYMOUS
+        # The user that it is counted for.
+        self.user: str | None = None
         # What the client calls itself (KIP-511), if it has said so.
         self.software = ""
         # Called when the connection has ended, for whatever reason.
@@ -154,6 +156,18 @@ class Connection(asyncio.BufferedProtocol):
             self._cutter.limit(most)
         else:
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
+
+    def belongs_to(self, principal: Principal) -> bool:
+        """The client has logged in. False: its user has too many connections; this one closes."""
+        self.principal = principal
+        refusal = self._hub.on_known(self)
+        if refusal is not None:
+            self.close(refusal, "max.connections.per.user")
+        return refusal is None
+
+    def login_failed(self) -> None:
+        """The client did not log in: new connections of its address may have to wait."""
+        self._hub.failed(self.peer_host)
 
     def hold(self) -> None:
         """Take back the request that is being served, and offer it again at `release`.

@@ -16,6 +16,7 @@ from ottla.network.service import Service
 from ottla.network.tls.door import Door
 from ottla.network.tls.security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
+from ottla.security.principal import ANONYMOUS
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +112,10 @@ class Listener:
         self.connections[connection] = None
         if self._tls is not None:
             # It was counted before its handshake.
-            return self._tls.identify(connection) if self._accepts else "the broker stops"
+            if not self._accepts:
+                return "the broker stops"
+            refusal = self._tls.identify(connection)
+            return self.on_known(connection) if refusal is None else refusal
         refusal, wait_ms = self.enter(connection.peer_host)
         if not self._accepts:
             # It was accepted in the turn in which the server was closed.
@@ -129,6 +133,8 @@ class Listener:
     def on_closed(self, connection: Connection) -> None:
         """Count a connection out."""
         self.connections.pop(connection, None)
+        if connection.user is not None:
+            self._quotas.leave(connection.user)
         self.leave(connection.peer_host)
         if not self.connections:
             self._stopped.set()
@@ -141,6 +147,17 @@ class Listener:
     def leave(self, host: str) -> None:
         """Count one of an address out."""
         self._quotas.close(self.name, host)
+
+    def on_known(self, connection: Connection) -> str | None:
+        """Count the user of a connection. Returns the reason if it is to be closed."""
+        if connection.principal is ANONYMOUS or connection.user is not None:
+            return None
+        connection.user = connection.principal.name
+        return self._quotas.enter(self.name, connection.user)
+
+    def failed(self, host: str) -> None:
+        """A client of this address did not log in, or not shake hands."""
+        self._quotas.failing.failed(host, int(self._loop.time() * 1000))
 
     def _shaken(self) -> Connection:
         return Connection(self, self._loop)

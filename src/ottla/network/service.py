@@ -62,6 +62,14 @@ class Hub(Protocol):
         """Count a connection in. Returns the reason if it is to be closed at once."""
         ...
 
+    def on_known(self, connection: "Connection") -> str | None:
+        """Count the user of a connection. Returns the reason if it is to be closed."""
+        ...
+
+    def failed(self, host: str) -> None:
+        """A client of this address did not log in."""
+        ...
+
     def on_closed(self, connection: "Connection") -> None:
         """Count a connection out."""
         ...

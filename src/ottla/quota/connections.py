@@ -1,4 +1,4 @@
-"""Limits on connections and connection rates: of a broker, its listeners, and addresses."""
+"""Limits on connections and connection rates: of a broker, its listeners, addresses and users."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ottla.quota.client_quotas import ClientQuotas, Windows
+from ottla.quota.failing_addresses import FailingAddresses
 from ottla.quota.windowed_rate import WindowedRate
 
 UNLIMITED = 2**31 - 1
@@ -46,6 +47,13 @@ class ConnectionRules:
     per_address_max: int = UNLIMITED
     # max.connections.per.ip.overrides, by address.
     overrides: Mapping[str, int] = field(default_factory=dict)
+    per_user_max: int = UNLIMITED
+    # max.connections.per.user.overrides, by user.
+    user_overrides: Mapping[str, int] = field(default_factory=dict)
+    # max.failed.authentication.rate: of one address, before its new connections wait.
+    failed_logins_rate: int = UNLIMITED
+    # What the process has descriptors for: the others are for files, and for brokers.
+    descriptors_max: int = UNLIMITED
 
 
 class ConnectionQuotas:
@@ -58,9 +66,16 @@ class ConnectionQuotas:
         self._count = 0
         self._per_listener: Counter[str] = Counter()
         self._per_address: Counter[str] = Counter()
+        self._per_user: Counter[str] = Counter()
+        self.failing = FailingAddresses(rules.failed_logins_rate)
         # By listener; None for the broker as a whole.
         self._rates: dict[str | None, WindowedRate] = {}
         self.rules = rules
+
+    def take(self, rules: ConnectionRules) -> None:
+        """Go by other rules from now on."""
+        self.rules = rules
+        self.failing.rate = rules.failed_logins_rate
 
     def open(self, listener: str, address: str, now_ms: int) -> ConnectionVerdict:
         """Count a new connection, and decide on it."""
@@ -74,7 +89,13 @@ class ConnectionQuotas:
         if wait_ms:
             refusal = "its address opens them faster than its connection_creation_rate allows"
             return ConnectionVerdict(refusal, min(wait_ms, self._windows.ms))
-        wait_ms = self._record(listener, self._room(listener).creation_rate, now_ms)
+        turn_ms = 0
+        if listener not in self.rules.protected:
+            turn = self.failing.wait_ms(address, now_ms)
+            if turn is None:
+                return ConnectionVerdict("clients of its address fail to log in too often")
+            turn_ms = turn
+        wait_ms = max(turn_ms, self._record(listener, self._room(listener).creation_rate, now_ms))
         if listener not in self.rules.protected:
             broker_ms = self._record(None, self.rules.broker.creation_rate, now_ms)
             wait_ms = max(wait_ms, broker_ms)
@@ -88,6 +109,23 @@ class ConnectionQuotas:
         if self._per_address[address] <= 0:
             del self._per_address[address]
 
+    def enter(self, listener: str, user: str) -> str | None:
+        """Count a connection whose user is known now. Returns why it is to be closed.
+
+        Call `leave` once for each call, also after a refusal.
+        """
+        self._per_user[user] += 1
+        most = self.rules.user_overrides.get(user, self.rules.per_user_max)
+        if self._per_user[user] > most and listener not in self.rules.protected:
+            return f"its user {user} already has max.connections.per.user ({most}) of them"
+        return None
+
+    def leave(self, user: str) -> None:
+        """Subtract a connection from those of its user."""
+        self._per_user[user] -= 1
+        if self._per_user[user] <= 0:
+            del self._per_user[user]
+
     def _too_many(self, listener: str, address: str) -> str | None:
         rules = self.rules
         most = self._room(listener).connections_max
@@ -95,6 +133,12 @@ class ConnectionQuotas:
             return f"its listener already has max.connections ({most}) of them"
         if listener not in rules.protected and self._count > rules.broker.connections_max:
             return f"there are already max.connections ({rules.broker.connections_max}) of them"
+        if listener not in rules.protected and self._count > rules.descriptors_max:
+            return (
+                f"{rules.descriptors_max} connections are open, and the system's limit of open "
+                "files leaves no room for more beside the logs: raise it (`ulimit -n`), or lower "
+                "max.connections"
+            )
         most = rules.overrides.get(address, rules.per_address_max)
         if self._per_address[address] > most:
             return f"its address already has max.connections.per.ip ({most}) of them"
@@ -117,11 +161,21 @@ class ConnectionQuotas:
 
 def parse_overrides(text: str) -> dict[str, int]:
     """`max.connections.per.ip.overrides`: address:count,address:count. Raises ValueError."""
-    overrides: dict[str, int] = {}
-    for item in text.split(","):
+    found = _counts(text, ",", "address")
+    return {address.strip("[]"): count for address, count in found.items()}
+
+
+def parse_user_overrides(text: str) -> dict[str, int]:
+    """`max.connections.per.user.overrides`: user:count;user:count. Raises ValueError."""
+    return _counts(text, ";", "user")
+
+
+def _counts(text: str, separator: str, what: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for item in text.split(separator):
         if item.strip():
-            address, _, count = item.strip().rpartition(":")
-            if not address or not count.isdecimal():
-                raise ValueError(f"{item.strip()[:100]} is not of the form address:count")
-            overrides[address.strip("[]")] = int(count)
-    return overrides
+            name, _, count = item.strip().rpartition(":")
+            if not name or not count.isdecimal():
+                raise ValueError(f"{item.strip()[:100]} is not of the form {what}:count")
+            counts[name] = int(count)
+    return counts

@@ -112,6 +112,7 @@ MANY = {
     "sasl_enabled_mechanisms": "SCRAM-SHA-256,PLAIN",
     "sasl_plain_without_tls_enable": "true",
     "connection_failed_authentication_delay_ms": "0",
+    "max_failed_authentication_rate": "1000000",
     "sasl_jaas_config": (
         f'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="{PASSWORD}";'
     ),

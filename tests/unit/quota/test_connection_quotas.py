@@ -11,6 +11,7 @@ from ottla.quota.connections import (
     ConnectionVerdict,
     Room,
     parse_overrides,
+    parse_user_overrides,
 )
 from ottla.quota.keys import QuotaKey
 from ottla.quota.table import QuotaTable
@@ -105,3 +106,68 @@ def test_overrides_are_read() -> None:
     for wrong in ("10.0.0.1", ":5", "10.0.0.1:many"):
         with pytest.raises(ValueError, match="address:count"):
             parse_overrides(wrong)
+
+
+def test_a_user_has_so_many_connections_over_all_listeners() -> None:
+    """Those of brokers, on their own listener, are counted and not refused."""
+    rules = ConnectionRules(
+        per_user_max=2, user_overrides={"carol": 1}, protected=frozenset({"BROKERS"})
+    )
+    small = quotas(rules)
+    assert small.enter("A", "alice") is None
+    assert small.enter("B", "alice") is None
+    assert small.enter("A", "bob") is None
+    refusal = "its user alice already has max.connections.per.user (2) of them"
+    assert small.enter("A", "alice") == refusal
+    assert small.enter("BROKERS", "alice") is None
+    small.leave("alice")
+    small.leave("alice")
+    assert small.enter("A", "alice") == refusal
+    small.leave("alice")
+    small.leave("alice")
+    assert small.enter("A", "alice") is None
+    assert [small.enter("A", "carol") is None for _ in range(2)] == [True, False]
+
+
+def test_connections_leave_descriptors_for_files() -> None:
+    """Those of brokers are taken nevertheless."""
+    small = quotas(ConnectionRules(descriptors_max=1, protected=frozenset({"BROKERS"})))
+    assert small.open("A", "10.0.0.1", 0) == WELCOME
+    refused = small.open("A", "10.0.0.1", 0)
+    assert refused.refusal is not None
+    assert "limit of open files leaves no room" in refused.refusal
+    assert small.open("BROKERS", "10.0.0.1", 0) == WELCOME
+
+
+def test_a_failing_address_is_slowed_but_on_the_listener_of_brokers() -> None:
+    """Its connections wait for their turn; then they are closed."""
+    rules = ConnectionRules(failed_logins_rate=10, protected=frozenset({"BROKERS"}))
+    small = quotas(rules)
+    for _ in range(30):
+        small.failing.failed("10.0.0.1", 0)
+    verdicts = [small.open("A", "10.0.0.1", 0) for _ in range(52)]
+    assert verdicts[:3] == [WELCOME, ConnectionVerdict(None, 100), ConnectionVerdict(None, 200)]
+    assert verdicts[-1].refusal == "clients of its address fail to log in too often"
+    assert small.open("A", "10.0.0.2", 0) == WELCOME
+    assert small.open("BROKERS", "10.0.0.1", 0) == WELCOME
+
+
+def test_names_of_users_with_limits_may_have_commas_and_colons() -> None:
+    """The last colon ends a name, a semicolon the pair."""
+    assert parse_user_overrides("alice:3; CN=a,OU=b:5;x:y:7;") == {
+        "alice": 3,
+        "CN=a,OU=b": 5,
+        "x:y": 7,
+    }
+    with pytest.raises(ValueError, match="not of the form user:count"):
+        parse_user_overrides("alice")
+
+
+def test_a_slowed_address_is_free_when_the_setting_is_raised() -> None:
+    """Rules can change while a broker runs."""
+    small = quotas(ConnectionRules(failed_logins_rate=1))
+    for _ in range(3):
+        small.failing.failed("10.0.0.1", 0)
+    assert [small.open("A", "10.0.0.1", 0).wait_ms for _ in range(2)] == [0, 1000]
+    small.take(ConnectionRules(failed_logins_rate=100))
+    assert [small.open("A", "10.0.0.1", 0).wait_ms for _ in range(2)] == [0, 0]

@@ -127,10 +127,19 @@ def _throttled_complaint(value: Value) -> str:
 
 def _overrides_complaint(value: Value) -> str:
     """Nothing, or `address:count` pairs."""
-    for item in str(value).split(","):
-        address, _, count = item.strip().rpartition(":")
-        if item.strip() and not (address and count.isdecimal()):
-            return f"{item.strip()[:100]} is not of the form address:count"
+    return _counts_complaint(str(value).split(","), "address")
+
+
+def _user_overrides_complaint(value: Value) -> str:
+    """Nothing, or `user:count` pairs; names of certificates have commas."""
+    return _counts_complaint(str(value).split(";"), "user")
+
+
+def _counts_complaint(items: list[str], what: str) -> str:
+    for item in items:
+        name, _, count = item.strip().rpartition(":")
+        if item.strip() and not (name and count.isdecimal()):
+            return f"{item.strip()[:100]} is not of the form {what}:count"
     return ""
 
 
@@ -140,6 +149,7 @@ RETENTION = Validator("[1,...] or -1", _retention_complaint)
 IDLE_TIME = Validator(f"above {_LOGIN_DELAY_MS} or -1", _idle_complaint)
 SHARE = Validator("above 0, at most 1", _share_complaint)
 CONNECTION_OVERRIDES = Validator("[address]:[count],...", _overrides_complaint)
+USER_OVERRIDES = Validator("[user]:[count];...", _user_overrides_complaint)
 GZIP_LEVEL = Validator("[1,...,9] or -1", _gzip_complaint)
 THROTTLED_REPLICAS = Validator("* or [partition]:[broker],...", _throttled_complaint)
 COMPRESSION_TYPE = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")

@@ -19,7 +19,12 @@ from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
 from ottla.security.sasl.failing import AuthenticationFailed
-from ottla.security.sasl.session import LoginStep, SaslSession, session_lifetime_ms
+from ottla.security.sasl.session import (
+    LoginState,
+    LoginStep,
+    SaslSession,
+    session_lifetime_ms,
+)
 from ottla.wire.api import API, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
@@ -57,6 +62,8 @@ class Login:
         # The login has failed, and the client has been sent the reason (OAUTHBEARER).
         self._refusal: AuthenticationFailed | None = None
         self._holds = False
+        # Whether it was counted as one that did not log in.
+        self._is_failure = False
         connection.limit_requests(logins.request_bytes_max)
         self._timer: TimerHandle = logins.loop.call_later(
             logins.timeout_ms / 1000, self._on_timeout
@@ -77,12 +84,12 @@ class Login:
         except CloseConnection as error:
             if self._session.is_open:
                 raise
-            self._connection.close(f"before its login {error}", "login: malformed")
+            self._end(f"before its login {error}", "login: malformed")
             return None
         except (WireError, VersionError, StructError) as error:
             # One line in the log for all such bytes: they cost a stranger nothing.
             why = f"before its login it sent bytes that are no valid request: {error}"
-            self._connection.close(why, "login: malformed")
+            self._end(why, "login: malformed")
             return None
 
     # Hot where sessions end.
@@ -117,7 +124,7 @@ class Login:
             case LoginStep.ILLEGAL:
                 self._refuse_order(api_key, version, correlation_id)
                 return None
-        self._connection.close(_reason(api_key, session), "login: order")
+        self._end(_reason(api_key, session), "login: order")
         return None
 
     # -- one step
@@ -177,7 +184,8 @@ class Login:
                 cause = f"{self._connection.principal} logged in again as {principal}"
                 self._refuse(slot, header, AuthenticationFailed(self._session.mechanism, cause))
                 return
-            self._open_session(principal, lifetime_ms)
+            if not self._open_session(principal, lifetime_ms):
+                return
         slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))
         self._go_on()
 
@@ -193,19 +201,22 @@ class Login:
 
     # -- sessions
 
-    def _open_session(self, principal: Principal, lifetime_ms: int | None) -> None:
+    def _open_session(self, principal: Principal, lifetime_ms: int | None) -> bool:
+        """Serve the client from now on; False: its user has too many connections."""
         connection = self._connection
         self._exchange = None
         self._timer.cancel()
-        connection.principal = principal
+        if not connection.belongs_to(principal):
+            return False
         connection.limit_requests()
         serve, serve_run = self._converse(connection)
         if lifetime_ms is None:
             connection.serve_with(serve, serve_run)
-            return
+            return True
         self._served, self._served_run, self._in_time = serve, serve_run, True
         connection.serve_with(self.serve, self._serve_run)
         self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
+        return True
 
     def _on_expired(self) -> None:
         # A broker that has proven that it knows the cluster's secret goes on.
@@ -218,12 +229,17 @@ class Login:
 
     def _on_timeout(self) -> None:
         if not self._connection.closed:
-            self._connection.close(
+            self._end(
                 f"it did not log in within {self._logins.timeout_ms} ms", "login timeout"
             )
 
     def _on_lost(self) -> None:
         self._timer.cancel()
+        session = self._session
+        # One that only connects costs nothing without TLS: load balancers do so to see who lives.
+        has_cost = self._logins.is_tls or session.state is not LoginState.BEGINNING
+        if session.principal is None and has_cost:
+            self._count_failure()
         refusal, connection = self._refusal, self._connection
         if refusal is not None:
             # The client did not answer the refusal, so that no close has logged it.
@@ -236,6 +252,18 @@ class Login:
             )
 
     # -- failing
+
+    def _end(self, why: str, kind: str) -> None:
+        """Close at once."""
+        if self._session.principal is None:
+            self._count_failure()
+        self._connection.close(why, kind)
+
+    def _count_failure(self) -> None:
+        """Once for each connection."""
+        if not self._is_failure:
+            self._is_failure = True
+            self._connection.login_failed()
 
     def _challenge(
         self, slot: Slot, header: _Header, answer: bytes, refusal: AuthenticationFailed
@@ -273,6 +301,7 @@ class Login:
         self._session.failed()
         self._timer.cancel()
         connection.stop_reading()
+        self._count_failure()
         delay_ms = 0
         if self._refusal is None:
             delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())

@@ -34,6 +34,7 @@ class ListenerLogins:
     # `connections.max.reauth.ms` of each mechanism.
     reauth_ms_max: Mapping[str, int]
     failures: FailedLogins
+    is_tls: bool
     request_bytes_max: int
     timeout_ms: int
     loop: asyncio.AbstractEventLoop
@@ -66,6 +67,7 @@ class Logins:
             {name: self._mechanism(address, name) for name in names},
             {name: self._reauth_ms_max(listener, name) for name in names},
             self.failures,
+            address.is_tls,
             min(_REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
             settings.integer("connection.authentication.timeout.ms"),
             runtime.loop,

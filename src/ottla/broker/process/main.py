@@ -11,6 +11,7 @@ from typing import Any
 from ottla.base.errors import OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.base.system import raise_descriptors_max
 from ottla.broker.process.broker import Broker
 from ottla.broker.process.warm_up import warm_up
 
@@ -32,6 +33,7 @@ def run(
     """
     # Modules and classes, which live as long as the process: collections need not look at them.
     gc.freeze()
+    raise_descriptors_max()
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from ottla.base import system
 from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
@@ -16,8 +17,12 @@ from ottla.quota.connections import (
     ConnectionRules,
     Room,
     parse_overrides,
+    parse_user_overrides,
 )
 from ottla.quota.table import QuotaTable
+
+_FAILED_LOGINS = "max.failed.authentication.rate"
+_OF_CONNECTIONS = ("max.connection", _FAILED_LOGINS)
 
 OnChanged = Callable[[str], Awaitable[None]]
 
@@ -61,8 +66,8 @@ class Quotas:
         return on_changed
 
     def _on_settings(self, changed: frozenset[str]) -> None:
-        if any(name.startswith("max.connection") for name in changed):
-            self.connections.rules = _rules(self._settings)
+        if any(name.startswith(_OF_CONNECTIONS) for name in changed):
+            self.connections.take(_rules(self._settings))
 
     def _on_quotas(self, table: QuotaTable) -> None:
         self.clients.table = table
@@ -79,6 +84,10 @@ def _rules(settings: BrokerSettings) -> ConnectionRules:
         protected=frozenset({inter_broker_listener(settings)}) if len(names) > 1 else frozenset(),
         per_address_max=settings.integer("max.connections.per.ip"),
         overrides=parse_overrides(settings.text("max.connections.per.ip.overrides")),
+        per_user_max=settings.integer("max.connections.per.user"),
+        user_overrides=parse_user_overrides(settings.text("max.connections.per.user.overrides")),
+        failed_logins_rate=settings.integer(_FAILED_LOGINS),
+        descriptors_max=system.descriptors_max() // 2,
     )
 
 

@@ -38,6 +38,10 @@ class Rooms(Protocol):
         """Count one out."""
         ...
 
+    def failed(self, host: str) -> None:
+        """A client of this address did not shake hands."""
+        ...
+
 
 class _Shaking(asyncio.Protocol):
     """Stands in for the connection until the handshake is done."""
@@ -99,6 +103,8 @@ class Door:
             host = address[0].removeprefix("::ffff:")
             refusal, wait_ms = self._rooms.enter(host)
             self._start(self._receive(accepted, host, address[1], refusal, wait_ms))
+            # One a turn: the requests of open connections are served between two handshakes.
+            await asyncio.sleep(0)
 
     async def _receive(
         self, accepted: socket.socket, host: str, port: int, refusal: str | None, wait_ms: int
@@ -114,6 +120,7 @@ class Door:
         except OSError as error:
             trouble = of_client(error)
             if trouble is not None:
+                self._rooms.failed(host)
                 self._refuse(host, port, trouble.kind, trouble.sentence)
         finally:
             if not shaking.handed_over:
