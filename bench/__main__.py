@@ -39,6 +39,7 @@ MODULES = (
     "transactions",
     "groups",
     "quotas",
+    "security_limits",
     "compaction",
     "tls",
     "acls",

@@ -16,6 +16,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 # What one batch may expand to where the caller gives no limit.
 MAX_EXPANDED_BYTES = 32 << 20
+# A batch of a client may expand to a mebibyte, which costs little, and so many times its size.
+_FREE_BYTES = 1 << 20
+_RATIO_MAX = 1000
 
 Buffer = bytes | bytearray | memoryview
 
@@ -108,6 +111,11 @@ def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES)
         case Compression.ZSTD:
             return _expand(cramjam.zstd.decompress_into, payload, max_bytes, "zstd")
     raise unknown_codec(codec)
+
+
+def expanded_bytes_max(size_bytes: int) -> int:
+    """What a client's batch of `size_bytes` may expand to where a leader must look into it."""
+    return min(MAX_EXPANDED_BYTES, _FREE_BYTES + _RATIO_MAX * size_bytes)
 
 
 def unknown_codec(codec: int) -> OttlaError:

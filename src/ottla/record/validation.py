@@ -7,6 +7,7 @@ The batch stays the bytes it was.
 Does not check sequence numbers against earlier batches: the log knows those.
 """
 
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
@@ -14,12 +15,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.claims import LogConfigLike, is_suspect, refuse, whole_batch
 from ottla.record.codec import LONG_MAX, Record, decode_records
 from ottla.record.compression import (
-    MAX_EXPANDED_BYTES,
     Buffer,
     Compression,
     CorruptBatch,
     check_magic,
     compress,
+    expanded_bytes_max,
 )
 from ottla.record.header import (
     ATTRIBUTES_POSITION,
@@ -33,7 +34,7 @@ from ottla.record.header import (
     read_header,
 )
 from ottla.record.reader import section
-from ottla.record.walk import check_section
+from ottla.record.walk import WALK_COLUMNS, check_section, walk
 
 __all__ = ["LogConfigLike", "RejectedBatch", "Validated", "validate"]
 
@@ -44,6 +45,10 @@ _MAX_TIMESTAMP = Struct(">q")
 _LENGTH_POSITION = 8
 _MAX_TIMESTAMP_POSITION = 35
 _RECORD_ERRORS_MAX = 3
+# What is expanded beyond this is not decoded to objects.
+_DECODED_BYTES_MAX = 4 << 20
+# Of a row of `walk`: offset, timestamp, and where the key is and its size.
+_ROW = Struct(f"<4q{8 * (WALK_COLUMNS - 4)}x")
 
 
 class Validated(NamedTuple):
@@ -87,7 +92,7 @@ def validate(
     newest = now_ms if is_append_time else header.max_timestamp
     expanded: bytes | None = None
     if bounded or target != codec or config.is_compacted:
-        expanded = section(buffer, 0, header, MAX_EXPANDED_BYTES)
+        expanded = section(buffer, 0, header, expanded_bytes_max(len(buffer)))
         found = _check_records(expanded, header, config, now_ms, bounded)
         if not is_append_time:
             newest = found
@@ -142,16 +147,22 @@ def _check_records(
 
     Return the newest timestamp among them.
     """
-    records = decode_records(
-        expanded, header.record_count, header.base_offset, header.base_timestamp
-    )
+    records: Iterable[Record]
+    if len(expanded) <= _DECODED_BYTES_MAX:
+        records = decode_records(
+            expanded, header.record_count, header.base_offset, header.base_timestamp
+        )
+    else:
+        records = _one_by_one(expanded, header)
     keyless: list[tuple[int, str]] = []
     untimely: list[tuple[int, str]] = []
+    newest = -LONG_MAX
     for index, record in enumerate(records):
         if record.offset != index:
             raise OttlaError(
                 ErrorCode.INVALID_RECORD, f"record {index} of the batch has offset {record.offset}"
             )
+        newest = max(newest, record.timestamp)
         if record.key is None and config.is_compacted:
             keyless.append((index, "a compacted topic needs a key in each record"))
         if bounded and _is_untimely(record, config, now_ms):
@@ -160,7 +171,23 @@ def _check_records(
         raise _rejected(ErrorCode.INVALID_RECORD, keyless)
     if untimely:
         raise _rejected(ErrorCode.INVALID_TIMESTAMP, untimely)
-    return max(record.timestamp for record in records)
+    return newest
+
+
+def _one_by_one(expanded: bytes, header: BatchHeader) -> Iterator[Record]:
+    """The records without values and headers, never all at once.
+
+    A batch that expands to many times its size is made to be decoded: a few kilobytes would become
+    hundreds of megabytes of records.
+    """
+    try:
+        check_section(expanded, header.record_count)
+    except CorruptBatch as error:
+        raise OttlaError(ErrorCode.INVALID_RECORD, error.message) from error
+    count, base = header.record_count, header.base_timestamp
+    rows = walk(expanded, 0, len(expanded), count, header.base_offset, base)
+    for offset, timestamp, _, key_bytes in _ROW.iter_unpack(rows):
+        yield Record(offset, timestamp, None if key_bytes < 0 else b"", None, None)
 
 
 def _is_untimely(record: Record, config: LogConfigLike, now_ms: int) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from ottla.base.crc32c import checksum
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.builder import BatchBuilder, build_batch
+from ottla.record.compression import compress
 from ottla.record.header import read_header
 from ottla.record.reader import records
 from ottla.record.validation import RejectedBatch, Validated, validate
@@ -240,3 +241,63 @@ def test_records_that_are_looked_at_must_be_counted_from_zero() -> None:
     with pytest.raises(OttlaError, match="record 1 of the batch has offset 2") as refused:
         check(skipping, replace(CONFIG, cleanup_policy=frozenset({"compact"})))
     assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+COMPACTED = replace(CONFIG, cleanup_policy=frozenset({"compact"}))
+# Records of seven bytes, all with offset 0: they compress to nothing.
+NOTHING = bytes([12, 0, 0, 0, 0, 1, 0])
+
+
+def bomb(section: bytes, record_count: int, compression: int = 4) -> bytearray:
+    """An honest header over records that are not."""
+    head = batch(NOW_MS, compression=compression)[:61]
+    content = compress(compression, section)
+    struct.pack_into(">i", head, 8, 49 + len(content))
+    struct.pack_into(">i", head, 23, record_count - 1)
+    struct.pack_into(">i", head, 57, record_count)
+    return patched(head + content, ">b", 16, 2)
+
+
+def test_a_batch_that_expands_beyond_measure_is_refused() -> None:
+    """A thousand times its size, after the first mebibyte: only zstd does that."""
+    with pytest.raises(OttlaError, match="expands to more than") as refused:
+        check(bomb(bytes(20 << 20), 1), COMPACTED)
+    assert refused.value.code is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_a_megabyte_of_zeros_is_no_bomb() -> None:
+    """Whatever it is compressed to."""
+    for compression in (1, 2, 3, 4):
+        buffer = BatchBuilder(compression=compression)
+        buffer.append(NOW_MS, b"k", bytes(1_000_000))
+        check(buffer.build(), COMPACTED)
+
+
+def test_many_small_records_are_not_decoded_at_once() -> None:
+    """They would become a hundred times the bytes that came."""
+    with pytest.raises(OttlaError, match="record 1 of the batch has offset 0") as refused:
+        check(bomb(NOTHING * 700_000, 700_000, 1), COMPACTED)
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+def test_a_large_batch_of_honest_records_passes() -> None:
+    """Beyond what is decoded at once the same checks hold."""
+    large = BatchBuilder(compression=4)
+    for number in range(50_000):
+        large.append(NOW_MS + number, b"key", b"%d" % number * 20)
+    assert large.size_estimate > 5 << 20
+    whole = large.build()
+    assert bytes(check(whole, COMPACTED).buffer) == whole
+    large.append(NOW_MS, None, b"no key")
+    with pytest.raises(RejectedBatch) as refused:
+        check(large.build(), COMPACTED)
+    assert refused.value.record_errors == (
+        (50_000, "a compacted topic needs a key in each record"),
+    )
+    late = BatchBuilder(compression=4)
+    for number in range(50_000):
+        late.append(NOW_MS + 2 * HOUR_MS * (number == 7), b"key", b"%d" % number * 20)
+    with pytest.raises(RejectedBatch) as refused:
+        check(late.build())
+    assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
+    assert [index for index, _ in refused.value.record_errors] == [7]
