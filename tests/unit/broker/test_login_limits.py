@@ -3,7 +3,10 @@
 import asyncio
 import logging
 
+from ottla.broker.quotas.quota_settings import QuotaChange
+from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
 from ottla.security.sasl.scram_keys import ScramMechanism
+from ottla.wire.messages.metadata import MetadataRequest
 
 from .test_login import PASSWORD, credential, play
 
@@ -87,5 +90,39 @@ def test_connections_that_give_up_their_logins_count_as_failures():
         while not failing._addresses:
             await asyncio.sleep(0.001)
         assert failing._addresses["127.0.0.1"].level == 1
+
+    play(scenario)
+
+
+def test_a_quota_is_of_the_user_that_has_logged_in():
+    """Its own, else that of the default user; before its login a client has none."""
+
+    async def scenario(broker, connect):
+        users = broker.parts.users
+        for name in ("bob", "carol"):
+            await users.alter(name, {SCRAM: credential(PASSWORD)})
+        quotas = broker.parts.quotas.stored
+        # Of percents of the loop's time: less than any request takes.
+        for entity, percent in (
+            (QuotaEntity("alice"), 1e-6),
+            (QuotaEntity("bob"), 1e6),
+            (QuotaEntity(DEFAULT), 1e-6),
+            (QuotaEntity("carol", "tester"), 1e6),
+        ):
+            change = QuotaChange("request_percentage", percent)
+            await quotas.alter(entity, [change], validate_only=False)
+        throttled = {}
+        for name in ("alice", "bob", "carol"):
+            caller = await connect()
+            await caller.log_in(name)
+            answer = await caller.call(MetadataRequest(topics=[]), 12)
+            throttled[name] = answer.throttle_time_ms > 0
+        assert throttled == {"alice": True, "bob": False, "carol": False}
+        await quotas.alter(
+            QuotaEntity("bob"), [QuotaChange("request_percentage", None)], validate_only=False
+        )
+        caller = await connect()
+        await caller.log_in("bob")
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).throttle_time_ms > 0
 
     play(scenario)
