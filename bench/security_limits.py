@@ -8,7 +8,6 @@ while a program that sends nothing uses the processor that the strangers would u
 
 import asyncio
 import contextlib
-import json
 import statistics
 import subprocess
 import sys
@@ -61,6 +60,7 @@ def _measure(
     topic = create_topic(node)
     asyncio.run(_add_user(node))
     control: list[dict[str, Any]] = []
+    arriving: list[dict[str, Any]] = []
     attacked: list[dict[str, Any]] = []
     more_mib: list[float] = []
     busy: list[float] = []
@@ -71,15 +71,21 @@ def _measure(
             control.append(_known(tls_port, topic, seconds))
         options = (f"--idle={idle}", f"--stall={stall}", f"--fail={fail}")
         with _strangers(tls_port, plain_port, *options) as told:
+            # While they come; then, while they are there and are closed.
+            arriving.append(_known(tls_port, topic, 5))
             began_s, used_s = time.monotonic(), node.process.cpu_seconds()
             attacked.append(_known(tls_port, topic, seconds))
             busy.append((node.process.cpu_seconds() - used_s) / (time.monotonic() - began_s))
         more_mib.append(node.process.rss_peak_bytes() / _MIB - before_mib)
-        print(f"   control {control[-1]}\n   attacked {attacked[-1]}", flush=True)
+        print(f"   control  {control[-1]}\n   arriving {arriving[-1]}", flush=True)
+        print(f"   attacked {attacked[-1]}", flush=True)
         print(f"   {more_mib[-1]:.1f} MiB more, busy {busy[-1]:.2f}; {told[-1]}", flush=True)
         time.sleep(12)  # Until addresses are forgiven.
     p99 = [one["p99_ms"] / other["p99_ms"] for one, other in zip(attacked, control, strict=True)]
     what = f"{idle:,} idle, {stall} stalled, {fail} failing"
+    arrival = [
+        one["p99_ms"] / other["p99_ms"] for one, other in zip(arriving, control, strict=True)
+    ]
     logins = [each["login_ms"] for each in attacked]
     return [
         Figure(f"{what}: memory", max(more_mib), "MiB more", AT_MOST, _MORE_MIB_MAX),
@@ -91,6 +97,12 @@ def _measure(
             _P99_MAX,
             f"ms: {spread([each['p99_ms'] for each in attacked])}; without "
             f"{spread([each['p99_ms'] for each in control])}",
+        ),
+        Figure(
+            f"{what}: p99 while they connect",
+            statistics.median(arrival),
+            "× without them",
+            note=f"ms: {spread([each['p99_ms'] for each in arriving])}",
         ),
         Figure(f"{what}: a new login", statistics.median(logins), "ms", note=spread(logins)),
         Figure(f"{what}: the broker's processor", statistics.median(busy), "of a core"),

@@ -99,7 +99,9 @@ class Strangers:
         finally:
             writer.close()
 
-    async def for_ever(self, one: Callable[[str], Awaitable[None]], kind: str, wait_s: float) -> None:
+    async def for_ever(
+        self, one: Callable[[str], Awaitable[None]], kind: str, wait_s: float
+    ) -> None:
         """Again, whatever the broker does."""
         while True:
             self.count["tries"] += 1

@@ -156,3 +156,20 @@ def raise_descriptors_max() -> None:
         with contextlib.suppress(OSError, ValueError):
             # macOS says "unlimited" and refuses it.
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+# mallopt's name for it, and a size: uvloop has a buffer of 256 KiB for each TLS connection.
+_M_MMAP_THRESHOLD: Final = -3
+_APART_BYTES: Final = 192 << 10
+
+
+def keep_large_buffers_apart() -> None:
+    """Have malloc map large buffers by themselves, where it can be told so (glibc).
+
+    It would put them among small ones, where most of a freed buffer stays in memory: without this
+    a TLS connection that never says a word keeps 50 KiB instead of 29, and more with time.
+    """
+    import ctypes  # noqa: PLC0415  # Few brokers need it.
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _APART_BYTES)

@@ -93,7 +93,8 @@ class ConnectionQuotas:
         if listener not in self.rules.protected:
             turn = self.failing.wait_ms(address, now_ms)
             if turn is None:
-                return ConnectionVerdict("clients of its address fail to log in too often")
+                refusal = "clients of its address fail to log in too often"
+                return ConnectionVerdict(refusal, self.failing.close_after_ms(now_ms))
             turn_ms = turn
         wait_ms = max(turn_ms, self._record(listener, self._room(listener).creation_rate, now_ms))
         if listener not in self.rules.protected:

@@ -7,6 +7,7 @@ from ottla.broker.quotas.quota_settings import QuotaChange
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.wire.messages.metadata import MetadataRequest
+from tests.broker.broker_client import until
 
 from .test_login import PASSWORD, credential, play
 
@@ -54,10 +55,9 @@ def test_an_address_that_fails_too_often_is_closed(caplog):
             assert await fail(await connect()) != 0
         (listener,) = broker.listeners.open
         waiting = [await connect() for _ in range(6)]
-        while sum(each.is_muted for each in listener.connections) < 5:
-            await asyncio.sleep(0.001)
+        await until(lambda: sum(each.is_muted for each in listener.connections) >= 5)
         late = [await connect() for _ in range(20)]
-        assert [await fail(each) for each in late].count(None) >= 15
+        assert (await asyncio.gather(*(fail(each) for each in late))).count(None) >= 15
         assert (await known.begin()).error_code != 0
         broker.settings.set_dynamic({"max.failed.authentication.rate": "1000"}, {})
         assert await is_served(await connect())
@@ -81,14 +81,12 @@ def test_connections_that_give_up_their_logins_count_as_failures():
         await is_served(caller)
         await caller.close()
         (listener,) = broker.listeners.open
-        while len(listener.connections) > 1:
-            await asyncio.sleep(0.001)
+        await until(lambda: len(listener.connections) == 1)
         assert failing._addresses == {}
         caller = await connect()
         await caller.begin()
         await caller.close()
-        while not failing._addresses:
-            await asyncio.sleep(0.001)
+        await until(lambda: failing._addresses)
         assert failing._addresses["127.0.0.1"].level == 1
 
     play(scenario)

@@ -19,6 +19,7 @@ import pytest
 from ottla.operations.certificates import make_development_files
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from tests.broker.broker_client import until
 
 from .inprocess import run
 from .test_login_fuzz import damaged
@@ -138,10 +139,8 @@ def test_damaged_handshakes_do_not_break_a_broker(seed, tmp_path, caplog):
         await talks(broker.port, files, 200, seed)
         assert await answer(broker.port, files)
         quotas = broker.parts.quotas.connections
-        async with asyncio.timeout(60):
-            # The one that every scenario has stands in the middle of its handshake.
-            while quotas._count > 1:
-                await asyncio.sleep(0.001)
+        # The one that every scenario has stands in the middle of its handshake.
+        await until(lambda: quotas._count == 1)
 
     caplog.set_level(logging.WARNING)
     play(tmp_path, scenario)

@@ -147,7 +147,8 @@ def test_a_failing_address_is_slowed_but_on_the_listener_of_brokers() -> None:
         small.failing.failed("10.0.0.1", 0)
     verdicts = [small.open("A", "10.0.0.1", 0) for _ in range(52)]
     assert verdicts[:3] == [WELCOME, ConnectionVerdict(None, 100), ConnectionVerdict(None, 200)]
-    assert verdicts[-1].refusal == "clients of its address fail to log in too often"
+    refusal = "clients of its address fail to log in too often"
+    assert verdicts[-1] == ConnectionVerdict(refusal, 5_000)
     assert small.open("A", "10.0.0.2", 0) == WELCOME
     assert small.open("BROKERS", "10.0.0.1", 0) == WELCOME
 

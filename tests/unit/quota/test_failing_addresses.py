@@ -45,6 +45,38 @@ def test_an_address_is_forgiven_in_seconds() -> None:
     assert [addresses.wait_ms(HERE, 8_000) for _ in range(3)] == [0, 0, 0]
 
 
+def test_where_many_addresses_fail_all_of_them_wait() -> None:
+    """Fifty connections a second are served; an address that did not fail is not concerned."""
+    addresses = FailingAddresses(10)
+    for number in range(101):
+        addresses.failed(f"10.0.1.{number}", 0)
+    waits = [addresses.wait_ms(f"10.0.1.{number % 101}", 0) for number in range(260)]
+    assert waits[:3] == [0, 20, 40]
+    assert waits.count(None) == 260 - 251
+    assert addresses.wait_ms(HERE, 0) == 0
+    # Half a second later the failures are no longer too many.
+    assert addresses.wait_ms("10.0.1.1", 500) == 0
+
+
+def test_an_address_that_failed_is_one_of_many_for_ten_seconds() -> None:
+    """However seldom it fails itself."""
+    addresses = FailingAddresses(10)
+    addresses.failed(HERE, 0)
+    for now_ms in (9_999, 10_000):
+        for number in range(150):
+            addresses.failed(f"10.0.1.{number}", now_ms)
+        waits = [addresses.wait_ms(HERE, now_ms) for _ in range(2)]
+        assert waits == ([0, 20] if now_ms == 9_999 else [0, 0])
+
+
+def test_what_is_closed_is_closed_late_so_that_it_comes_back_late() -> None:
+    """A thousand in five seconds; what comes beyond that is not kept."""
+    addresses = FailingAddresses(10)
+    assert [addresses.close_after_ms(10_000) for _ in range(1000)] == [5_000] * 1000
+    assert addresses.close_after_ms(14_999) == 0
+    assert addresses.close_after_ms(15_000) == 5_000
+
+
 def test_so_many_addresses_are_remembered() -> None:
     """The one that failed longest ago is forgotten."""
     addresses = failed(50)

@@ -10,6 +10,7 @@ from ottla.metadata.image import ClusterImage
 from ottla.network.connection import Connection
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
+
 class PeerIdentity:
     """What the handshake has proven of the peer of one connection."""
 

@@ -11,7 +11,8 @@ from typing import Any
 from ottla.base.errors import OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings, parse_properties
-from ottla.base.system import raise_descriptors_max
+from ottla.base.settings.listeners import listen_addresses
+from ottla.base.system import keep_large_buffers_apart, raise_descriptors_max
 from ottla.broker.process.broker import Broker
 from ottla.broker.process.warm_up import warm_up
 
@@ -34,6 +35,8 @@ def run(
     # Modules and classes, which live as long as the process: collections need not look at them.
     gc.freeze()
     raise_descriptors_max()
+    if any(address.is_tls for address in listen_addresses(settings)):
+        keep_large_buffers_apart()
     _run_loop(_serve(settings, on_ready, ends_with_others=ends_with_others))
 
 
