@@ -164,7 +164,7 @@ _APART_BYTES: Final = 192 << 10
 
 
 def keep_large_buffers_apart() -> None:
-    """Have malloc map large buffers by themselves, where it can be told so (glibc).
+    """Have malloc map large buffers by themselves, where it is that of glibc.
 
     It would put them among small ones, where most of a freed buffer stays in memory: without this
     a TLS connection that never says a word keeps 50 KiB instead of 29, and more with time.
