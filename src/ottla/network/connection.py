@@ -158,7 +158,9 @@ class Connection(asyncio.BufferedProtocol):
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
 
     def belongs_to(self, principal: Principal) -> bool:
-        """The client has logged in. False: its user has too many connections; this one closes."""
+        """The client has logged in. False: its user has too many connections, or it has ended."""
+        if self.closed:
+            return False
         self.principal = principal
         refusal = self._hub.on_known(self)
         if refusal is not None:

@@ -5,8 +5,12 @@ import logging
 
 from ottla.broker.quotas.quota_settings import QuotaChange
 from ottla.metadata.quota_entity import DEFAULT, QuotaEntity
+from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_keys import ScramMechanism
+from ottla.security.sasl.session import LoginState
+from ottla.wire.frames import encode_request
 from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.broker.broker_client import until
 
 from .test_login import PASSWORD, credential, play
@@ -124,3 +128,31 @@ def test_a_quota_is_of_the_user_that_has_logged_in():
         assert (await caller.call(MetadataRequest(topics=[]), 12)).throttle_time_ms > 0
 
     play(scenario)
+
+
+def test_a_client_that_ends_while_its_password_is_hashed_is_not_counted():
+    """Neither then nor later: its user's other connections have their places."""
+
+    async def scenario(broker, connect):
+        (listener,) = broker.listeners.open
+        await broker.parts.users.alter("alice", {SCRAM: credential(PASSWORD, 300_000)})
+        for _ in range(2):
+            caller = await connect()
+            assert (await caller.begin("PLAIN")).error_code == 0
+            token = SaslAuthenticateRequest(auth_bytes=write_plain("alice", PASSWORD))
+            for part in encode_request(token, 2, 7, "tester"):
+                caller._writer.write(part)
+            *_, connection = listener.connections
+            session = connection._serve.__self__._session
+            await until(lambda session=session: session.state is not LoginState.EXCHANGE)
+            assert session.state is LoginState.JUDGING
+            connection._transport.abort()
+            await until(lambda session=session: session.state is not LoginState.JUDGING)
+        assert not broker.parts.quotas.connections._per_user
+        assert await is_served(await connect())
+
+    play(
+        scenario,
+        sasl_enabled_mechanisms="PLAIN,SCRAM-SHA-256",
+        sasl_plain_without_tls_enable="true",
+    )
