@@ -229,9 +229,7 @@ class Login:
 
     def _on_timeout(self) -> None:
         if not self._connection.closed:
-            self._end(
-                f"it did not log in within {self._logins.timeout_ms} ms", "login timeout"
-            )
+            self._end(f"it did not log in within {self._logins.timeout_ms} ms", "login timeout")
 
     def _on_lost(self) -> None:
         self._timer.cancel()
