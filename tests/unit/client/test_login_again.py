@@ -6,6 +6,7 @@ import pytest
 from rig.issuer import AUDIENCE, Issuer
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.login.login import Login
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.blocking import BlockingConnection
 from ottla.client.connection.connection import connect
@@ -24,10 +25,25 @@ MINUTE = {"connections_max_reauth_ms": "60000"}
 
 
 def make_late(connection, broker):
-    """Most of the connection's session is over, for both ends."""
+    """The connection's session is over, for both ends."""
     assert connection._session is not None
-    connection._session._begin_s = connection._session._hold_s = 0.0
-    broker.parts.runtime.clock.advance(58_000)
+    is_over(connection._session)
+    connection._session._allowed_s = 0.0
+    expire(broker)
+
+
+def is_over(session):
+    """Its time has passed; but the login before is not long ago."""
+    session._begin_s = session._hold_s = 0.0
+
+
+def expire(broker):
+    """The broker's clock and its timers are past the end of all sessions."""
+    broker.parts.runtime.clock.advance(61_000)
+    for connection in connections_of(broker):
+        for callback in connection.on_lost:
+            if isinstance(owner := getattr(callback, "__self__", None), Login):
+                owner._on_expired()
 
 
 def connections_of(broker):
@@ -44,7 +60,7 @@ def ask(connection):
 
 
 def test_requests_wait_for_the_new_login_and_are_answered():
-    """All of them, over the same connection; the session then lasts as long as a new one."""
+    """All of them, over the same connection, though the broker's session was over."""
 
     async def scenario(broker, _connect):
         connection = await open_to(broker)
@@ -67,7 +83,8 @@ def test_what_was_sent_before_is_answered_first():
     async def scenario(broker, _connect):
         connection = await open_to(broker)
         early = [ask(connection) for _ in range(3)]
-        make_late(connection, broker)
+        is_over(connection._session)
+        connection._session._allowed_s = 0.0
         late = [ask(connection) for _ in range(3)]
         connection.send_unanswered(ProduceRequest(acks=0, timeout_ms=1))
         assert connection.in_flight == 7
@@ -77,14 +94,18 @@ def test_what_was_sent_before_is_answered_first():
     play(scenario, **MINUTE)
 
 
-def test_a_session_that_is_over_is_opened_again():
-    """A connection that was idle for long logs in with its next request."""
+def test_a_session_of_less_than_a_second_fails_no_request():
+    """A broker allows a login each second: what comes after the session's end waits for it."""
 
     async def scenario(broker, _connect):
         connection = await open_to(broker)
-        make_late(connection, broker)
-        broker.parts.runtime.clock.advance(600_000)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        connection._session.opened(1, began_s)
+        is_over(connection._session)
+        expire(broker)
         assert (await ask(connection)).controller_id == 1
+        assert loop.time() - began_s >= 1.0
         connection.close()
 
     play(scenario, **MINUTE)
@@ -225,8 +246,13 @@ def test_a_blocking_connection_logs_in_between_its_requests():
     """Answers that were asked for ahead come first, in their order."""
 
     async def scenario(broker, _connect):
-        clock = broker.parts.runtime.clock
         now_s = [100.0]
+
+        async def later() -> None:
+            broker.parts.runtime.clock.advance(58_000)
+
+        async def over() -> None:
+            expire(broker)
 
         def read() -> list[int]:
             address = Address("127.0.0.1", broker.port)
@@ -239,11 +265,11 @@ def test_a_blocking_connection_logs_in_between_its_requests():
                     connection.send(ASK)
                     connection.send(ASK)
                     now_s[0] += 58
-                    loop.call_soon_threadsafe(clock.advance, 58_000)
+                    asyncio.run_coroutine_threadsafe(later(), loop).result()
                     connection.send(ASK)
                     found += [connection.receive().controller_id for _ in range(3)]
                     now_s[0] += 58
-                    loop.call_soon_threadsafe(clock.advance, 58_000)
+                    asyncio.run_coroutine_threadsafe(over(), loop).result()
                     found.append(connection.ask(ASK, MetadataResponse).controller_id)
                 assert connections_of(broker) == before
             return found

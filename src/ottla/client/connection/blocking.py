@@ -16,7 +16,7 @@ from ottla import __version__
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
-from ottla.client.connection.login import BEGIN, ready_identity
+from ottla.client.connection.login import APART_S, BEGIN, ready_identity
 from ottla.client.connection.security import ClientSecurity
 from ottla.client.connection.versions import key_of, negotiate, version_for
 from ottla.client.errors import (
@@ -78,6 +78,7 @@ class BlockingConnection:
         self._limit_s = -1.0
         # When to log in again, by the clock: the session is over a little later.
         self._log_in_s = inf
+        self._allowed_s = 0.0
         self._identity = security.identity
         self._exchange: Exchange[None] = Exchange(str(address), client_id)
         self._answers: deque[tuple[None, Any]] = deque()
@@ -131,7 +132,9 @@ class BlockingConnection:
                 request = requests.send(self.receive())
             except StopIteration as done:
                 lifetime_ms: int = done.value
-                self._log_in_s = began_s + lifetime_ms / 1000 * BEGIN if lifetime_ms else inf
+                if lifetime_ms:
+                    self._log_in_s = began_s + lifetime_ms / 1000 * BEGIN
+                self._allowed_s = began_s + APART_S
                 return
             except ClientError:
                 raise
@@ -144,6 +147,7 @@ class BlockingConnection:
         early: deque[tuple[None, Any]] = deque()
         while self._exchange.in_flight or self._answers:
             early.append((None, self.receive()))
+        time.sleep(max(0.0, self._allowed_s - self._now_s()))
         self._log_in(self._identity)
         self._answers.extend(early)
 
