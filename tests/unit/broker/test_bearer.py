@@ -6,9 +6,17 @@ import logging
 import pytest
 from rig.issuer import AUDIENCE, Issuer, signed
 
+from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.cluster.handshake import Credentials
+from ottla.broker.cluster.peer_login import broker_identity
+from ottla.broker.cluster.peers import PeerLimits, Peers
+from ottla.broker.cluster.secret import agree_on_secret
+from ottla.metadata.image import BrokerImage, Endpoint
+from ottla.network.dialer import LoopDialer
 from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
 from ottla.wire.frames import encode_request
+from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -361,3 +369,56 @@ def test_tokens_for_other_services_are_warned_of(bearer, caplog):
     )
     assert "set sasl.oauthbearer.expected.audience and sasl.oauthbearer.expected.is" in caplog.text
     assert "the network sees the tokens" in caplog.text
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_brokers_log_in_with_a_token_before_they_prove_themselves(
+    bearer, issuer, tmp_path, is_good
+):
+    """With the settings of a client; a token of another issuer keeps a broker out."""
+    token = tmp_path / "token"
+
+    async def scenario(broker, _connect, now_s):
+        token.write_text((issuer if is_good else Issuer()).token("broker", now_s))
+        identity = broker_identity(broker.parts.settings)
+        assert identity is not None
+        secret = await agree_on_secret(broker.parts.store, random_bytes)
+        view = broker.parts.view
+        own = Credentials(2, view.cluster_id, secret, random_bytes, lambda: 1)
+        there = BrokerImage(1, {"SASL_PLAINTEXT": Endpoint("127.0.0.1", broker.port)}, None, 0)
+        image = view.image.with_broker(there)
+        peers = Peers(own, lambda: image, "SASL_PLAINTEXT", LoopDialer(), PeerLimits(), identity)
+        try:
+            if is_good:
+                assert (await peers.request(1, ApiVersionsRequest(), version=0)).error_code == 0
+                return
+            with pytest.raises(OttlaError, match="refused the token of this client") as raised:
+                await peers.request(1, ApiVersionsRequest(), version=0)
+            assert raised.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED
+        finally:
+            peers.close()
+
+    urls = f"file://{bearer.file},file://{token}"
+    bearer.play(
+        scenario,
+        sasl_mechanism_inter_broker_protocol="OAUTHBEARER",
+        sasl_oauthbearer_token_endpoint_url=f"file://{token}",
+        sasl_oauthbearer_allowed_urls=urls,
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "sasl.oauthbearer.token.endpoint.url is missing"),
+        ({"sasl_oauthbearer_token_endpoint_url": "https://x/"}, "https://x/ is not allowed"),
+    ],
+)
+def test_brokers_without_a_token_are_refused_at_start(bearer, settings, words):
+    """They could not reach each other."""
+
+    async def scenario(_broker, _connect, _now_s):
+        raise AssertionError
+
+    with pytest.raises(OttlaError, match=words):
+        bearer.play(scenario, sasl_mechanism_inter_broker_protocol="OAUTHBEARER", **settings)

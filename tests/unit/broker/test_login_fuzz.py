@@ -9,11 +9,15 @@ import logging
 import random
 import resource
 import struct
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
+from rig.issuer import Issuer, signed
 
 from ottla.base.errors import ErrorCode
+from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
 from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.wire.errors import WireError
@@ -27,7 +31,7 @@ from .inprocess import run
 from .test_login import SCRAM, SETTINGS, credential, play
 
 PASSWORD = "not known to the one who sends these"
-MECHANISMS = ("SCRAM-SHA-256", "PLAIN", "GSSAPI", "")
+MECHANISMS = ("SCRAM-SHA-256", "PLAIN", "OAUTHBEARER", "OAUTHBEARER", "GSSAPI", "")
 AUTHENTICATE = 36
 
 
@@ -40,7 +44,34 @@ def tokens(chance):
     user = chance.choice(["alice", "mallory", "a=2Cb", "x" * 300])
     client = ScramClient(SCRAM, user, "wrong", "clientnonce", {})
     proof = b"c=biws,r=clientnonce,p=" + b"A" * chance.choice([0, 4, 43, 44, 88])
-    return [client.first, proof, write_plain(user, "wrong"), b"", chance.randbytes(40)]
+    bearer = chance.choice([damaged(chance, chance.choice(BEARERS)), CLIENT_GIVES_UP])
+    return [client.first, proof, write_plain(user, "wrong"), bearer, b"", chance.randbytes(40)]
+
+
+ISSUER = Issuer()
+STALE_S = 1_600_000_000
+
+
+def bearers():
+    """Messages with tokens that are wrong in one way each."""
+    stale = ISSUER.token("alice", STALE_S)
+    head, body, signature = stale.split(".")
+    other = Issuer()
+    claims = ISSUER.claims("alice", STALE_S, exp=9e9)
+    tokens = [
+        stale,
+        other.token("alice", exp=9e9),
+        signed(claims, ISSUER.keys[0], "ES256", kid="unknown"),
+        signed({"exp": 9e9}, ISSUER.keys[0], "ES256"),
+        f"eyJhbGciOiJub25lIn0.{body}.",
+        f"eyJhbGciOiJIUzI1NiJ9.{body}.{signature}",
+        f"{head}.{body}.",
+        "x" * 20_000,
+    ]
+    return [write_bearer(each, {"traceId": "1"}) for each in tokens]
+
+
+BEARERS = bearers()
 
 
 def damaged(chance, content):
@@ -66,17 +97,22 @@ def conversation(chance):
     frames = [frame_of(ApiVersionsRequest(), chance.choice([0, 3]))] * chance.randrange(2)
     version = chance.randrange(2)
     frames.append(frame_of(handshake, version))
-    for token in chance.sample(tokens(chance), chance.randrange(1, 4)):
+    # Half of the conversations are whole, so that what is judged is the token.
+    is_whole = chance.random() < 0.5
+    chosen = tokens(chance)
+    if is_whole and handshake.mechanism == "OAUTHBEARER":
+        chosen = [damaged(chance, each) for each in BEARERS] + [CLIENT_GIVES_UP]
+    for token in chance.sample(chosen, chance.randrange(1, 4)):
         if version:
             request = SaslAuthenticateRequest(auth_bytes=token)
             frames.append(frame_of(request, chance.randrange(3)))
         else:
             frames.append(struct.pack(">i", len(token)) + token)
     frames.append(frame_of(MetadataRequest(topics=[]), 12))
-    if chance.random() < 0.3:
+    if chance.random() < 0.3 and not is_whole:
         chance.shuffle(frames)
     for frame in frames:
-        body = damaged(chance, frame[4:])
+        body = frame[4:] if is_whole else damaged(chance, frame[4:])
         size = chance.randrange(-5, 70_000) if chance.random() < 0.02 else len(body)
         yield struct.pack(">i", size) + body
 
@@ -100,6 +136,8 @@ async def talk(port, chance):
         except (WireError, ValueError):
             continue
         assert authenticated.error_code or not authenticated.auth_bytes.startswith(b"v=")
+        # Only a token that was accepted gives a session that ends.
+        assert not authenticated.session_lifetime_ms
 
 
 async def talks(port, count, seed):
@@ -109,7 +147,7 @@ async def talks(port, count, seed):
 
 
 MANY = {
-    "sasl_enabled_mechanisms": "SCRAM-SHA-256,PLAIN",
+    "sasl_enabled_mechanisms": "SCRAM-SHA-256,PLAIN,OAUTHBEARER",
     "sasl_plain_without_tls_enable": "true",
     "connection_failed_authentication_delay_ms": "0",
     "max_failed_authentication_rate": "1000000",
@@ -119,8 +157,21 @@ MANY = {
 }
 
 
+def with_keys(folder):
+    """The settings, with the issuer's keys in a file."""
+    file = folder / "keys"
+    file.write_bytes(ISSUER.jwks())
+    url = f"file://{file}"
+    return {
+        **MANY,
+        "sasl_oauthbearer_jwks_endpoint_url": url,
+        "sasl_oauthbearer_allowed_urls": url,
+        "sasl_oauthbearer_expected_audience": "kafka-cluster",
+    }
+
+
 @pytest.mark.parametrize("seed", [1, 2])
-def test_damaged_logins_neither_enter_nor_break_a_broker(seed, caplog):
+def test_damaged_logins_neither_enter_nor_break_a_broker(seed, caplog, tmp_path):
     """The log has few lines, no failure of ours and no password; alice logs in afterwards."""
 
     async def scenario(broker, connect):
@@ -129,11 +180,12 @@ def test_damaged_logins_neither_enter_nor_break_a_broker(seed, caplog):
         assert (await caller.log_in()).error_code == ErrorCode.NONE
 
     caplog.set_level(logging.WARNING)
-    play(scenario, **MANY)
+    play(scenario, **with_keys(tmp_path))
     assert "failed unexpectedly" not in caplog.text
+    assert "OAUTHBEARER: its token" in caplog.text
     assert PASSWORD not in caplog.text
     # One for each kind of cause, and not one for each connection.
-    assert sum("closing the connection" in line for line in caplog.text.splitlines()) < 30
+    assert sum("closing the connection" in line for line in caplog.text.splitlines()) < 50
 
 
 def main() -> None:
@@ -165,7 +217,9 @@ def main() -> None:
         )
         assert not unexpected, unexpected[:5]
 
-    run(scenario, {**SETTINGS, **{k.replace("_", "."): v for k, v in MANY.items()}})
+    with tempfile.TemporaryDirectory() as folder:
+        settings = with_keys(Path(folder))
+        run(scenario, {**SETTINGS, **{k.replace("_", "."): v for k, v in settings.items()}})
 
 
 if __name__ == "__main__":
