@@ -5,6 +5,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.broker.requests.access import Access
+from ottla.broker.requests.auditing import Need
 from ottla.broker.requests.handler import OnError
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
@@ -83,6 +84,11 @@ class RequestCheck:
         if code is not None:
             raise refusal(code)
 
+    def denial(self, operation: AclOperation, kind: AclResource, name: str) -> OttlaError:
+        """The error for a request that is denied as a whole, whatever the ACLs say; logged."""
+        self._log(operation, kind, name)
+        return refusal(CODES[kind])
+
     def require_cluster(self, operation: AclOperation) -> None:
         """Raises OttlaError where the client may not do the operation on the cluster."""
         self.require(operation, AclResource.CLUSTER, CLUSTER_NAME)
@@ -98,6 +104,8 @@ class RequestCheck:
 
     def _log(self, operation: AclOperation, kind: AclResource, name: str) -> None:
         request, principal = self.request, self.access.principal
+        if request.audit is not None:
+            request.audit.denied(request, Need(operation, kind, name))
         client = request.connection
         api = API[ApiKey(request.header.api_key)].name
         what = f"{operation.name} on {title(kind.name)} {name!r}"

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
-from ottla.broker.access.check import RequestCheck, refusal
+from ottla.broker.access.check import RequestCheck
 from ottla.broker.access.guards import DeniedAnswer
 from ottla.broker.access.table import guards
 from ottla.broker.cluster.admission import proven_broker
@@ -14,6 +13,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.network.connection import Connection
 from ottla.security.authorizer import Authorizer
+from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
 
 class Gate:
@@ -40,9 +40,10 @@ class Gate:
             return None
         request.access = access
         guard = self._guards.get(request.header.api_key)
+        check = RequestCheck(access, self._view.image, request, body, on_error)
         if guard is None:
-            raise refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-        found = guard(RequestCheck(access, self._view.image, request, body, on_error))
+            raise check.denial(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
+        found = guard(check)
         if isinstance(found, DeniedAnswer):
             return found
         request.amend = found

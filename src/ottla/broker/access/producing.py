@@ -3,7 +3,7 @@
 from typing import Any
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.access.check import RequestCheck, refusal
+from ottla.broker.access.check import RequestCheck
 from ottla.broker.access.guards import Amend, DeniedAnswer, each, topic_or_id
 from ottla.record.header import ATTRIBUTES_POSITION, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
@@ -34,7 +34,7 @@ def produce(check: RequestCheck) -> Amend | DeniedAnswer | None:
         for partition in topic.partition_data
     ):
         if body.transactional_id is None:
-            raise refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            raise check.denial(_WRITE, _TRANSACTIONAL_ID, "")
         check.require(_WRITE, _TRANSACTIONAL_ID, body.transactional_id)
     return _topics(check)
 

@@ -7,6 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.fetch.read import failed
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.requests.auditing import Need
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.fetch import FetchResponse, PartitionData
@@ -33,6 +34,8 @@ def readable_by(
         if name is None or access.allows(AclOperation.READ, AclResource.TOPIC, name):
             allowed.append((key, what))
         else:
+            if request.audit is not None:
+                request.audit.denied(request, Need(AclOperation.READ, AclResource.TOPIC, name))
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             denied.append((key, failed(key.partition, code)))
     if denied:

@@ -6,13 +6,14 @@ answers UNKNOWN_TOPIC_OR_PARTITION then and lets the client ask again; here crea
 milliseconds, so the answer waits for it and is complete.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
+from ottla.broker.audit.of_topics import created_automatically
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.peers import Peers
@@ -75,6 +76,7 @@ class Metadata(Handler):
                 def reply(failed: Mapping[str, OttlaError]) -> None:
                     for name, error in failed.items():
                         log_not_created(request, name, error)
+                    _report_created(request, missing, failed)
                     request.reply(self._answer(request, body, failed))
 
                 self.topics.auto_create_then(missing, reply)
@@ -224,6 +226,16 @@ def _check_null_names(body: MetadataRequest, version: int) -> None:
                     ErrorCode.INVALID_REQUEST,
                     f"Topic IDs are not supported in requests for version {version}",
                 )
+
+
+def _report_created(
+    request: RequestContext, names: Iterable[str], failed: Mapping[str, OttlaError]
+) -> None:
+    if request.audit is None:
+        return
+    for name in names:
+        if name not in failed:
+            request.audit.changed(request, created_automatically(name))
 
 
 def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:

@@ -300,6 +300,7 @@ class Login:
         self._timer.cancel()
         connection.stop_reading()
         self._count_failure()
+        logins.on_failed(connection, cause)
         delay_ms = 0
         if self._refusal is None:
             delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())

@@ -12,7 +12,9 @@ from ottla.broker.login.exchange import NewExchange
 from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
 from ottla.broker.login.users import ScramUsers
+from ottla.broker.requests.auditing import Auditing
 from ottla.broker.runtime.runtime import Runtime
+from ottla.network.connection import Connection
 from ottla.security.sasl import bearer, plain
 from ottla.security.sasl.failures import FailedLogins
 from ottla.security.sasl.jaas import parse_jaas
@@ -40,13 +42,22 @@ class ListenerLogins:
     loop: asyncio.AbstractEventLoop
     monotonic_ms: Callable[[], int]
     spawn: Callable[[Coroutine[object, object, None]], None]
+    # Given the connection and why its login failed, without secrets.
+    on_failed: Callable[[Connection, str], None]
 
 
 class Logins:
     """The SASL listeners of a broker. Raises OttlaError where one of them lets no client in."""
 
-    def __init__(self, settings: BrokerSettings, users: ScramUsers, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        users: ScramUsers,
+        runtime: Runtime,
+        audit: Auditing | None = None,
+    ) -> None:
         self._settings = settings
+        self._audit = audit
         self._users = users
         self._runtime = runtime
         self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
@@ -73,7 +84,12 @@ class Logins:
             runtime.loop,
             runtime.clock.monotonic_ms,
             runtime.spawn,
+            lambda connection, cause: self._on_failed(connection, listener, cause),
         )
+
+    def _on_failed(self, connection: Connection, listener: str, cause: str) -> None:
+        if self._audit is not None:
+            self._audit.login_failed(connection, listener, cause)
 
     def _mechanism(self, address: ListenerAddress, name: str) -> NewExchange:
         scram = _SCRAM.get(name)

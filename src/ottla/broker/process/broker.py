@@ -132,6 +132,8 @@ class Broker:
         self._close_at_the_end()
         parts = self.parts
         await self._load()
+        if parts.audit is not None:
+            await parts.audit.start()
         await self.listeners.start()
         await self._register()
         parts.groups.start()
@@ -176,6 +178,8 @@ class Broker:
         closing.push(parts.retention.readers.close)
         closing.push(parts.cleaner.stop)
         closing.push(parts.runtime.tasks.cancel)
+        if parts.audit is not None:
+            closing.push(parts.audit.close)
         closing.push(self.listeners.stop)
         closing.push(self._finish_requests)
         closing.push(parts.membership.retire)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.access.acls import Acls
+from ottla.broker.audit.audit import Audit
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.controller_fence import ControllerFence
@@ -100,6 +101,7 @@ class Parts:
     quotas: Quotas
     acls: Acls | None
     users: ScramUsers
+    audit: Audit | None
     features: Features
     config_changes: ConfigChanges
     share_states: ShareStates

@@ -8,6 +8,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.access.acls import Acls, new_authorizer
 from ottla.broker.access.gate import Gate
+from ottla.broker.audit.audit import Audit, new_audit
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.cluster.admission import Admission
 from ottla.broker.cluster.control import Control
@@ -141,6 +142,7 @@ class Settings(NamedTuple):
     quotas: Quotas
     acls: Acls | None
     users: ScramUsers
+    audit: Audit | None
     features: Features
     config_changes: ConfigChanges
 
@@ -162,7 +164,8 @@ def listeners(parts: Parts) -> Listeners:
         parts.produce,
         parts.fetch,
         gate,
-        Logins(parts.settings, parts.users, parts.runtime),
+        Logins(parts.settings, parts.users, parts.runtime, parts.audit),
+        parts.audit,
     )
     return Listeners(parts.settings, parts.quotas.connections, dispatcher.service)
 
@@ -253,6 +256,7 @@ class _Wiring:
             quotas=changing.quotas,
             acls=changing.acls,
             users=changing.users,
+            audit=changing.audit,
             features=changing.features,
             config_changes=changing.config_changes,
             share_states=share.share_states,
@@ -474,7 +478,13 @@ class _Wiring:
         if acls is not None:
             on_changed = acls.before(on_changed)
         return Settings(
-            configs, quotas, acls, users, features, ConfigChanges(self.store, clock, on_changed)
+            configs,
+            quotas,
+            acls,
+            users,
+            new_audit(self.settings, self.seams.filesystem, self.runtime, authorizer),
+            features,
+            ConfigChanges(self.store, clock, on_changed),
         )
 
     def _upkeep(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.requests.access import Access
+from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.throttling import RequestThrottle
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
@@ -22,6 +23,7 @@ class RequestContext:
         "_slot",
         "access",
         "amend",
+        "audit",
         "connection",
         "header",
         "listener",
@@ -47,6 +49,8 @@ class RequestContext:
         self.throttle: RequestThrottle | None = None
         # Of a client's request where there is an authorizer.
         self.access: Access | None = None
+        # Where there is an audit log.
+        self.audit: Auditing | None = None
         # Completes the response with what the client was denied, and was not served.
         self.amend: Callable[[Any], None] | None = None
         self._slot: Slot | None = None

@@ -20,12 +20,14 @@ from ottla.broker.login.logins import Logins
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
+from ottla.broker.requests.auditing import Auditing, Need
 from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.readiness import Readiness
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
+from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
@@ -38,6 +40,9 @@ _PREFIX = Struct(">hhi")
 
 # The handshake is how one becomes a proven broker.
 _PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
+
+# What Kafka asks of those that send APIs between brokers.
+_CLUSTER_ACTION = Need(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 class Served(NamedTuple):
@@ -93,6 +98,7 @@ class Dispatcher:
         fetch: FetchParts,
         gate: Gate | None,
         logins: Logins,
+        audit: Auditing | None,
     ) -> None:
         """`gate` checks clients' requests where there is an authorizer."""
         handlers = list(handlers)
@@ -107,6 +113,7 @@ class Dispatcher:
         self.fetch = fetch
         self.gate = gate
         self.logins = logins
+        self.audit = audit
 
     def service(self, listener: str) -> "ListenerService":
         """The service behind a listener."""
@@ -146,6 +153,7 @@ class Conversation:
         self._connection = connection
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._gate = dispatcher.gate
+        self._audit = dispatcher.audit
         self._access = None if self._gate is None else self._gate.access(connection)
         self._produce_parts, self._fetch_parts = dispatcher.produce, dispatcher.fetch
         self._learn_anew()
@@ -199,6 +207,7 @@ class Conversation:
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
+        request.audit = self._audit
         if throttling is None or proven_broker(self._connection) is not None:
             return self._handle(served, request, body, frame)
         throttle = throttling.begin(
@@ -220,6 +229,8 @@ class Conversation:
                 return request.encode(served.on_error(body, error.code, error.message, version))
             if denied is not None:
                 return request.encode(denied.response)
+        if self._audit is not None:
+            self._audit.watch(request, body)
         if served.is_coroutine:
             request.settle()
             self._spawn(self._run(served, request, body))
@@ -280,6 +291,8 @@ class Conversation:
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
+        if self._audit is not None:
+            self._audit.denied(request, _CLUSTER_ACTION, "only for brokers")
         error = refuse_client(request, api.name)
         if api.key in SHARE_STATE_APIS:
             # Their answers have errors of partitions only.

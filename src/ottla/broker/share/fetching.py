@@ -4,6 +4,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.auditing import Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
@@ -138,6 +139,9 @@ class ShareFetching(Woken):
         served = self._sharing.served(self._session.key.group_id, slot.topic_id, slot.partition)
         access, name = self._request.access, served.partition.topic
         if access is not None and not access.allows(AclOperation.READ, AclResource.TOPIC, name):
+            audit = self._request.audit
+            if audit is not None:
+                audit.denied(self._request, Need(AclOperation.READ, AclResource.TOPIC, name))
             raise OttlaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         if self not in served.waiters:
             served.waiters[self] = None

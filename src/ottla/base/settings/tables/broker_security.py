@@ -32,6 +32,20 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("allow.everyone.if.no.acl.found", BOOLEAN, False, None, READ_ONLY,
             "Whether a resource that no ACL protects is open to every user.",
             differs="In Kafka a setting of the authorizer, not listed with the broker's."),
+    Setting("audit.log.dir", STRING, "", None, READ_ONLY,
+            "The folder of the audit log's files; empty: the first of log.dirs.",
+            differs="Kafka has no such setting."),
+    Setting("audit.log.enable", STRING, "auto", one_of("auto", "true", "false"), READ_ONLY,
+            "Whether denied requests, failed logins and administrative changes are written to the "
+            "audit log; auto: where there is an authorizer, or a SASL listener.",
+            differs="Kafka has no such setting: its authorizer writes to the broker's log."),
+    Setting("audit.log.file.bytes", LONG, 64 << 20, at_least(4096), READ_ONLY,
+            "Size at which the audit log goes on in another file, in bytes.",
+            differs="Kafka has no such setting."),
+    Setting("audit.log.retention.bytes", LONG, 1 << 30, at_least(-1), READ_ONLY,
+            "Size of all files of the audit log above which the oldest is removed, in bytes; -1 "
+            "for no limit.",
+            differs="Kafka has no such setting."),
     Setting("authorizer.class.name", STRING, "", one_of("", *AUTHORIZERS), READ_ONLY,
             "Checks every request against the cluster's ACLs. The names of Kafka's authorizers "
             "switch on Ottla's, which decides as StandardAuthorizer; empty: no checks."),

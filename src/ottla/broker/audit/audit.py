@@ -1,0 +1,222 @@
+"""The audit log of a broker: makes lines of what requests report, and counts what repeats."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ottla.base.clock import Clock
+from ottla.base.errors import ErrorCode
+from ottla.base.quantities import iso
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import listen_addresses
+from ottla.broker.audit.changes import CHANGES
+from ottla.broker.audit.files import AuditFiles, AuditLimits
+from ottla.broker.audit.writer import AuditWriter
+from ottla.broker.cluster.admission import proven_broker
+from ottla.broker.requests.auditing import Change, Need
+from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.network.connection import Connection
+from ottla.security.audit.line import Event, bounded
+from ottla.security.audit.repeats import Repeats
+from ottla.security.authorizer import Authorizer, Ruling, RulingReason
+from ottla.security.names import title
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.wire.api import ApiKey
+
+_RULES = {
+    RulingReason.SUPER_USER: "super user",
+    RulingReason.NO_RULE: "no rule",
+    RulingReason.EVERYONE: "allow.everyone.if.no.acl.found",
+}
+
+
+def is_audited(settings: BrokerSettings) -> bool:
+    """Whether there is an audit log: where `auto`, with an authorizer or logins."""
+    wanted = settings.text("audit.log.enable")
+    if wanted != "auto":
+        return wanted == "true"
+    if settings.text("authorizer.class.name"):
+        return True
+    return any(each.protocol.startswith("SASL") for each in listen_addresses(settings))
+
+
+def new_audit(
+    settings: BrokerSettings,
+    filesystem: FileSystem,
+    runtime: Runtime,
+    authorizer: Authorizer | None,
+) -> "Audit | None":
+    """The audit log that the settings ask for; nothing is opened yet."""
+    if not is_audited(settings):
+        return None
+    limits = AuditLimits(
+        settings.integer("audit.log.file.bytes"), settings.integer("audit.log.retention.bytes")
+    )
+    folder = settings.text("audit.log.dir") or settings.log_dirs[0]
+    stamp = _stamp(settings.broker_id, runtime.clock)
+    files = AuditFiles(filesystem, folder, settings.broker_id, limits, stamp)
+    writer = AuditWriter(files, stamp, runtime.clock.monotonic_ms, inline=filesystem.in_memory)
+    return Audit(writer, runtime, authorizer, stamp)
+
+
+def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
+    return lambda event: {**event, "broker": broker, "time": iso(clock.now_ms())}
+
+
+class Audit:
+    """Implements `requests.auditing.Auditing`."""
+
+    def __init__(
+        self,
+        writer: AuditWriter,
+        runtime: Runtime,
+        authorizer: Authorizer | None,
+        stamp: Callable[[Event], Event],
+    ) -> None:
+        """`authorizer` names the rules that decided; None where there is none."""
+        self._writer = writer
+        self._runtime = runtime
+        self._authorizer = authorizer
+        self._stamp = stamp
+        self._repeats = Repeats()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_open = False
+
+    async def start(self) -> None:
+        """Open the files. Raises OttlaError."""
+        await self._runtime.in_thread(self._writer.start)
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Write what was counted and a last line, and close the files."""
+        if not self._is_open:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._end_window()
+        self._put({"event": "stop"})
+        await self._runtime.in_thread(self._writer.close)
+
+    # -- what is reported
+
+    def denied(self, request: RequestContext, need: Need, rule: str = "") -> None:
+        """See `Auditing`."""
+        event = {**_origin(request), **_resource(need), "event": "denied", "outcome": "denied"}
+        self._count(event, lambda: rule or self._rule(request, (need,)))
+
+    def changed(self, request: RequestContext, change: Change) -> None:
+        """See `Auditing`."""
+        event = {
+            **_origin(request),
+            **_resource(change.needs[-1]),
+            "event": "changed",
+            "detail": change.detail,
+            "outcome": "done",
+        }
+        if change.code:
+            event |= {"outcome": "failed", "error": ErrorCode(change.code).name}
+        if change.code or change.is_frequent:
+            self._count(event, lambda: self._rule(request, change.needs))
+        else:
+            self._put({**event, "rule": self._rule(request, change.needs)})
+
+    def watch(self, request: RequestContext, body: Any) -> None:
+        """See `Auditing`."""
+        describe = CHANGES.get(request.header.api_key)
+        if describe is None or proven_broker(request.connection) is not None:
+            return
+        amend = request.amend
+
+        def on_answer(response: Any) -> None:
+            # Before the answer has what was denied, which has lines of its own.
+            for change in describe(body, response):
+                self.changed(request, change)
+            if amend is not None:
+                amend(response)
+
+        request.amend = on_answer
+
+    def login_failed(self, connection: Connection, listener: str, cause: str) -> None:
+        """See `Auditing`."""
+        event = {
+            **_client(connection, listener),
+            "event": "login_failed",
+            "cause": bounded(cause),
+            "outcome": "denied",
+        }
+        self._count(event, None)
+
+    # -- lines
+
+    def _count(self, event: dict[str, Any], rule: Callable[[], str] | None) -> None:
+        """Make a line of the first event of a kind, and count others like it."""
+        now_ms = self._runtime.clock.monotonic_ms()
+        self._end_window_at(now_ms)
+        if self._repeats.admit(event, now_ms):
+            if rule is not None:
+                event["rule"] = rule()
+            self._put(event)
+        self._arm(now_ms)
+
+    def _arm(self, now_ms: int) -> None:
+        ends_ms = self._repeats.ends_ms
+        if self._timer is None and ends_ms is not None:
+            delay_s = max(0, ends_ms - now_ms) / 1000
+            self._timer = self._runtime.loop.call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        now_ms = self._runtime.clock.monotonic_ms()
+        self._end_window_at(now_ms)
+        self._arm(now_ms)
+
+    def _end_window_at(self, now_ms: int) -> None:
+        ends_ms = self._repeats.ends_ms
+        if ends_ms is not None and ends_ms <= now_ms:
+            self._end_window()
+
+    def _end_window(self) -> None:
+        for event in self._repeats.end(self._runtime.clock.monotonic_ms()):
+            self._put(event)
+
+    def _put(self, event: Event) -> None:
+        self._writer.put(self._stamp(event))
+
+    def _rule(self, request: RequestContext, needs: tuple[Need, ...]) -> str:
+        """Which rule decides, of the first need that is allowed, or else of the last."""
+        if self._authorizer is None:
+            return "no authorizer"
+        client = request.connection
+        rulings = [
+            self._authorizer.explain(client.principal, client.peer_host, *need) for need in needs
+        ]
+        return _rule_text(next((each for each in rulings if each.allowed), rulings[-1]))
+
+
+def _rule_text(ruling: Ruling) -> str:
+    return bounded(_RULES.get(ruling.reason) or str(ruling.acl))
+
+
+def _client(connection: Connection, listener: str) -> Mapping[str, Any]:
+    return {
+        "principal": bounded(str(connection.principal)),
+        "host": connection.peer_host,
+        "listener": listener,
+    }
+
+
+def _origin(request: RequestContext) -> Mapping[str, Any]:
+    client_id = request.client_id
+    return {
+        **_client(request.connection, request.listener),
+        "client_id": None if client_id is None else bounded(client_id),
+        "api": ApiKey(request.header.api_key).name,
+    }
+
+
+def _resource(need: Need) -> Mapping[str, Any]:
+    return {
+        "operation": need.operation.name,
+        "resource": bounded(f"{title(need.kind.name)}:{need.name}"),
+    }

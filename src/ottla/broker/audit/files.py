@@ -1,0 +1,225 @@
+"""The files of one broker's audit log: appended to, rolled by size, and found again after a crash.
+
+Every call may wait for the disk.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.security.audit.chain import Chain, Tail, find_tail
+from ottla.security.audit.line import Event, hash_of
+from ottla.security.audit.names import (
+    AuditFile,
+    Head,
+    file_name,
+    head_name,
+    head_text,
+    parse_file_name,
+    parse_head,
+)
+from ottla.storage.directory.checkpoint import write_atomically
+from ottla.storage.disk.filesystem import File, FileSystem
+
+_log = logging.getLogger(__name__)
+
+# The end of a file, with more than one line; the whole file is read where no line is found in it.
+_TAIL_BYTES = 256 << 10
+
+
+class AuditLimits(NamedTuple):
+    """Sizes in bytes; of all files together -1 for no limit."""
+
+    file_bytes: int
+    retention_bytes: int
+
+
+class AuditFiles:
+    """The folder's files of one broker. `stamp` adds time and broker to an event."""
+
+    def __init__(
+        self,
+        filesystem: FileSystem,
+        folder: str,
+        broker: int,
+        limits: AuditLimits,
+        stamp: Callable[[Event], Event],
+    ) -> None:
+        self._filesystem = filesystem
+        self._folder = folder
+        self._broker = broker
+        self._limits = limits
+        self._stamp = stamp
+        self._chain = Chain()
+        # What is linked and not written: the disk refused it.
+        self._unwritten = b""
+        # Invariant: behind `_size` the file has nothing, unless `_is_torn`.
+        self._size = 0
+        self._is_torn = False
+        self._file: File | None = None
+        self._lock: File | None = None
+
+    @property
+    def head(self) -> Head:
+        """The last line."""
+        return Head(self._chain.number, self._chain.head)
+
+    def open(self) -> None:
+        """Go on behind the last line. Raises OttlaError where the files cannot be used."""
+        try:
+            self._filesystem.mkdir(self._folder)
+            self._lock = self._filesystem.lock(self._path(f"ottla-audit-{self._broker}.lock"))
+            if self._lock is None:
+                raise OttlaError(
+                    ErrorCode.INVALID_CONFIG,
+                    f"the audit log of broker {self._broker} in {self._folder} is in use by another"
+                    " broker: set audit.log.dir to another folder",
+                )
+            self._recover()
+        except OSError as error:
+            self.close()
+            raise OttlaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"the audit log in {self._folder} cannot be opened: {error}; let the broker write"
+                " there, set audit.log.dir to another folder, or audit.log.enable=false",
+            ) from error
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Write lines, and return when they are on the disk.
+
+        Raises OSError; then the next call writes them.
+        """
+        self._unwritten += b"".join(map(self._chain.link, events))
+        if not self._unwritten:
+            return
+        self._write()
+        if self._size >= self._limits.file_bytes:
+            self._roll()
+
+    def close(self) -> None:
+        """Give the files back."""
+        for file in (self._file, self._lock):
+            if file is not None:
+                file.close()
+        self._file = self._lock = None
+
+    # -- writing
+
+    def _write(self) -> None:
+        file = self._file
+        assert file is not None
+        if self._is_torn:
+            file.truncate(self._size)
+        self._is_torn = True
+        file.append(self._unwritten)
+        self._is_torn = False
+        self._size += len(self._unwritten)
+        self._unwritten = b""
+        file.fsync()
+        path = self._path(head_name(self._broker))
+        write_atomically(self._filesystem, path, head_text(self.head), sync_folder=False)
+
+    def _roll(self) -> None:
+        full = self._file
+        self._begin(self._chain.number + 1)
+        if full is not None:
+            full.close()
+        self._announce()
+        self._retain()
+
+    def _begin(self, first: int) -> None:
+        path = self._path(file_name(self._broker, first))
+        self._file = self._filesystem.open(path, create=True)
+        self._size = self._file.size()
+        self._filesystem.fsync_directory(self._folder)
+
+    def _announce(self) -> None:
+        number, head = self.head
+        _log.info("audit log: line %d of broker %d has the hash %s", number, self._broker, head)
+
+    def _retain(self) -> None:
+        """Remove the oldest files; lines say so before."""
+        limit = self._limits.retention_bytes
+        files = self._files()
+        sizes = [self._filesystem.size(self._path(file.name)) for file in files]
+        while limit >= 0 and len(files) > 1 and sum(sizes) > limit:
+            file = files.pop(0)
+            del sizes[0]
+            last = files[0].first - 1
+            head = self._tail(file).head
+            event = {"event": "removed", "file": file.name, "last": last, "hash": head}
+            self._unwritten += self._chain.link(self._stamp(event))
+            self._write()
+            self._filesystem.unlink(self._path(file.name))
+
+    # -- opening
+
+    def _recover(self) -> None:
+        files = self._files()
+        tails = [self._tail(file) for file in files[-1:]]
+        if tails and tails[0].last is None and len(files) > 1:
+            # The last file has no line yet: the chain ends in the one before it.
+            tails.append(self._tail(files[-2]))
+        ended = next((tail for tail in tails if tail.last is not None), None)
+        if ended is not None and ended.last is not None:
+            self._chain = Chain(ended.last.number, ended.head)
+        self._begin(files[-1].first if files else self._noted_number() + 1)
+        events: list[Event] = []
+        if tails and self._file is not None:
+            self._file.append(tails[0].missing)
+            self._size = self._file.size()
+            events += _torn(tails[0])
+        events += self._compared()
+        for event in events:
+            _log.warning("audit log: %s", event)
+        was_stopped = ended is None or (ended.last is not None and ended.last.event == "stop")
+        self.append([self._stamp(each) for each in events])
+        self.append([self._stamp({"event": "start", "after_stop": was_stopped})])
+        self._announce()
+
+    def _compared(self) -> list[Event]:
+        """What the head file knows and the files do not have."""
+        noted = self._noted()
+        number = self._chain.number
+        if noted is None or noted.number < number:
+            return []
+        if noted.number == number:
+            if noted.hash == self._chain.head:
+                return []
+            return [{"event": "altered", "number": number, "hash": noted.hash}]
+        self._chain.skip(noted.number)
+        event = {"event": "missing", "first": number + 1, "last": noted.number, "hash": noted.hash}
+        return [event]
+
+    def _noted(self) -> Head | None:
+        path = self._path(head_name(self._broker))
+        if not self._filesystem.exists(path):
+            return None
+        return parse_head(self._filesystem.read_bytes(path))
+
+    def _noted_number(self) -> int:
+        noted = self._noted()
+        return 0 if noted is None else noted.number
+
+    def _files(self) -> list[AuditFile]:
+        names = map(parse_file_name, self._filesystem.listdir(self._folder))
+        return sorted(file for file in names if file is not None and file.broker == self._broker)
+
+    def _tail(self, audit_file: AuditFile) -> Tail:
+        file = self._filesystem.open(self._path(audit_file.name))
+        try:
+            size = file.size()
+            tail = find_tail(file.pread(_TAIL_BYTES, max(0, size - _TAIL_BYTES)))
+            return find_tail(file.pread(size, 0)) if tail.last is None else tail
+        finally:
+            file.close()
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}"
+
+
+def _torn(tail: Tail) -> list[Event]:
+    if tail.torn is None:
+        return []
+    return [{"event": "torn", "bytes": len(tail.torn), "sha256": hash_of(tail.torn)}]

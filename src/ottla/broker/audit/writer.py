@@ -1,0 +1,135 @@
+"""Writes the audit log beside the loop: a bounded queue, and a thread that empties it.
+
+What comes while the disk is busy is written together. Where the disk refuses, the broker goes on:
+the log says so, lines wait in memory, and what is more than fits is counted and on record later.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from ottla.base.seldom import Seldom
+from ottla.broker.audit.files import AuditFiles
+from ottla.security.audit.line import Event
+from ottla.security.audit.names import Head
+
+_log = logging.getLogger(__name__)
+
+_QUEUED_MAX = 10_000
+_TOGETHER_MAX = 1_000
+# Lines that come one after the other are flushed this often at most.
+_PAUSE_S = 0.1
+_RETRY_S = 1.0
+_FAILURES_APART_MS = 60_000
+# How often the hash of the last line stands in the broker's log, where it has changed.
+_ANNOUNCED_S = 600.0
+
+
+class AuditWriter:
+    """The only user of `files` once it is started. With `inline` (memory) there is no thread."""
+
+    def __init__(
+        self,
+        files: AuditFiles,
+        stamp: Callable[[Event], Event],
+        monotonic_ms: Callable[[], int],
+        *,
+        inline: bool,
+    ) -> None:
+        self._files = files
+        self._stamp = stamp
+        self._monotonic_ms = monotonic_ms
+        self._inline = inline
+        self._queued: deque[Event] = deque()
+        # Counted by the loop; those on record by the thread.
+        self._lost = 0
+        self._lost_recorded = 0
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._failures = Seldom(_FAILURES_APART_MS)
+        self._is_failing = False
+        self._announced: Head | None = None
+
+    def start(self) -> None:
+        """Go on behind the last line, and begin to write. Raises OttlaError. May wait."""
+        self._files.open()
+        self._announced = self._files.head
+        if not self._inline:
+            self._thread = threading.Thread(target=self._work, name="ottla-audit", daemon=True)
+            self._thread.start()
+
+    def put(self, event: Event) -> None:
+        """Have a line written; does not wait."""
+        if len(self._queued) >= _QUEUED_MAX:
+            self._lost += 1
+            return
+        self._queued.append(event)
+        if self._inline:
+            self._write()
+        else:
+            self._wake.set()
+
+    def close(self) -> None:
+        """Return when all lines are written, or the disk has refused them. May wait."""
+        self._closing.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._announce()
+        self._files.close()
+
+    def _work(self) -> None:
+        while True:
+            self._wake.wait(_RETRY_S if self._is_failing else _ANNOUNCED_S)
+            is_idle = not self._wake.is_set()
+            self._wake.clear()
+            # Read before the queue: what came before the end is written.
+            is_last = self._closing.is_set()
+            self._write()
+            if is_last:
+                return
+            if is_idle:
+                self._announce()
+            self._closing.wait(_PAUSE_S)
+
+    def _write(self) -> None:
+        """Write all that is queued, unless the disk refuses."""
+        try:
+            self._files.append([])
+            while self._queued or self._lost > self._lost_recorded:
+                self._files.append(self._next())
+        except OSError as error:
+            self._is_failing = True
+            self._log_failure(error)
+            return
+        if self._is_failing:
+            self._is_failing = False
+            _log.info("audit log: it is written again")
+
+    def _next(self) -> list[Event]:
+        events: list[Event] = []
+        while self._queued and len(events) < _TOGETHER_MAX:
+            events.append(self._queued.popleft())
+        lost = self._lost
+        if not self._queued and lost > self._lost_recorded:
+            events.append(self._stamp({"event": "lost", "lines": lost - self._lost_recorded}))
+            self._lost_recorded = lost
+        return events
+
+    def _log_failure(self, error: OSError) -> None:
+        if self._failures.admit("write", self._monotonic_ms()) is not None:
+            _log.error(
+                "the audit log cannot be written (%s); requests are served all the same, and %d"
+                " lines wait: make room on its disk, or let the broker write there",
+                error,
+                len(self._queued),
+            )
+
+    def _announce(self) -> None:
+        head = self._files.head
+        if head != self._announced:
+            self._announced = head
+            _log.info("audit log: line %d has the hash %s", *head)

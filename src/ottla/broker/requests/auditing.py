@@ -1,0 +1,49 @@
+"""What requests report to the audit log; `ottla.broker.audit` implements it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from ottla.network.connection import Connection
+from ottla.security.names import AclOperation, AclResource
+
+
+class Need(NamedTuple):
+    """An operation on a resource, as ACLs know them."""
+
+    operation: AclOperation
+    kind: AclResource
+    name: str
+
+
+class Change(NamedTuple):
+    """One administrative change that a client requested."""
+
+    # What allows it: the first one, or the next. The line names the last.
+    needs: tuple[Need, ...]
+    # What was changed. Never a secret.
+    detail: Mapping[str, Any]
+    # Why it failed; 0 where it did not.
+    code: int = 0
+    # Whether clients do it so often that repetitions are counted.
+    is_frequent: bool = False
+
+
+# A `RequestContext` is Any here: it has the audit log as a field.
+class Auditing(Protocol):
+    """The audit log of a broker that has one. No method waits for the disk."""
+
+    def denied(self, request: Any, need: Need, rule: str = "") -> None:
+        """A request, or a part of one, was denied; by `rule`, or else by the authorizer."""
+        ...
+
+    def changed(self, request: Any, change: Change) -> None:
+        """A change was made, or failed."""
+        ...
+
+    def watch(self, request: Any, body: Any) -> None:
+        """Report what the request changes when it is answered. `body` has what is allowed."""
+        ...
+
+    def login_failed(self, connection: Connection, listener: str, cause: str) -> None:
+        """A client could not log in. `cause` has no secret."""
+        ...
