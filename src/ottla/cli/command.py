@@ -35,6 +35,7 @@ _COMMANDS = {
     "config": ("ottla.cli.config:config", "Show, change and explain settings."),
     "quota": ("ottla.cli.quota:quota", "Set how much clients may use."),
     "acl": ("ottla.cli.acl:acl", "Say which principal may do what."),
+    "audit": ("ottla.cli.audit:audit", "Read and verify audit logs."),
     "user": ("ottla.cli.user:user", "Say who can log in."),
     "certs": ("ottla.cli.certs:certs", "Make certificates for a laptop."),
     "why": ("ottla.cli.why:why", "Say why a partition or group is as it is."),

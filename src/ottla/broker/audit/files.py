@@ -57,6 +57,10 @@ class AuditFiles:
         # Invariant: behind `_size` the file has nothing, unless `_is_torn`.
         self._size = 0
         self._is_torn = False
+        # Whether the disk has all that was written, and the head file says so; else the bytes
+        # from here on are written again, for a failed fsync may have dropped them.
+        self._is_saved = True
+        self._saved_size = 0
         self._file: File | None = None
         self._lock: File | None = None
 
@@ -68,7 +72,8 @@ class AuditFiles:
     def open(self) -> None:
         """Go on behind the last line. Raises OttlaError where the files cannot be used."""
         try:
-            self._filesystem.mkdir(self._folder)
+            if self._filesystem.mkdir(self._folder):
+                self._filesystem.fsync_directory(self._folder.rpartition("/")[0] or "/")
             self._lock = self._filesystem.lock(self._path(f"ottla-audit-{self._broker}.lock"))
             if self._lock is None:
                 raise OttlaError(
@@ -91,7 +96,7 @@ class AuditFiles:
         Raises OSError; then the next call writes them.
         """
         self._unwritten += b"".join(map(self._chain.link, events))
-        if not self._unwritten:
+        if self._is_saved and not self._unwritten:
             return
         self._write()
         if self._size >= self._limits.file_bytes:
@@ -111,7 +116,9 @@ class AuditFiles:
         assert file is not None
         if self._is_torn:
             file.truncate(self._size)
-        self._is_torn = True
+        if not self._is_saved:
+            self._filesystem.rewrite(file.path, self._saved_size)
+        self._is_torn, self._is_saved = True, False
         file.append(self._unwritten)
         self._is_torn = False
         self._size += len(self._unwritten)
@@ -119,6 +126,7 @@ class AuditFiles:
         file.fsync()
         path = self._path(head_name(self._broker))
         write_atomically(self._filesystem, path, head_text(self.head), sync_folder=False)
+        self._is_saved, self._saved_size = True, self._size
 
     def _roll(self) -> None:
         full = self._file
@@ -130,9 +138,14 @@ class AuditFiles:
 
     def _begin(self, first: int) -> None:
         path = self._path(file_name(self._broker, first))
-        self._file = self._filesystem.open(path, create=True)
-        self._size = self._file.size()
-        self._filesystem.fsync_directory(self._folder)
+        file = self._filesystem.open(path, create=True)
+        try:
+            size = file.size()
+            self._filesystem.fsync_directory(self._folder)
+        except OSError:
+            file.close()
+            raise
+        self._file, self._size, self._saved_size = file, size, size
 
     def _announce(self) -> None:
         number, head = self.head
@@ -157,25 +170,28 @@ class AuditFiles:
 
     def _recover(self) -> None:
         files = self._files()
+        while files and not self._filesystem.size(self._path(files[-1].name)):
+            # A crash came before its first line.
+            self._filesystem.unlink(self._path(files.pop().name))
         tails = [self._tail(file) for file in files[-1:]]
         if tails and tails[0].last is None and len(files) > 1:
-            # The last file has no line yet: the chain ends in the one before it.
+            # The last file has no whole line: the chain ends in the one before it.
             tails.append(self._tail(files[-2]))
         ended = next((tail for tail in tails if tail.last is not None), None)
+        was_stopped = True
         if ended is not None and ended.last is not None:
             self._chain = Chain(ended.last.number, ended.head)
-        self._begin(files[-1].first if files else self._noted_number() + 1)
-        events: list[Event] = []
-        if tails and self._file is not None:
-            self._file.append(tails[0].missing)
-            self._size = self._file.size()
-            events += _torn(tails[0])
-        events += self._compared()
+            was_stopped = ended.last.event == "stop"
+        events = [*(_torn(tails[0]) if tails else []), *self._compared()]
+        self._begin(files[-1].first if files else self._chain.number + 1)
+        if tails:
+            self._unwritten = tails[0].missing
+            # A crash may have come before the fsync of what is there.
+            self._is_saved, self._saved_size = self._noted() == self.head, 0
         for event in events:
             _log.warning("audit log: %s", event)
-        was_stopped = ended is None or (ended.last is not None and ended.last.event == "stop")
-        self.append([self._stamp(each) for each in events])
-        self.append([self._stamp({"event": "start", "after_stop": was_stopped})])
+        start: Event = {"event": "start", "after_stop": was_stopped}
+        self.append([self._stamp(each) for each in (*events, start)])
         self._announce()
 
     def _compared(self) -> list[Event]:
@@ -197,10 +213,6 @@ class AuditFiles:
         if not self._filesystem.exists(path):
             return None
         return parse_head(self._filesystem.read_bytes(path))
-
-    def _noted_number(self) -> int:
-        noted = self._noted()
-        return 0 if noted is None else noted.number
 
     def _files(self) -> list[AuditFile]:
         names = map(parse_file_name, self._filesystem.listdir(self._folder))

@@ -75,7 +75,9 @@ class AuditWriter:
         """Return when all lines are written, or the disk has refused them. May wait."""
         self._closing.set()
         self._wake.set()
-        if self._thread is not None:
+        if self._thread is None:
+            self._write()
+        else:
             self._thread.join()
             self._thread = None
         self._announce()
@@ -122,10 +124,9 @@ class AuditWriter:
     def _log_failure(self, error: OSError) -> None:
         if self._failures.admit("write", self._monotonic_ms()) is not None:
             _log.error(
-                "the audit log cannot be written (%s); requests are served all the same, and %d"
-                " lines wait: make room on its disk, or let the broker write there",
+                "the audit log cannot be written (%s); requests are served all the same, and its"
+                " lines wait in memory: make room on its disk, or let the broker write there",
                 error,
-                len(self._queued),
             )
 
     def _announce(self) -> None:

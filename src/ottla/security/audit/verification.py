@@ -32,6 +32,8 @@ class Verified(NamedTuple):
     first: int
     last: int
     head: str
+    # The number of the line whose hash is the anchor; 0 where there is none.
+    anchor_line: int
     # Damage.
     problems: tuple[Remark, ...]
     # What is in order and worth knowing, such as the end of a crash.
@@ -136,21 +138,13 @@ class Verification:
             self._problems.append(
                 Remark("", 0, f"the end is cut off: the head file knows {missing}")
             )
-        if self._anchor is not None and not self._anchor_line:
-            text = (
-                f"no line has the hash {self._anchor}: it was changed or cut off, the log was"
-                " written anew, or retention removed its file"
-            )
-            self._problems.append(Remark("", 0, text))
-        if self._anchor_line:
-            text = f"line {self._anchor_line} has the hash: up to it nothing changed since"
-            self._notes.append(Remark("", 0, text))
         head = self._head if self._last else ""
         return Verified(
             self._broker,
             self._first,
             self._last,
             head,
+            self._anchor_line,
             tuple(self._problems),
             tuple(self._notes),
         )

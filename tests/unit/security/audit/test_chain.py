@@ -66,7 +66,7 @@ def test_an_untouched_chain_is_intact() -> None:
     lines = chain_of(9)
     for files in ([lines], [lines[:4], lines[4:]], [lines[:1], lines[1:8], lines[8:]]):
         found = verified(files, noted=head_of(lines))
-        assert found == (BROKER, 1, 9, head_of(lines).hash, (), ())
+        assert found == (BROKER, 1, 9, head_of(lines).hash, 0, (), ())
 
 
 @given(data=st.data(), count=st.integers(2, 8))
@@ -93,8 +93,8 @@ def test_a_line_that_is_removed_moved_doubled_or_inserted_is_found(
     index = data.draw(st.integers(0, count - 1))
     other = data.draw(st.integers(0, count - 1))
     removed = lines[:index] + lines[index + 1 :]
-    moved = removed[:other] + [lines[index]] + removed[other:]
-    doubled = lines[:other] + [lines[index]] + lines[other:]
+    moved = [*removed[:other], lines[index], *removed[other:]]
+    doubled = [*lines[:other], lines[index], *lines[other:]]
     forger = Chain(index, hash_of(lines[index - 1][:-1]) if index else "0" * 64)
     inserted = [*lines[:index], forger.link(event("User:forger")), *lines[index:]]
     for forged in (removed, doubled, inserted, lines[:index]):
@@ -114,8 +114,8 @@ def test_a_chain_that_is_written_anew_is_found_by_its_anchor_alone(
     forged = lines[:index] + [forger.link(event(f"User:x{n}")) for n in range(index, count)]
     assert verified([forged], noted=head_of(forged)).intact
     anchor = hash_of(lines[noted_line][:-1])
-    assert verified([lines], anchor=anchor).intact
-    assert not verified([forged], noted=head_of(forged), anchor=anchor).intact
+    assert verified([lines], anchor=anchor).anchor_line == noted_line + 1
+    assert verified([forged], noted=head_of(forged), anchor=anchor).anchor_line == 0
 
 
 def test_a_missing_file_is_found() -> None:

@@ -1,0 +1,74 @@
+"""`ottla audit show`: the lines of an audit log."""
+
+import json
+from collections import deque
+from pathlib import Path
+
+import click
+
+from ottla.cli import options
+from ottla.cli.text.output import show
+from ottla.diagnosis.audit_log import audit_lines
+from ottla.security.audit.line import Line
+
+_COLUMNS = [
+    "line",
+    "time",
+    "event",
+    "principal",
+    "host",
+    "api",
+    "operation",
+    "resource",
+    "outcome",
+    "rule",
+    "detail",
+]
+
+
+@click.command("show")
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
+@click.option("--event", metavar="WORD", help="Such lines only: denied, changed, login_failed ...")
+@click.option("--principal", metavar="USER", help="Lines of this principal only.")
+@click.option("--resource", metavar="NAME", help="Lines of this resource only: Topic:flights.")
+@click.option("-n", "count", type=int, default=None, help="The last lines only, so many.")
+@options.output
+def show_lines(
+    path: Path,
+    event: str | None,
+    principal: str | None,
+    resource: str | None,
+    count: int | None,
+    form: str,
+) -> None:
+    """Show the lines of an audit log; -o json shows them whole.
+
+    \b
+    ottla audit show ottla-data -n 20
+    ottla audit show ottla-data --event denied --principal User:bob
+    ottla audit show ottla-data --resource Topic:flights -o json
+    """  # noqa: D301
+    wanted = {"event": event, "principal": principal, "resource": resource}
+    chosen = {name: value for name, value in wanted.items() if value is not None}
+    lines = deque(
+        (line for line in audit_lines(path) if _has(line, chosen)),
+        maxlen=count,
+    )
+    if form == "json":
+        show(form, [dict(line.fields) for line in lines], _COLUMNS)
+        return
+    show(form, [_row(line) for line in lines], _COLUMNS, empty="no such lines")
+
+
+def _has(line: Line, chosen: dict[str, str]) -> bool:
+    return all(line.fields.get(name) == value for name, value in chosen.items())
+
+
+def _row(line: Line) -> dict[str, str]:
+    fields = line.fields
+    row = {name: str(fields.get(name) or "") for name in _COLUMNS}
+    more = fields.get("more")
+    detail = fields.get("cause") or (json.dumps(fields["detail"]) if "detail" in fields else "")
+    row["detail"] = f"and {more:,} more in {fields.get('seconds')} s" if more else str(detail)
+    row["outcome"] = str(fields.get("error") or row["outcome"])
+    return row
