@@ -10,6 +10,7 @@ from ottla.base.quantities import iso
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.audit.changes import CHANGES
+from ottla.broker.audit.details import cluster
 from ottla.broker.audit.files import AuditFiles, AuditLimits
 from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
@@ -20,7 +21,7 @@ from ottla.network.connection import Connection
 from ottla.security.audit.line import Event, bounded
 from ottla.security.audit.repeats import Repeats
 from ottla.security.authorizer import Authorizer, Ruling, RulingReason
-from ottla.security.names import title
+from ottla.security.names import AclOperation, title
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.wire.api import ApiKey
 
@@ -29,6 +30,8 @@ _RULES = {
     RulingReason.NO_RULE: "no rule",
     RulingReason.EVERYONE: "allow.everyone.if.no.acl.found",
 }
+_OF_ACLS = (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
+_ALTER_CLUSTER = cluster(AclOperation.ALTER)
 
 
 def is_audited(settings: BrokerSettings) -> bool:
@@ -105,7 +108,7 @@ class Audit:
         event = {**_origin(request), **_resource(need), "event": "denied", "outcome": "denied"}
         self._count(event, lambda: rule or self._rule(request, (need,)))
 
-    def changed(self, request: RequestContext, change: Change) -> None:
+    def changed(self, request: RequestContext, change: Change, rule: str = "") -> None:
         """See `Auditing`."""
         event = {
             **_origin(request),
@@ -117,9 +120,9 @@ class Audit:
         if change.code:
             event |= {"outcome": "failed", "error": ErrorCode(change.code).name}
         if change.code or change.is_frequent:
-            self._count(event, lambda: self._rule(request, change.needs))
+            self._count(event, lambda: rule or self._rule(request, change.needs))
         else:
-            self._put({**event, "rule": self._rule(request, change.needs)})
+            self._put({**event, "rule": rule or self._rule(request, change.needs)})
 
     def watch(self, request: RequestContext, body: Any) -> None:
         """See `Auditing`."""
@@ -127,11 +130,13 @@ class Audit:
         if describe is None or proven_broker(request.connection) is not None:
             return
         amend = request.amend
+        # Decided before the change: it may be that of the rule itself.
+        rule = self._rule(request, _ALTER_CLUSTER) if request.header.api_key in _OF_ACLS else ""
 
         def on_answer(response: Any) -> None:
             # Before the answer has what was denied, which has lines of its own.
             for change in describe(body, response):
-                self.changed(request, change)
+                self.changed(request, change, rule)
             if amend is not None:
                 amend(response)
 

@@ -1,6 +1,6 @@
 """Which APIs change something, and how their lines are made of request and response.
 
-An API that a client may send is here, or in `NO_CHANGE`: a test holds that.
+A new API that changes something gets a function here; a test lists those that change nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping

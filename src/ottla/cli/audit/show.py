@@ -71,4 +71,9 @@ def _row(line: Line) -> dict[str, str]:
     detail = fields.get("cause") or (json.dumps(fields["detail"]) if "detail" in fields else "")
     row["detail"] = f"and {more:,} more in {fields.get('seconds')} s" if more else str(detail)
     row["outcome"] = str(fields.get("error") or row["outcome"])
-    return row
+    return {name: _printable(value) for name, value in row.items()}
+
+
+def _printable(text: str) -> str:
+    """What a client chose must not steer the terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
