@@ -9,7 +9,7 @@ from pathlib import Path
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.audit.line import Line, parse_line
 from ottla.security.audit.names import AuditFile, Head, head_name, parse_file_name, parse_head
-from ottla.security.audit.verification import Verification, Verified
+from ottla.security.audit.verification import ChainCheck, Verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
     for broker, group in groupby(audit_files(target), attrgetter("broker")):
         files = list(group)
         last = max(file for file in audit_files(folder) if file.broker == broker)
-        check = Verification(
+        check = ChainCheck(
             broker,
             is_whole=target.is_dir(),
             noted=noted[broker] if files[-1] == last else None,

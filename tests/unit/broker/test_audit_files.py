@@ -15,7 +15,7 @@ from ottla.broker.audit.files import AuditFiles, AuditLimits
 from ottla.broker.audit.writer import AuditWriter
 from ottla.security.audit.line import parse_line
 from ottla.security.audit.names import Head, head_name, parse_file_name, parse_head
-from ottla.security.audit.verification import Verification, Verified
+from ottla.security.audit.verification import ChainCheck, Verified
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 FOLDER = "/data"
@@ -58,7 +58,7 @@ def events(filesystem: MemoryFileSystem, broker: int = 1) -> list[str]:
 def verified(filesystem: MemoryFileSystem, broker: int = 1) -> Verified:
     head = f"{FOLDER}/{head_name(broker)}"
     noted = parse_head(filesystem.read_bytes(head)) if filesystem.exists(head) else None
-    check = Verification(broker, noted=noted)
+    check = ChainCheck(broker, noted=noted)
     for name in names(filesystem, broker):
         file = parse_file_name(name)
         assert file is not None

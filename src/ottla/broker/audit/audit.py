@@ -14,7 +14,7 @@ from ottla.broker.audit.details import cluster
 from ottla.broker.audit.files import AuditFiles, AuditLimits
 from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
-from ottla.broker.requests.auditing import Change, Need
+from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
@@ -108,7 +108,7 @@ class Audit:
         event = {**_origin(request), **_resource(need), "event": "denied", "outcome": "denied"}
         self._count(event, lambda: rule or self._rule(request, (need,)))
 
-    def changed(self, request: RequestContext, change: Change, rule: str = "") -> None:
+    def changed(self, request: RequestContext, change: AdminChange, rule: str = "") -> None:
         """See `Auditing`."""
         event = {
             **_origin(request),

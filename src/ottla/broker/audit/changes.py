@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ottla.broker.audit import of_cluster, of_groups, of_topics
-from ottla.broker.requests.auditing import Change
+from ottla.broker.requests.auditing import AdminChange
 from ottla.wire.api import ApiKey
 
 # Request and response belong to their API, hence Any. The request has what was allowed of it.
-Describe = Callable[[Any, Any], Iterator[Change]]
+Describe = Callable[[Any, Any], Iterator[AdminChange]]
 
 CHANGES: Mapping[int, Describe] = {
     # Topics.

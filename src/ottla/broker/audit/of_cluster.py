@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ottla.broker.audit.details import cluster
-from ottla.broker.requests.auditing import Change
+from ottla.broker.requests.auditing import AdminChange
 from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
@@ -25,21 +25,21 @@ _ALTER, _ALTER_CONFIGS = AclOperation.ALTER, AclOperation.ALTER_CONFIGS
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
-def create_acls(body: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[Change]:
+def create_acls(body: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[AdminChange]:
     """A line for each ACL; the answers are in the order of the request."""
     for wanted, one in zip(body.creations, response.results, strict=False):
         detail = {"added": _acl_text(wanted, wanted.resource_pattern_type, wanted.permission_type)}
-        yield Change(cluster(_ALTER), detail, one.error_code)
+        yield AdminChange(cluster(_ALTER), detail, one.error_code)
 
 
-def delete_acls(_body: DeleteAclsRequest, response: DeleteAclsResponse) -> Iterator[Change]:
+def delete_acls(_body: DeleteAclsRequest, response: DeleteAclsResponse) -> Iterator[AdminChange]:
     """A line for each ACL that a filter matched, and for each filter that failed."""
     for found in response.filter_results:
         if found.error_code:
-            yield Change(cluster(_ALTER), {}, found.error_code)
+            yield AdminChange(cluster(_ALTER), {}, found.error_code)
         for one in found.matching_acls:
             detail = {"removed": _acl_text(one, one.pattern_type, one.permission_type)}
-            yield Change(cluster(_ALTER), detail, one.error_code)
+            yield AdminChange(cluster(_ALTER), detail, one.error_code)
 
 
 # An ACL of a request or of a response: most of their fields have the same names.
@@ -62,7 +62,7 @@ def _acl_text(wanted: AclCreation | Any, kind: int, permission: int) -> str:
 
 def alter_users(
     body: AlterUserScramCredentialsRequest, response: AlterUserScramCredentialsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each credential, without anything of it."""
     codes = {one.user: one.error_code for one in response.results}
     for removed in body.deletions:
@@ -74,14 +74,14 @@ def alter_users(
 
 def _credential(
     user: str, mechanism: int, detail: Mapping[str, Any], codes: Mapping[str, int]
-) -> Change:
+) -> AdminChange:
     names = {"user": bounded(user), "mechanism": _MECHANISMS.get(mechanism, str(mechanism))}
-    return Change(cluster(_ALTER), {**names, **detail}, codes.get(user, 0))
+    return AdminChange(cluster(_ALTER), {**names, **detail}, codes.get(user, 0))
 
 
 def alter_quotas(
     body: AlterClientQuotasRequest, response: AlterClientQuotasResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each entity; null is the default entity, and a null quota was removed."""
     if body.validate_only:
         return
@@ -99,7 +99,7 @@ def alter_quotas(
                 for each in wanted.ops[:50]
             },
         }
-        yield Change(cluster(_ALTER_CONFIGS), detail, codes.get(_entity(wanted.entity), 0))
+        yield AdminChange(cluster(_ALTER_CONFIGS), detail, codes.get(_entity(wanted.entity), 0))
 
 
 def _entity(parts: list[Any]) -> frozenset[tuple[str, str | None]]:
@@ -108,7 +108,7 @@ def _entity(parts: list[Any]) -> frozenset[tuple[str, str | None]]:
 
 def update_features(
     body: UpdateFeaturesRequest, response: UpdateFeaturesResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each feature."""
     if body.validate_only:
         return
@@ -116,11 +116,11 @@ def update_features(
     for wanted in body.feature_updates:
         detail = {"feature": bounded(wanted.feature), "level": wanted.max_version_level}
         code = response.error_code or codes.get(wanted.feature, 0)
-        yield Change(cluster(_ALTER), detail, code)
+        yield AdminChange(cluster(_ALTER), detail, code)
 
 
 def unregister_broker(
     body: UnregisterBrokerRequest, response: UnregisterBrokerResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """One line."""
-    yield Change(cluster(_ALTER), {"unregistered": body.broker_id}, response.error_code)
+    yield AdminChange(cluster(_ALTER), {"unregistered": body.broker_id}, response.error_code)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ottla.broker.audit.details import cluster, few, few_of, first_code, group
-from ottla.broker.requests.auditing import Change
+from ottla.broker.requests.auditing import AdminChange
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_share_group_offsets import (
@@ -23,13 +23,17 @@ from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteT
 _READ, _DELETE = AclOperation.READ, AclOperation.DELETE
 
 
-def delete_groups(_body: DeleteGroupsRequest, response: DeleteGroupsResponse) -> Iterator[Change]:
+def delete_groups(
+    _body: DeleteGroupsRequest, response: DeleteGroupsResponse
+) -> Iterator[AdminChange]:
     """A line for each group."""
     for one in response.results:
-        yield Change(group(_DELETE, one.group_id), {}, one.error_code)
+        yield AdminChange(group(_DELETE, one.group_id), {}, one.error_code)
 
 
-def commit_offsets(body: OffsetCommitRequest, response: OffsetCommitResponse) -> Iterator[Change]:
+def commit_offsets(
+    body: OffsetCommitRequest, response: OffsetCommitResponse
+) -> Iterator[AdminChange]:
     """A line for each topic, where the client is no member of the group.
 
     Tools that rewind a group commit like that; so do consumers that assign themselves partitions.
@@ -42,10 +46,12 @@ def commit_offsets(body: OffsetCommitRequest, response: OffsetCommitResponse) ->
         name = wanted.name or str(wanted.topic_id)
         detail = {"topic": bounded(name), "offsets": few(offsets)}
         code = codes[position] if position < len(codes) else 0
-        yield Change(group(_READ, body.group_id), detail, code, is_frequent=True)
+        yield AdminChange(group(_READ, body.group_id), detail, code, is_frequent=True)
 
 
-def delete_offsets(body: OffsetDeleteRequest, response: OffsetDeleteResponse) -> Iterator[Change]:
+def delete_offsets(
+    body: OffsetDeleteRequest, response: OffsetDeleteResponse
+) -> Iterator[AdminChange]:
     """A line for each topic."""
     codes = {
         one.name: first_code(part.error_code for part in one.partitions) for one in response.topics
@@ -54,12 +60,12 @@ def delete_offsets(body: OffsetDeleteRequest, response: OffsetDeleteResponse) ->
         partitions = few_of([part.partition_index for part in wanted.partitions])
         detail = {"topic": bounded(wanted.name), "partitions": partitions}
         code = response.error_code or codes.get(wanted.name, 0)
-        yield Change(group(_DELETE, body.group_id), detail, code)
+        yield AdminChange(group(_DELETE, body.group_id), detail, code)
 
 
 def alter_share_offsets(
     body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each topic."""
     codes = {
         one.topic_name: first_code(part.error_code for part in one.partitions)
@@ -69,22 +75,24 @@ def alter_share_offsets(
         offsets = {part.partition_index: part.start_offset for part in wanted.partitions}
         detail = {"topic": bounded(wanted.topic_name), "offsets": few(offsets)}
         code = response.error_code or codes.get(wanted.topic_name, 0)
-        yield Change(group(_READ, body.group_id), detail, code)
+        yield AdminChange(group(_READ, body.group_id), detail, code)
 
 
 def delete_share_offsets(
     body: DeleteShareGroupOffsetsRequest, response: DeleteShareGroupOffsetsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each topic."""
     codes = {one.topic_name: one.error_code for one in response.responses}
     for wanted in body.topics:
         code = response.error_code or codes.get(wanted.topic_name, 0)
-        yield Change(group(_DELETE, body.group_id), {"topic": bounded(wanted.topic_name)}, code)
+        yield AdminChange(
+            group(_DELETE, body.group_id), {"topic": bounded(wanted.topic_name)}, code
+        )
 
 
 def write_markers(
     body: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each producer: brokers' own markers are not watched."""
     codes = {
         one.producer_id: first_code(
@@ -102,4 +110,4 @@ def write_markers(
             "marker": "commit" if marker.transaction_result else "abort",
             "topics": topics,
         }
-        yield Change(cluster(AclOperation.ALTER), detail, codes.get(marker.producer_id, 0))
+        yield AdminChange(cluster(AclOperation.ALTER), detail, codes.get(marker.producer_id, 0))

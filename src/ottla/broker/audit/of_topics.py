@@ -5,7 +5,7 @@ from typing import Any
 
 from ottla.broker.audit.details import cluster, few, few_of, first_code, shown, topic
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.auditing import Change, Need
+from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -38,7 +38,9 @@ _OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 _ELECTIONS = {0: "preferred", 1: "unclean"}
 
 
-def create_topics(body: CreateTopicsRequest, response: CreateTopicsResponse) -> Iterator[Change]:
+def create_topics(
+    body: CreateTopicsRequest, response: CreateTopicsResponse
+) -> Iterator[AdminChange]:
     """A line for each topic."""
     if body.validate_only:
         return
@@ -47,14 +49,14 @@ def create_topics(body: CreateTopicsRequest, response: CreateTopicsResponse) -> 
         yield _created(wanted.name, _wanted(wanted), codes.get(wanted.name, 0))
 
 
-def created_automatically(name: str) -> Change:
+def created_automatically(name: str) -> AdminChange:
     """A topic that a client named in Metadata and that did not exist."""
     return _created(name, {"automatically": True}, 0)
 
 
-def _created(name: str, detail: Mapping[str, Any], code: int) -> Change:
+def _created(name: str, detail: Mapping[str, Any], code: int) -> AdminChange:
     needs = (*cluster(_CREATE), *topic(_CREATE, name))
-    return Change(needs, detail, code)
+    return AdminChange(needs, detail, code)
 
 
 def _wanted(wanted: CreatableTopic) -> Mapping[str, Any]:
@@ -68,28 +70,32 @@ def _wanted(wanted: CreatableTopic) -> Mapping[str, Any]:
     }
 
 
-def delete_topics(_body: DeleteTopicsRequest, response: DeleteTopicsResponse) -> Iterator[Change]:
+def delete_topics(
+    _body: DeleteTopicsRequest, response: DeleteTopicsResponse
+) -> Iterator[AdminChange]:
     """A line for each topic; one that does not exist may have an id alone."""
     for one in response.responses:
         name = one.name or str(one.topic_id)
-        yield Change(
+        yield AdminChange(
             topic(AclOperation.DELETE, name), {"topic_id": str(one.topic_id)}, one.error_code
         )
 
 
 def create_partitions(
     body: CreatePartitionsRequest, response: CreatePartitionsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each topic."""
     if body.validate_only:
         return
     codes = {one.name: one.error_code for one in response.results}
     for wanted in body.topics:
         detail = {"partitions": wanted.count}
-        yield Change(topic(_ALTER, wanted.name), detail, codes.get(wanted.name, 0))
+        yield AdminChange(topic(_ALTER, wanted.name), detail, codes.get(wanted.name, 0))
 
 
-def delete_records(body: DeleteRecordsRequest, response: DeleteRecordsResponse) -> Iterator[Change]:
+def delete_records(
+    body: DeleteRecordsRequest, response: DeleteRecordsResponse
+) -> Iterator[AdminChange]:
     """A line for each topic; -1 stands for the high watermark."""
     codes = {
         one.name: first_code(part.error_code for part in one.partitions) for one in response.topics
@@ -97,18 +103,20 @@ def delete_records(body: DeleteRecordsRequest, response: DeleteRecordsResponse) 
     for wanted in body.topics:
         offsets = {part.partition_index: part.offset for part in wanted.partitions}
         detail = {"before_offsets": few(offsets)}
-        yield Change(topic(AclOperation.DELETE, wanted.name), detail, codes.get(wanted.name, 0))
+        yield AdminChange(
+            topic(AclOperation.DELETE, wanted.name), detail, codes.get(wanted.name, 0)
+        )
 
 
 # Of AlterConfigs and of IncrementalAlterConfigs, whose fields have the same names.
-def alter_configs(body: Any, response: Any) -> Iterator[Change]:
+def alter_configs(body: Any, response: Any) -> Iterator[AdminChange]:
     """A line for each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
     for wanted in body.resources:
         kind, name = wanted.resource_type, wanted.resource_name
-        yield Change(
+        yield AdminChange(
             (_config_need(kind, name),),
             {
                 "of": f"{_kind_name(kind)}:{bounded(name)}",
@@ -145,7 +153,7 @@ def _altered(kind: int, config: Any) -> Mapping[str, Any]:
 
 def alter_reassignments(
     body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each topic; null cancels a reassignment."""
     codes = {
         one.name: first_code(part.error_code for part in one.partitions)
@@ -154,25 +162,27 @@ def alter_reassignments(
     for wanted in body.topics:
         replicas = {part.partition_index: part.replicas for part in wanted.partitions}
         detail = {"topic": bounded(wanted.name), "replicas": few(replicas)}
-        yield Change(cluster(_ALTER), detail, response.error_code or codes.get(wanted.name, 0))
+        yield AdminChange(cluster(_ALTER), detail, response.error_code or codes.get(wanted.name, 0))
 
 
-def elect_leaders(body: ElectLeadersRequest, response: ElectLeadersResponse) -> Iterator[Change]:
+def elect_leaders(
+    body: ElectLeadersRequest, response: ElectLeadersResponse
+) -> Iterator[AdminChange]:
     """A line for each topic; of all topics, one for each that the answer names."""
     election = _ELECTIONS.get(body.election_type, str(body.election_type))
     results = response.replica_election_results
     if response.error_code and not results:
-        yield Change(cluster(_ALTER), {"election": election}, response.error_code)
+        yield AdminChange(cluster(_ALTER), {"election": election}, response.error_code)
     for one in results:
         partitions = few_of([part.partition_id for part in one.partition_result])
         detail = {"election": election, "topic": bounded(one.topic), "partitions": partitions}
         code = first_code(part.error_code for part in one.partition_result)
-        yield Change(cluster(_ALTER), detail, response.error_code or code)
+        yield AdminChange(cluster(_ALTER), detail, response.error_code or code)
 
 
 def alter_log_dirs(
     body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
-) -> Iterator[Change]:
+) -> Iterator[AdminChange]:
     """A line for each topic in each folder."""
     codes = {
         one.topic_name: first_code(part.error_code for part in one.partitions)
@@ -185,11 +195,11 @@ def alter_log_dirs(
                 "topic": bounded(wanted.name),
                 "partitions": few_of(wanted.partitions),
             }
-            yield Change(cluster(_ALTER), detail, codes.get(wanted.name, 0))
+            yield AdminChange(cluster(_ALTER), detail, codes.get(wanted.name, 0))
 
 
-def compact_log(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[Change]:
+def compact_log(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:
     """A compaction that was requested; other actions only describe."""
     if body.action == _CLEAN:
         detail = {"partition": body.partition, "action": "compact"}
-        yield Change(topic(_ALTER, body.topic), detail, response.error_code)
+        yield AdminChange(topic(_ALTER, body.topic), detail, response.error_code)

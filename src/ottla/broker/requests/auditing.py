@@ -15,7 +15,7 @@ class Need(NamedTuple):
     name: str
 
 
-class Change(NamedTuple):
+class AdminChange(NamedTuple):
     """One administrative change that a client requested."""
 
     # What allows it: the first one, or the next. The line names the last.
@@ -36,7 +36,7 @@ class Auditing(Protocol):
         """A request, or a part of one, was denied; by `rule`, or else by the authorizer."""
         ...
 
-    def changed(self, request: Any, change: Change) -> None:
+    def changed(self, request: Any, change: AdminChange) -> None:
         """A change was made, or failed."""
         ...
 

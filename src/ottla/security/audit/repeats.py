@@ -29,7 +29,7 @@ _KINDS_MAX = 50
 _Key = tuple[Any, ...]
 
 
-class _Held:
+class _Counted:
     """An event that is a line already, and how many like it are not."""
 
     __slots__ = ("count", "event")
@@ -45,8 +45,8 @@ class Repeats:
     def __init__(self) -> None:
         self._window_ms = _WINDOW_MS
         self._began_ms = 0
-        self._kinds: dict[_Key, _Held] = {}
-        self._groups: dict[_Key, _Held] = {}
+        self._kinds: dict[_Key, _Counted] = {}
+        self._groups: dict[_Key, _Counted] = {}
         # How many events are in no kind and no group.
         self._others = 0
 
@@ -62,13 +62,13 @@ class Repeats:
         kind = _key(event, _KIND)
         held = self._kinds.get(kind)
         if held is None and len(self._kinds) < _KINDS_MAX:
-            self._kinds[kind] = _Held(event)
+            self._kinds[kind] = _Counted(event)
             return True
         if held is None:
             group = _key(event, _GROUP)
             held = self._groups.get(group)
             if held is None and len(self._groups) < _KINDS_MAX:
-                self._groups[group] = _Held(event)
+                self._groups[group] = _Counted(event)
                 return True
         if held is None:
             self._others += 1

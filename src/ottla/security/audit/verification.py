@@ -71,7 +71,7 @@ class _Garbage:
         )
 
 
-class Verification:
+class ChainCheck:
     """Reads the files of one broker in their order, and then says what was found."""
 
     def __init__(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ottla.security.audit.chain import Chain, find_tail
 from ottla.security.audit.line import LINE_BYTES_MAX, hash_of, parse_line
 from ottla.security.audit.names import AuditFile, Head, file_name, parse_file_name, parse_head
-from ottla.security.audit.verification import Verification, Verified
+from ottla.security.audit.verification import ChainCheck, Verified
 
 BROKER = 3
 
@@ -41,7 +41,7 @@ def verified(
     is_whole: bool = True,
     names: list[int] | None = None,
 ) -> Verified:
-    check = Verification(BROKER, is_whole=is_whole, noted=noted, anchor=anchor)
+    check = ChainCheck(BROKER, is_whole=is_whole, noted=noted, anchor=anchor)
     first = 1
     for index, lines in enumerate(files):
         begin = names[index] if names else first

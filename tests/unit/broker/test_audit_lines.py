@@ -1,0 +1,303 @@
+"""Which lines requests leave in the audit log of a broker in this process."""
+
+import base64
+import io
+import json
+from typing import Any
+
+import pytest
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.audit.audit import is_audited
+from ottla.broker.audit.changes import CHANGES
+from ottla.broker.process.apis import served
+from ottla.security.acl import Acl, Pattern
+from ottla.security.audit.names import parse_file_name
+from ottla.security.audit.verification import ChainCheck
+from ottla.security.names import AclOperation, AclResource, Permission
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.wire.api import BROKER_APIS, ApiKey
+from ottla.wire.messages.create_acls import CreateAclsRequest
+from ottla.wire.messages.delete_groups import DeleteGroupsRequest
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest
+from ottla.wire.messages.list_groups import ListGroupsRequest
+from ottla.wire.messages.log_ends import LogEndsRequest
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+
+from .audited_changes import CHANGED, CLUSTER, SALT, SALTED
+from .inprocess import run
+
+# What clients may send and what is no administrative change.
+READING = {
+    ApiKey.API_VERSIONS,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.DESCRIBE_CLEANER,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.DESCRIBE_DECISIONS,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DESCRIBE_REBALANCES,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    ApiKey.FETCH,
+    ApiKey.FIND_COORDINATOR,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    ApiKey.LIST_GROUPS,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_TRANSACTIONS,
+    # A topic that it creates has a line from its handler.
+    ApiKey.METADATA,
+    ApiKey.OFFSET_FETCH,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    ApiKey.OFFSET_LEDGER,
+    ApiKey.RETENTION_STANDING,
+    ApiKey.SHARE_GROUP_DESCRIBE,
+}
+# The work of producers and consumers. An administrator who ends a producer's transaction by
+# InitProducerId, or removes a member by LeaveGroup, sends what producers and members send.
+WORKING = {
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.END_TXN,
+    ApiKey.HEARTBEAT,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.JOIN_GROUP,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.PRODUCE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SHARE_ACKNOWLEDGE,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.SYNC_GROUP,
+    ApiKey.TXN_OFFSET_COMMIT,
+}
+
+
+def test_every_api_that_clients_may_call_is_audited_or_changes_nothing() -> None:
+    """A new API that changes something needs a function in `ottla.broker.audit.changes`."""
+    clients = set(served()) - BROKER_APIS
+    assert set(CHANGES) | READING | WORKING == clients
+    assert not set(CHANGES) & (READING | WORKING)
+
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+def lines_of(filesystem: MemoryFileSystem) -> list[dict[str, Any]]:
+    """All lines, whose chain must be intact."""
+    names = [name for name in filesystem.listdir("/data") if name.endswith(".log")]
+    check, lines = ChainCheck(1), list[dict[str, Any]]()
+    for file in sorted(filter(None, map(parse_file_name, names))):
+        data = filesystem.read_bytes(f"/data/{file.name}")
+        check.read(file, io.BytesIO(data))
+        lines += map(json.loads, data.splitlines())
+    assert check.finish().intact
+    return lines
+
+
+def played(scenario: Any, settings: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    """The lines of a broker that served `scenario(caller)`, but for the first and the last."""
+    filesystem = MemoryFileSystem()
+    run(scenario, {**AUTHORIZER, **(settings or {})}, filesystem=filesystem)
+    first, *lines, last = lines_of(filesystem)
+    assert (first["event"], last["event"]) == ("start", "stop")
+    return lines
+
+
+async def wait_for_coordinator(caller: Any) -> None:
+    """Until the coordinator of group g serves; nothing of it is audited."""
+    await caller.call(FindCoordinatorRequest(key="g"), 0)
+    fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
+    for _ in range(100_000):
+        if not (await caller.call(fetch, 8)).groups[0].error_code:
+            return
+
+
+def short(line: dict[str, Any]) -> tuple[str, str, dict[str, Any], str]:
+    """What differs between changes."""
+    return line["api"], line["resource"], line["detail"], line.get("error", line["outcome"])
+
+
+def test_each_change_leaves_its_lines_and_no_secret() -> None:
+    """For every API that changes something; what is only tried or described leaves none."""
+    expected = [
+        (ApiKey(type(body).__api_key__).name, *line)
+        for body, _version, lines in CHANGED
+        for line in lines
+    ]
+
+    async def scenario(caller: Any) -> None:
+        await wait_for_coordinator(caller)
+        for body, version, _lines in CHANGED:
+            await caller.call(body, version)
+
+    lines = played(scenario)
+    assert [short(line) for line in lines] == expected
+    assert {api for api, *_ in expected} == {ApiKey(api).name for api in CHANGES} | {"METADATA"}
+    text = json.dumps(lines)
+    for secret in (SALT, SALTED, b"not to be seen"):
+        assert secret.decode() not in text
+        assert base64.b64encode(secret).decode() not in text
+    assert {line["rule"] for line in lines} == {"allow.everyone.if.no.acl.found"}
+    assert lines[0] == {
+        "api": "CREATE_TOPICS",
+        "broker": 1,
+        "client_id": "tester",
+        "detail": {"partitions": 2, "replication_factor": 1, "settings": {"retention.ms": "7"}},
+        "event": "changed",
+        "host": "127.0.0.1",
+        "line": 2,
+        "listener": "PLAINTEXT",
+        "operation": "CREATE",
+        "outcome": "done",
+        "previous": lines[0]["previous"],
+        "principal": "User:ANONYMOUS",
+        "resource": "Topic:t",
+        "rule": "allow.everyone.if.no.acl.found",
+        "time": lines[0]["time"],
+    }
+
+
+RULE_OF_WRITE = "DENY User:* from * WRITE on Topic:LITERAL:t"
+
+
+def denied(line: dict[str, Any]) -> tuple[Any, ...]:
+    """What differs between denials."""
+    return line["api"], line["operation"], line["resource"], line["rule"]
+
+
+def _fetch(topic: str) -> FetchRequest:
+    return FetchRequest(
+        topics=[FetchTopic(topic=topic, partitions=[FetchPartition(partition=0)])], max_wait_ms=0
+    )
+
+
+def _produce(topic: str) -> ProduceRequest:
+    return ProduceRequest(
+        acks=1,
+        topic_data=[
+            TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=0, records=memoryview(b""))]
+            )
+        ],
+    )
+
+
+DENIED: list[tuple[Any, int, list[tuple[str, str, str]]]] = [
+    (_produce("t"), 7, [("WRITE", "Topic:t", RULE_OF_WRITE)]),
+    (_fetch("t"), 11, [("READ", "Topic:t", "no rule")]),
+    (
+        MetadataRequest(topics=[MetadataRequestTopic(name="u")], allow_auto_topic_creation=False),
+        9,
+        [("DESCRIBE", "Topic:u", "no rule")],
+    ),
+    # Lists leave out what is hidden; that is no denial.
+    (MetadataRequest(topics=None), 9, []),
+    (ListGroupsRequest(), 4, []),
+    (CreateAclsRequest(), 3, [("ALTER", CLUSTER, "no rule")]),
+    (
+        DeleteTopicsRequest(topics=[DeleteTopicState(name="t"), DeleteTopicState(name="u")]),
+        6,
+        [("DELETE", "Topic:t", "no rule"), ("DELETE", "Topic:u", "no rule")],
+    ),
+    (DeleteGroupsRequest(groups_names=["g"]), 2, [("DELETE", "Group:g", "no rule")]),
+    (
+        InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1),
+        4,
+        [("WRITE", "TransactionalId:x", "no rule")],
+    ),
+    (LogEndsRequest(), 0, [("CLUSTER_ACTION", CLUSTER, "only for brokers")]),
+]
+
+
+def test_each_denial_leaves_a_line_with_the_rule_that_decided() -> None:
+    """What a request needs and the client may not do; what it never asked for is none."""
+    expected = [
+        (ApiKey(type(body).__api_key__).name, *line)
+        for body, _version, lines in DENIED
+        for line in lines
+    ]
+
+    async def scenario(caller: Any) -> None:
+        pattern = Pattern(AclResource.TOPIC, "t")
+        acl = Acl(pattern, "User:*", "*", AclOperation.WRITE, Permission.DENY)
+        await caller.broker.parts.acls.create([acl])
+        for body, version, _lines in DENIED:
+            await caller.call(body, version)
+
+    lines = played(scenario, {"allow.everyone.if.no.acl.found": "false"})
+    assert [denied(line) for line in lines] == expected
+    assert {(line["event"], line["outcome"]) for line in lines} == {("denied", "denied")}
+    assert {(line["principal"], line["host"]) for line in lines} == {
+        ("User:ANONYMOUS", "127.0.0.1")
+    }
+
+
+def test_a_flood_of_denials_is_one_line_and_a_count() -> None:
+    """The broker says how many more there were."""
+
+    async def scenario(caller: Any) -> None:
+        for _ in range(101):
+            await caller.call(_produce("t"), 7)
+
+    first, more = played(scenario, {"allow.everyone.if.no.acl.found": "false"})
+    assert first["resource"] == "Topic:t"
+    assert (more["resource"], more["more"]) == ("Topic:t", 100)
+
+
+def test_a_failed_login_leaves_a_line_with_its_cause() -> None:
+    """Who it claims to be, and no token of it."""
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "connection.failed.authentication.delay.ms": "1",
+    }
+
+    async def scenario(caller: Any) -> None:
+        await caller.call(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), 1)
+        token = SaslAuthenticateRequest(auth_bytes=b"n,,n=mallory,r=the-nonce-of-mallory")
+        first = (await caller.call(token, 2)).auth_bytes.decode()
+        nonce = first.split(",")[0]
+        proof = SaslAuthenticateRequest(auth_bytes=f"c=biws,{nonce},p={'A' * 43}=".encode())
+        assert (await caller.call(proof, 2)).error_code == 58
+
+    (line,) = played(scenario, settings)
+    assert (line["event"], line["outcome"]) == ("login_failed", "denied")
+    assert (line["listener"], line["host"]) == ("SASL_PLAINTEXT", "127.0.0.1")
+    assert line["cause"].startswith("SCRAM-SHA-256: there is no user 'mallory'")
+    assert "nonce-of-mallory" not in json.dumps(line)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, False),
+        ({"audit.log.enable": "true"}, True),
+        ({"authorizer.class.name": AUTHORIZER["authorizer.class.name"]}, True),
+        ({**AUTHORIZER, "audit.log.enable": "false"}, False),
+        ({"listeners": "SSL://:1"}, False),
+        ({"listeners": "PLAINTEXT://:1,SASL_SSL://:2"}, True),
+    ],
+)
+def test_the_audit_log_is_on_where_security_is(settings: dict[str, str], expected: bool) -> None:
+    """Unless audit.log.enable says otherwise."""
+    assert is_audited(BrokerSettings(settings)) is expected
