@@ -97,12 +97,12 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         [
             (
                 "Topic:t",
-                {"partitions": 2, "replication_factor": 1, "settings": {"retention.ms": "7"}},
+                {"partition_count": 2, "replication_factor": 1, "settings": {"retention.ms": "7"}},
                 "done",
             ),
             (
                 "Topic:bad name",
-                {"partitions": 1, "replication_factor": 1, "settings": {}},
+                {"partition_count": 1, "replication_factor": 1, "settings": {}},
                 "INVALID_TOPIC_EXCEPTION",
             ),
         ],
@@ -125,7 +125,7 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
             topics=[CreatePartitionsTopic(name="t", count=3, assignments=None)]
         ),
         3,
-        [("Topic:t", {"partitions": 3}, "done")],
+        [("Topic:t", {"partition_count": 3}, "done")],
     ),
     (
         DeleteRecordsRequest(

@@ -71,9 +71,11 @@ def test_a_broker_goes_on_behind_the_last_line() -> None:
     filesystem = MemoryFileSystem()
     files = opened(filesystem)
     files.append([event(1), stamp_of()({"event": "stop"})])
+    files.sync()
     files.close()
     files = opened(filesystem)
     files.append([event(2)])
+    files.sync()
     files.close()
     opened(filesystem)
     assert events(filesystem) == ["start", "denied", "stop", "start", "denied", "start"]
@@ -92,6 +94,7 @@ def test_files_are_rolled_by_size_and_the_chain_goes_on() -> None:
     files = opened(filesystem, SMALL)
     for number in range(40):
         files.append([event(number)])
+    files.sync()
     files.close()
     opened(filesystem, SMALL)
     assert len(names(filesystem)) > 3
@@ -132,6 +135,7 @@ def test_an_end_that_was_cut_off_is_found_at_the_next_start() -> None:
     filesystem = MemoryFileSystem()
     files = opened(filesystem)
     files.append([event(number) for number in range(5)])
+    files.sync()
     files.close()
     name = names(filesystem)[0]
     kept = b"".join(content(filesystem, name).splitlines(keepends=True)[:3])
@@ -149,6 +153,7 @@ def test_a_last_line_that_was_changed_is_found_at_the_next_start() -> None:
     filesystem = MemoryFileSystem()
     files = opened(filesystem)
     files.append([event(7)])
+    files.sync()
     files.close()
     path = f"{FOLDER}/{names(filesystem)[0]}"
     forged = filesystem.read_bytes(path).replace(b"User:7", b"User:8")
@@ -166,6 +171,7 @@ def test_files_that_are_all_gone_are_found_at_the_next_start() -> None:
     filesystem = MemoryFileSystem()
     files = opened(filesystem)
     files.append([event(1)])
+    files.sync()
     files.close()
     filesystem.unlink(f"{FOLDER}/{names(filesystem)[0]}")
     opened(filesystem)
@@ -185,6 +191,7 @@ def test_no_power_cut_or_crash_looks_like_tampering(seed: int) -> None:
         for _ in range(random.randrange(12)):
             files.append([event(written + n) for n in range(1, 4)])
             written += 3
+        files.sync()
         if random.random() < 0.5:
             operations = random.randrange(1, 6)
 
@@ -197,6 +204,7 @@ def test_no_power_cut_or_crash_looks_like_tampering(seed: int) -> None:
             with contextlib.suppress(OSError):
                 for _ in range(10):
                     files.append([event(0)])
+                    files.sync()
         filesystem.crash(random if random.random() < 0.7 else None)
     opened(filesystem, limits)
     found = verified(filesystem)
@@ -279,5 +287,6 @@ def test_the_head_file_is_the_last_line_on_the_disk() -> None:
     filesystem = MemoryFileSystem()
     files = opened(filesystem)
     files.append([event(1)])
+    files.sync()
     assert parse_head(content(filesystem, head_name(1))) == files.head
     assert files.head == Head(2, verified(filesystem).head)

@@ -162,7 +162,11 @@ def test_each_change_leaves_its_lines_and_no_secret() -> None:
         "api": "CREATE_TOPICS",
         "broker": 1,
         "client_id": "tester",
-        "detail": {"partitions": 2, "replication_factor": 1, "settings": {"retention.ms": "7"}},
+        "detail": {
+            "partition_count": 2,
+            "replication_factor": 1,
+            "settings": {"retention.ms": "7"},
+        },
         "event": "changed",
         "host": "127.0.0.1",
         "line": 2,

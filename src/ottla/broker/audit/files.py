@@ -57,9 +57,10 @@ class AuditFiles:
         # Invariant: behind `_size` the file has nothing, unless `_is_torn`.
         self._size = 0
         self._is_torn = False
-        # Whether the disk has all that was written, and the head file says so; else the bytes
-        # from here on are written again, for a failed fsync may have dropped them.
-        self._is_saved = True
+        # Whether lines were written since the last fsync, before which the file had `_saved_size`
+        # bytes; and whether an fsync failed, which may have dropped what is behind them.
+        self._is_dirty = False
+        self._is_doubtful = False
         self._saved_size = 0
         self._file: File | None = None
         self._lock: File | None = None
@@ -91,16 +92,29 @@ class AuditFiles:
             ) from error
 
     def append(self, events: Iterable[Event]) -> None:
-        """Write lines, and return when they are on the disk.
+        """Write lines; `sync` saves them.
 
         Raises OSError; then the next call writes them.
         """
         self._unwritten += b"".join(map(self._chain.link, events))
-        if self._is_saved and not self._unwritten:
-            return
-        self._write()
+        if self._unwritten:
+            self._write()
         if self._size >= self._limits.file_bytes:
             self._roll()
+
+    def sync(self) -> None:
+        """Return when the disk has all lines, and the head file names the last. Raises OSError."""
+        file = self._file
+        if not self._is_dirty or file is None:
+            return
+        if self._is_doubtful:
+            self._filesystem.rewrite(file.path, self._saved_size)
+        self._is_doubtful = True
+        file.fsync()
+        self._is_doubtful, self._saved_size = False, self._size
+        path = self._path(head_name(self._broker))
+        write_atomically(self._filesystem, path, head_text(self.head), sync_folder=False)
+        self._is_dirty = False
 
     def close(self) -> None:
         """Give the files back."""
@@ -116,19 +130,14 @@ class AuditFiles:
         assert file is not None
         if self._is_torn:
             file.truncate(self._size)
-        if not self._is_saved:
-            self._filesystem.rewrite(file.path, self._saved_size)
-        self._is_torn, self._is_saved = True, False
+        self._is_torn = self._is_dirty = True
         file.append(self._unwritten)
         self._is_torn = False
         self._size += len(self._unwritten)
         self._unwritten = b""
-        file.fsync()
-        path = self._path(head_name(self._broker))
-        write_atomically(self._filesystem, path, head_text(self.head), sync_folder=False)
-        self._is_saved, self._saved_size = True, self._size
 
     def _roll(self) -> None:
+        self.sync()
         full = self._file
         self._begin(self._chain.number + 1)
         if full is not None:
@@ -164,6 +173,7 @@ class AuditFiles:
             event = {"event": "removed", "file": file.name, "last": last, "hash": head}
             self._unwritten += self._chain.link(self._stamp(event))
             self._write()
+            self.sync()
             self._filesystem.unlink(self._path(file.name))
 
     # -- opening
@@ -187,11 +197,12 @@ class AuditFiles:
         if tails:
             self._unwritten = tails[0].missing
             # A crash may have come before the fsync of what is there.
-            self._is_saved, self._saved_size = self._noted() == self.head, 0
+            self._is_doubtful, self._saved_size = self._noted() != self.head, 0
         for event in events:
             _log.warning("audit log: %s", event)
         start: Event = {"event": "start", "after_stop": was_stopped}
         self.append([self._stamp(each) for each in (*events, start)])
+        self.sync()
         self._announce()
 
     def _compared(self) -> list[Event]:

@@ -61,7 +61,7 @@ def _created(name: str, detail: Mapping[str, Any], code: int) -> AdminChange:
 
 def _wanted(wanted: CreatableTopic) -> Mapping[str, Any]:
     return {
-        "partitions": len(wanted.assignments) or wanted.num_partitions,
+        "partition_count": len(wanted.assignments) or wanted.num_partitions,
         "replication_factor": wanted.replication_factor,
         "settings": {
             bounded(each.name): shown(ResourceType.TOPIC, each.name, each.value)
@@ -89,7 +89,7 @@ def create_partitions(
         return
     codes = {one.name: one.error_code for one in response.results}
     for wanted in body.topics:
-        detail = {"partitions": wanted.count}
+        detail = {"partition_count": wanted.count}
         yield AdminChange(topic(_ALTER, wanted.name), detail, codes.get(wanted.name, 0))
 
 

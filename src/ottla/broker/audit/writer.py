@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_MAX = 10_000
 _TOGETHER_MAX = 1_000
-# Lines that come one after the other are flushed this often at most.
-_PAUSE_S = 0.1
+# Lines are written at once, and flushed this often at most.
+_SYNC_APART_MS = 100
 _RETRY_S = 1.0
 _FAILURES_APART_MS = 60_000
 # How often the hash of the last line stands in the broker's log, where it has changed.
@@ -84,30 +84,42 @@ class AuditWriter:
         self._files.close()
 
     def _work(self) -> None:
+        waits_s = _ANNOUNCED_S
+        synced_ms = self._monotonic_ms()
+        is_dirty = False
         while True:
-            self._wake.wait(_RETRY_S if self._is_failing else _ANNOUNCED_S)
-            is_idle = not self._wake.is_set()
+            is_idle = not self._wake.wait(waits_s)
             self._wake.clear()
             # Read before the queue: what came before the end is written.
             is_last = self._closing.is_set()
-            self._write()
+            is_dirty |= bool(self._queued)
+            waits_ms = synced_ms + _SYNC_APART_MS - self._monotonic_ms()
+            if is_last or waits_ms <= 0:
+                synced_ms, is_dirty = self._monotonic_ms(), False
+                self._write(syncs=True)
+            else:
+                self._write(syncs=False)
             if is_last:
                 return
-            if is_idle:
+            if is_idle and not is_dirty and not self._is_failing:
                 self._announce()
-            self._closing.wait(_PAUSE_S)
+            waits_s = max(1, waits_ms) / 1000 if is_dirty else _ANNOUNCED_S
+            if self._is_failing:
+                waits_s = _RETRY_S
 
-    def _write(self) -> None:
+    def _write(self, *, syncs: bool = True) -> None:
         """Write all that is queued, unless the disk refuses."""
         try:
             self._files.append([])
             while self._queued or self._lost > self._lost_recorded:
                 self._files.append(self._next())
+            if syncs:
+                self._files.sync()
         except OSError as error:
             self._is_failing = True
             self._log_failure(error)
             return
-        if self._is_failing:
+        if self._is_failing and syncs:
             self._is_failing = False
             _log.info("audit log: it is written again")
 
