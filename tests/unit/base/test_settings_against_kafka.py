@@ -31,6 +31,10 @@ OTHER_DEFAULTS = {
 # What Kafka 4.3 does not have.
 OURS = {
     "allow.everyone.if.no.acl.found",
+    "audit.log.dir",
+    "audit.log.enable",
+    "audit.log.file.bytes",
+    "audit.log.retention.bytes",
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",

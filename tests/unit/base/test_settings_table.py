@@ -22,6 +22,10 @@ EVERY = [
 
 # What Kafka 4.3 does not have.
 OURS = {
+    "audit.log.dir",
+    "audit.log.enable",
+    "audit.log.file.bytes",
+    "audit.log.retention.bytes",
     "allow.everyone.if.no.acl.found",
     "connection.authentication.timeout.ms",
     "coordination.connect",
