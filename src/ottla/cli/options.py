@@ -38,9 +38,13 @@ def _config(command: Command) -> Command:
 
 
 def _use_config(_context: click.Context, _option: click.Parameter, path: str | None) -> None:
-    """Every client of this process, and of those that it starts, reads the file."""
     if path is not None:
-        os.environ[CONFIG_VARIABLE] = os.path.abspath(path)
+        use_config(path)
+
+
+def use_config(path: str) -> None:
+    """Every client of this process, and of those that it starts, reads the file."""
+    os.environ[CONFIG_VARIABLE] = os.path.abspath(path)
 
 
 def _bootstrap(command: Command) -> Command:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.denied import Needs, remedy_of
 from ottla.network.exchange import Failure
 
 _REMEDIES = {
@@ -164,10 +165,15 @@ class Closed(ClientError):
         super().__init__(ErrorCode.INVALID_REQUEST, message)
 
 
-def refused(number: int, doing: str, detail: str | None = None) -> BrokerRefused:
-    """The error for a code in an answer; `doing` continues "the broker refused to …"."""
+def refused(
+    number: int, doing: str, detail: str | None = None, needed: Iterable[Needs] = ()
+) -> BrokerRefused:
+    """The error for a code in an answer; `doing` continues "the broker refused to …".
+
+    `needed` are the ACLs that it takes.
+    """
     code = code_of(number)
-    remedy = _REMEDIES.get(code)
+    remedy = remedy_for(code, needed)
     said = f" ({detail})" if detail else ""
     if code is ErrorCode.UNKNOWN_SERVER_ERROR and number != -1:
         said += f" (error {number}, newer than this client)"
@@ -175,15 +181,15 @@ def refused(number: int, doing: str, detail: str | None = None) -> BrokerRefused
     return BrokerRefused(code, f"the broker refused to {doing}{said}{ending}")
 
 
-def check(number: int, doing: str, detail: str | None = None) -> None:
+def check(number: int, doing: str, detail: str | None = None, needed: Iterable[Needs] = ()) -> None:
     """Raise `BrokerRefused` unless `number` is 0."""
     if number:
-        raise refused(number, doing, detail)
+        raise refused(number, doing, detail, needed)
 
 
-def remedy_for(code: ErrorCode) -> str:
+def remedy_for(code: ErrorCode, needed: Iterable[Needs] = ()) -> str:
     """What a person can do about `code`; empty where nothing is known."""
-    return _REMEDIES.get(code, "")
+    return remedy_of(code, needed) or _REMEDIES.get(code, "")
 
 
 def unknown_topic(name: str, existing: Iterable[str]) -> UnknownTopic:

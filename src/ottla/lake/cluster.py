@@ -9,6 +9,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.errors import OffsetOutOfRange
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.ranges.ranges import RangeClient
+from ottla.lake.access import Access
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
@@ -19,12 +20,18 @@ _PATIENCE_S = 60.0
 class KafkaCluster:
     """Reads committed records only: what a transaction aborted never comes into the lake."""
 
-    def __init__(self, bootstrap: str, patience_s: float = _PATIENCE_S) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        patience_s: float = _PATIENCE_S,
+        access: Access = Access(),  # noqa: B008  # A value.
+    ) -> None:
         self._client = RangeClient(
             bootstrap,
             client_id="ottla-lake",
             retry_timeout_ms=round(patience_s * 1000),
             read_committed=True,
+            config=access.client_config(),
         )
 
     def describe(self, topic: str) -> TopicDescription:
@@ -120,9 +127,13 @@ class KafkaCluster:
         self._client.close()
 
 
-def connect(bootstrap: str, patience_s: float = _PATIENCE_S) -> KafkaCluster:
+def connect(
+    bootstrap: str,
+    patience_s: float = _PATIENCE_S,
+    access: Access = Access(),  # noqa: B008  # A value.
+) -> KafkaCluster:
     """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
 
     Each call is tried again for `patience_s` while brokers or leaders are away.
     """
-    return KafkaCluster(bootstrap, patience_s)
+    return KafkaCluster(bootstrap, patience_s, access)

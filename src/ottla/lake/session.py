@@ -47,7 +47,7 @@ class SparkSettings:
 
     master: str | None = None
     name: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def builder_settings(

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 
 from ottla.base.errors import OttlaError
-from ottla.client import sync
+from ottla.client import AdminOptions, sync
+from ottla.lake.access import Access
 
 # Without an answer the plan is as good as a guess, and no less right.
 _PATIENCE_S = 5.0
@@ -14,11 +15,15 @@ def partition_bytes(bootstrap: str, topic: str) -> Mapping[int, int]:
     return log_bytes(bootstrap, [topic]).get(topic, {})
 
 
-def log_bytes(bootstrap: str, topics: Collection[str]) -> dict[str, dict[int, int]]:
+def log_bytes(
+    bootstrap: str,
+    topics: Collection[str],
+    access: Access = Access(),  # noqa: B008  # A value.
+) -> dict[str, dict[int, int]]:
     """The same of several topics."""
     sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     try:
-        with sync.Admin(bootstrap) as admin:
+        with sync.Admin(bootstrap, AdminOptions(config=access.client_config())) as admin:
             for directory in admin.logs.directories(patience_s=_PATIENCE_S):
                 for partition, size in directory.partition_bytes.items():
                     if partition.topic in sizes:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import task as tasks
+from ottla.lake.access import config_of_process, configured
 from ottla.lake.splitting import joined
 
 Job = TypeVar("Job")
@@ -59,7 +60,7 @@ def run_jobs(
     groups = [[jobs[place] for place in group] for group in joined(sizes)]
     if not groups:
         return []
-    work = _work(groups, run)
+    work = _work(groups, run, config_of_process())
     frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(work, "result string")
     try:
         rows = frame.collect()
@@ -89,12 +90,14 @@ def cause_of(text: str) -> str:
 
 
 def _work(
-    groups: list[list[Job]], run: Callable[[Job], str]
+    groups: list[list[Job]], run: Callable[[Job], str], config: str | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 for job in groups[number]:
-                    yield pa.RecordBatch.from_pydict({"result": [run(job)]})
+                    with configured(config):
+                        result = run(job)
+                    yield pa.RecordBatch.from_pydict({"result": [result]})
 
     return work

@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from ottla.base.errors import OttlaError
+from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
 
 LOST_OR_UNPROVEN = 3
@@ -37,7 +38,9 @@ def is_pipeline(word: str) -> bool:
 
 
 def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
-    """The pipeline in a file. `--bootstrap`, where it is given, overrules the file.
+    """The pipeline in a file. `--bootstrap` and `--config`, where given, overrule the file.
+
+    Clients of this process read the settings that it names.
 
     Raises click.BadParameter where the file is wrong.
     """
@@ -50,6 +53,8 @@ def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
         raise click.BadParameter(error.message, ctx=ctx) from error
     if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
         pipeline = replace(pipeline, bootstrap=bootstrap)
+    if pipeline.config and ctx.get_parameter_source("config") is not ParameterSource.COMMANDLINE:
+        options.use_config(pipeline.config)
     return pipeline
 
 

@@ -1,9 +1,12 @@
 """`--master`, `--conf` and `--name`, for commands that run on Spark."""
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+from ottla.base.secret_options import resolved
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,4 +39,4 @@ def _settings(texts: tuple[str, ...]) -> dict[str, str]:
         if not separator or not name.startswith("spark."):
             raise click.BadParameter(f"{text!r} is not spark.NAME=VALUE")
         settings[name] = value
-    return settings
+    return resolved(settings, "a command", os.environ)

@@ -1,9 +1,12 @@
 """`--store-option`, for commands that open a table."""
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+
+from ottla.base.secret_options import resolved
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -16,7 +19,7 @@ def store_options(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         callback=lambda _context, _option, texts: _options(texts),
-        help="An option of the table's storage (docs/lake.md); repeatable.",
+        help="An option of the table's storage (docs/lake.md); ${NAME} is a variable. Repeatable.",
     )(command)
 
 
@@ -28,4 +31,4 @@ def _options(texts: tuple[str, ...]) -> dict[str, str]:
         if not separator or not name:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
         options[name] = value
-    return options
+    return resolved(options, "a command", os.environ)

@@ -1,7 +1,7 @@
 """Administration of a cluster, in parts: `admin.topics.create("flights", partitions=6)`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -23,17 +23,23 @@ from ottla.client.admin.users import Users
 from ottla.client.arguments import checked_options
 from ottla.client.checking import checks
 from ottla.client.connection.cluster import Cluster, ClusterOptions
+from ottla.client.connection.security import ClientConfig, security_by
 
 __all__ = ["Admin", "AdminOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminOptions:
-    """Times in milliseconds."""
+    """Times in milliseconds.
+
+    `config`: settings of Kafka's clients for TLS and logins, by their names, or the path of a file
+    with them; None: the file that OTTLA_CONFIG names.
+    """
 
     client_id: str = "ottla-admin"
     request_timeout_ms: int = 30_000
     retry_timeout_ms: int = 30_000
+    config: ClientConfig = field(default=None, repr=False)
 
 
 class Admin:
@@ -88,6 +94,7 @@ def _cluster_options(options: AdminOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
         client_id=options.client_id,
+        security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
         retry_timeout_ms=options.retry_timeout_ms,
     )

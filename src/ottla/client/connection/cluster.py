@@ -14,6 +14,7 @@ from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.connection import Connection, connect
 from ottla.client.connection.security import ClientSecurity, default_security
 from ottla.client.connection.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
+from ottla.client.denied import Needs
 from ottla.client.errors import (
     Closed,
     ConnectionFailed,
@@ -197,7 +198,9 @@ class Cluster:
                     raise unknown_topic(name, await self.topic_names())
             elif not code.retriable or self._now_s() >= deadline_s:
                 self._wanted.discard(name)
-                raise refused(code, f"describe the topic {name!r}")
+                raise refused(
+                    code, f"describe the topic {name!r}", None, [Needs("describe", "topic", name)]
+                )
             await self.pause(attempt)
             attempt += 1
 
@@ -317,7 +320,13 @@ class Cluster:
                 return found.node_id
             code = ErrorCode(found.error_code)
             if not code.retriable or self._now_s() >= deadline_s:
-                raise refused(code, f"name the coordinator of {_KINDS[kind]} {name!r}")
+                needed = [
+                    Needs("describe", "group", name),
+                    Needs("write", "transactional-id", name),
+                ]
+                raise refused(
+                    code, f"name the coordinator of {_KINDS[kind]} {name!r}", None, needed
+                )
             await self.pause(attempt)
             attempt += 1
 

@@ -9,6 +9,7 @@ from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
 from ottla.client.connection.connection import Connection
 from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.denied import Needs
 from ottla.client.errors import (
     BrokerRefused,
     CommitFailed,
@@ -171,7 +172,8 @@ class Coordinator:
                     "again; poll more often, or raise max_poll_interval_ms",
                 )
             if not code.retriable or self._now_s() >= deadline_s:
-                raise refused(code, f"commit the offset of {topic}-{partition}")
+                needed = [Needs("read", "topic", topic), Needs("read", "group", self.group_id)]
+                raise refused(code, f"commit the offset of {topic}-{partition}", None, needed)
             if code in MOVED:
                 self.moved()
 
@@ -222,12 +224,14 @@ class Coordinator:
     def _told(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
         # Both forms of the answer have the same fields below the group.
         group: Any = answer.groups[0] if answer.groups else answer
-        check(group.error_code, f"fetch the offsets of group {self.group_id!r}")
+        needed = [Needs("describe", "group", self.group_id)]
+        check(group.error_code, f"fetch the offsets of group {self.group_id!r}", None, needed)
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for topic in group.topics:
             for entry in topic.partitions:
                 partition = TopicPartition(topic.name, entry.partition_index)
-                check(entry.error_code, f"fetch the committed offset of {partition}")
+                needed = [Needs("describe", "topic", topic.name)]
+                check(entry.error_code, f"fetch the committed offset of {partition}", None, needed)
                 if entry.committed_offset >= 0:
                     found[partition] = OffsetAndMetadata(
                         entry.committed_offset, entry.metadata or "", entry.committed_leader_epoch
@@ -260,7 +264,7 @@ def _commit_topics(
 
 def group_error(code: ErrorCode, group_id: str, doing: str) -> BrokerRefused:
     """The error where a coordinator refuses a member for good."""
-    remedy = remedy_for(code)
+    remedy = remedy_for(code, [Needs("read", "group", group_id)])
     return BrokerRefused(
         code,
         f"the coordinator of group {group_id!r} refused to {doing}"

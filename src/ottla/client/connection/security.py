@@ -5,6 +5,7 @@ commands. Secrets are read from there only, never from arguments.
 """
 
 import os
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,9 @@ from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
 
 CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
+# The path of a file of settings, or the settings; None: what OTTLA_CONFIG says.
+ClientConfig = str | Mapping[str, str] | None
+_FILES = ("ssl.keystore.location", "ssl.truststore.location")
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -33,6 +37,13 @@ class ClientSecurity:
     tls: Callable[[], ssl.SSLContext] | None = field(default=None, repr=False, compare=False)
 
 
+def security_by(config: ClientConfig) -> ClientSecurity:
+    """What a client does that is given `config`. Raises ClientError."""
+    if config is None:
+        return default_security()
+    return security_of(read_config(config) if isinstance(config, str) else config)
+
+
 def default_security() -> ClientSecurity:
     """That of the file which OTTLA_CONFIG names; nothing without it. Raises ClientError."""
     path = os.environ.get(CONFIG_VARIABLE)
@@ -43,14 +54,24 @@ def read_config(path: str) -> dict[str, str]:
     """The settings in a file. Raises ClientError."""
     try:
         with open(path, encoding="utf-8") as file:
-            return parse_properties(file.read())
+            return _beside(path, parse_properties(file.read()))
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ClientError(
-            ErrorCode.INVALID_CONFIG, f"the client's settings in {path} cannot be read: {why}"
+            ErrorCode.INVALID_CONFIG,
+            f"the client's settings in {path} cannot be read on {socket.gethostname()}: {why}",
         ) from None
     except OttlaError as error:
         raise ClientError(error.code, f"{path}: {error.message}") from None
+
+
+def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
+    """The settings; files of keys that are not in the working folder are in that of `path`."""
+    for name in _FILES:
+        place = config.get(name)
+        if place and not os.path.isabs(place) and not os.path.exists(place):
+            config[name] = os.path.join(os.path.dirname(os.path.abspath(path)), place)
+    return config
 
 
 def security_of(config: Mapping[str, str]) -> ClientSecurity:

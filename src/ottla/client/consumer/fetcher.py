@@ -17,6 +17,7 @@ from ottla.client.consumer.fetch_waiting import Waiting
 from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState
 from ottla.client.consumer.positions import Positions
 from ottla.client.consumer.visibility import Chunk
+from ottla.client.denied import Needs
 from ottla.client.errors import OffsetOutOfRange, code_of, refused
 from ottla.record.codec import Record
 from ottla.record.reader import batches
@@ -281,7 +282,8 @@ class Fetcher:
             if code.stale_metadata:
                 self._waiting.refresh()
         else:
-            self.failure = refused(code, f"read {state.topic}-{state.partition}")
+            needed = [Needs("read", "topic", state.topic)]
+            self.failure = refused(code, f"read {state.topic}-{state.partition}", None, needed)
 
     def _on_out_of_range(self, state: PartitionState) -> None:
         if state.buffered_bytes > 0:

@@ -7,6 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
+from ottla.client.denied import Needs
 from ottla.client.errors import ClientError, ConnectionFailed, RequestTimedOut, code_of, refused
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -125,7 +126,8 @@ def _take(
                     told.offset, told.timestamp, told.leader_epoch
                 )
                 continue
-            failure = refused(told.error_code, f"list offsets of {partition}")
+            needed = [Needs("describe", "topic", topic.name)]
+            failure = refused(told.error_code, f"list offsets of {partition}", None, needed)
             if not code_of(told.error_code).retriable:
                 raise failure
     return failure

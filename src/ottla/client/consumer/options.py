@@ -1,7 +1,7 @@
 """How a consumer reads: every setting with its default."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ottla.base.errors import ErrorCode
@@ -9,6 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.assignors import Assignor, assignor_named
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import ClusterOptions
+from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.consumer.fetcher import FetchOptions
 from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
 from ottla.client.errors import ClientError
@@ -29,7 +30,9 @@ class ConsumerOptions:
     `auto_offset_reset`: where to read from when a partition has no committed offset, or an
     offset is no longer in the log: `earliest` (default: skip nothing), `latest` or `none`
     (raise). `assignors`: by preference, of `range`, `roundrobin`, `sticky`,
-    `cooperative-sticky`; a group uses one that all its members offer.
+    `cooperative-sticky`; a group uses one that all its members offer. `config`: settings of
+    Kafka's clients for TLS and logins, by their names, or the path of a file with them; None: the
+    file that OTTLA_CONFIG names.
     """
 
     group_id: str | None = None
@@ -53,12 +56,14 @@ class ConsumerOptions:
     retry_backoff_max_ms: int = 1_000
     retry_timeout_ms: int = 60_000
     client_id: str = "ottla-consumer"
+    config: ClientConfig = field(default=None, repr=False)
 
 
 def cluster_options(options: ConsumerOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
         client_id=options.client_id,
+        security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
         metadata_max_age_ms=options.metadata_max_age_ms,
         retry_timeout_ms=options.retry_timeout_ms,

@@ -1,11 +1,12 @@
 """How a producer collects and sends: every setting with its default."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ottla.base.errors import ErrorCode
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import ClusterOptions
+from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.errors import ClientError
 from ottla.client.producer.partitioner import Partitioner
 from ottla.client.producer.sender import SenderOptions
@@ -21,6 +22,8 @@ class ProducerOptions:
     """How records are collected and sent. Times in milliseconds, sizes in bytes.
 
     `idempotence` None means: on where `acks` is "all" and at most 5 requests are in flight.
+    `config`: settings of Kafka's clients for TLS and logins, by their names, or the path of a file
+    with them; None: the file that OTTLA_CONFIG names.
     """
 
     acks: Acks = "all"
@@ -40,6 +43,7 @@ class ProducerOptions:
     retry_backoff_max_ms: int = 1_000
     allow_topic_creation: bool = True
     client_id: str = "ottla-producer"
+    config: ClientConfig = field(default=None, repr=False)
 
 
 def acks_number(acks: Acks) -> int:
@@ -65,6 +69,7 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
         client_id=options.client_id,
+        security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
         connect_timeout_ms=options.connect_timeout_ms,
         retry_timeout_ms=options.delivery_timeout_ms,

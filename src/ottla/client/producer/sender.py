@@ -16,6 +16,7 @@ from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.connection import Connection
 from ottla.client.connection.view import NO_LEADER
+from ottla.client.denied import Needs
 from ottla.client.errors import DeliveryFailed, code_of, remedy_for
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.delivery import Delivery
@@ -323,7 +324,7 @@ class Sender:
         # Its sequence may now be missing at the broker. Only the broker knows: the next batch
         # keeps its number, and if it is refused for that, a new term begins.
         self._accumulator.release(batch)
-        remedy = remedy_for(code)
+        remedy = remedy_for(code, [Needs("write", "topic", batch.topic)])
         error = DeliveryFailed(
             code,
             f"{batch.record_count} record(s) for {batch.topic}-{batch.partition} were not "

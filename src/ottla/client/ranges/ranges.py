@@ -17,7 +17,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.blocking import BlockingConnection
-from ottla.client.connection.security import default_security
+from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.connection.view import NO_LEADER, ClusterView, TopicView, merged
 from ottla.client.consumer.offsets import (
     EARLIEST,
@@ -26,6 +26,7 @@ from ottla.client.consumer.offsets import (
     READ_UNCOMMITTED,
     OffsetAndTimestamp,
 )
+from ottla.client.denied import Needs
 from ottla.client.errors import (
     ConnectionFailed,
     OffsetOutOfRange,
@@ -112,6 +113,7 @@ class RangeClient:
         timeout_ms: int = 30_000,
         retry_timeout_ms: int = 60_000,
         read_committed: bool = False,
+        config: ClientConfig = None,
     ) -> None:
         self._bootstrap = parse_bootstrap(bootstrap)
         self._client_id = client_id
@@ -119,7 +121,7 @@ class RangeClient:
         self._retry_timeout_s = retry_timeout_ms / 1000
         self._isolation_level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
         self._view = ClusterView()
-        self._security = default_security()
+        self._security = security_by(config)
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()
         self._chance = Random()
@@ -171,7 +173,12 @@ class RangeClient:
             request = DescribeConfigsRequest(resources=[resource])
             told = self._any().ask(request, DescribeConfigsResponse).results[0]
             if told.error_code:
-                raise refused(told.error_code, f"describe the settings of topic {topic!r}")
+                raise refused(
+                    told.error_code,
+                    f"describe the settings of topic {topic!r}",
+                    None,
+                    [Needs("describe-configs", "topic", topic)],
+                )
             return {setting.name: setting.value for setting in told.configs}
 
         return self._retried(ask)
@@ -220,7 +227,7 @@ class RangeClient:
         def ask() -> OffsetAccount:
             answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
             what = f"account for {topic}-{partition}"
-            check(answer.error_code, what, answer.error_message)
+            check(answer.error_code, what, answer.error_message, _describe(topic))
             return account_of(TopicPartition(topic, partition), answer)
 
         return self._retried(ask)
@@ -276,7 +283,12 @@ class RangeClient:
                 code = code_of(data.error_code)
                 raise CorruptBatch(f"the broker answers {code.name} at offset {offset}")
             if data.error_code:
-                raise refused(data.error_code, f"read {topic}-{partition}")
+                raise refused(
+                    data.error_code,
+                    f"read {topic}-{partition}",
+                    None,
+                    [Needs("read", "topic", topic)],
+                )
             records = data.records
             return bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
 
@@ -315,7 +327,12 @@ class RangeClient:
                     self._topic(topic)
                     self._require_id(topic, topic_id)
                 if data.error_code:
-                    raise refused(data.error_code, f"read {topic}-{partition}")
+                    raise refused(
+                        data.error_code,
+                        f"read {topic}-{partition}",
+                        None,
+                        [Needs("read", "topic", topic)],
+                    )
                 whole, next_offset = _whole_batches(data.records)
                 if next_offset > position:
                     position = next_offset
@@ -407,7 +424,10 @@ class RangeClient:
             for told in answer.topics[0].partitions:
                 if told.error_code:
                     raise refused(
-                        told.error_code, f"send the leader epochs of {topic}-{told.partition}"
+                        told.error_code,
+                        f"send the leader epochs of {topic}-{told.partition}",
+                        None,
+                        _describe(topic),
                     )
                 found[told.partition] = told.end_offset
         return found
@@ -445,7 +465,7 @@ class RangeClient:
             for told in answer.topics[0].partitions:
                 if told.error_code:
                     what = f"list offsets of {topic}-{told.partition_index}"
-                    raise refused(told.error_code, what)
+                    raise refused(told.error_code, what, None, _describe(topic))
                 found[told.partition_index] = OffsetAndTimestamp(
                     told.offset, told.timestamp, told.leader_epoch
                 )
@@ -465,7 +485,7 @@ class RangeClient:
         if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
             raise unknown_topic(name, (topic.name or "" for topic in answer.topics))
-        raise refused(code, f"describe the topic {name!r}")
+        raise refused(code, f"describe the topic {name!r}", None, _describe(name))
 
     def _leader(self, topic: str, partition: int) -> BlockingConnection:
         leader = self._view.leader(topic, partition)
@@ -557,3 +577,7 @@ def _whole_batches(records: object) -> tuple[memoryview, int]:
             f"{len(view)}"
         )
     return view[:end], next_offset
+
+
+def _describe(topic: str) -> list[Needs]:
+    return [Needs("describe", "topic", topic)]

@@ -1,7 +1,7 @@
 """The requests of a transactional producer to coordinators, retried until done or refused."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
@@ -9,6 +9,7 @@ from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
 from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
 from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.denied import Needs
 from ottla.client.errors import (
     ClientError,
     CommitFailed,
@@ -100,8 +101,14 @@ class TransactionRequests:
             ],
         )
         doing = f"add {', '.join(map(str, partitions))} to the transaction"
+        needed = [Needs("write", "topic", one.topic) for one in partitions[:1]]
         await self._ask(
-            self._coordinator, request, AddPartitionsToTxnResponse, doing, _ADD_PARTITIONS_V1
+            self._coordinator,
+            request,
+            AddPartitionsToTxnResponse,
+            doing,
+            _ADD_PARTITIONS_V1,
+            needed,
         )
 
     async def add_offsets(
@@ -112,6 +119,8 @@ class TransactionRequests:
     ) -> None:
         """Commit offsets with the transaction. Raises CommitFailed if the group has moved on."""
         doing = f"commit offsets of group {group.group_id!r} with the transaction"
+        needed = [Needs("read", "group", group.group_id)]
+        needed += [Needs("read", "topic", one.topic) for one in offsets]
         if not self.is_v2:
             request = AddOffsetsToTxnRequest(
                 transactional_id=self._id,
@@ -119,7 +128,9 @@ class TransactionRequests:
                 producer_epoch=me.epoch,
                 group_id=group.group_id,
             )
-            await self._ask(self._coordinator, request, AddOffsetsToTxnResponse, doing)
+            await self._ask(
+                self._coordinator, request, AddOffsetsToTxnResponse, doing, needed=needed
+            )
         coordinator = self._groups.get(group.group_id)
         if coordinator is None:
             coordinator = Coordinator(self._cluster, group.group_id)
@@ -135,7 +146,7 @@ class TransactionRequests:
             topics=_offsets_by_topic(offsets),
         )
         at_most = None if self.is_v2 else _OFFSETS_V1
-        await self._ask(coordinator, commit, TxnOffsetCommitResponse, doing, at_most)
+        await self._ask(coordinator, commit, TxnOffsetCommitResponse, doing, at_most, needed)
 
     async def end(self, me: Identity, *, committed: bool) -> Identity:
         """Commit or abort; who the producer is from now on."""
@@ -159,6 +170,7 @@ class TransactionRequests:
         response_type: type[Response],
         doing: str,
         at_most: int | None = None,
+        needed: Iterable[Needs] = (),
     ) -> Response:
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self._cluster.options.retry_timeout_ms / 1000
@@ -175,7 +187,9 @@ class TransactionRequests:
                 if code is ErrorCode.NONE:
                     return answer
                 if not code.retriable or loop.time() >= deadline_s:
-                    raise self._error(code, doing)
+                    raise self._error(
+                        code, doing, [*needed, Needs("write", "transactional-id", self._id)]
+                    )
                 if code in MOVED:
                     coordinator.moved()
             if code is ErrorCode.CONCURRENT_TRANSACTIONS:
@@ -184,7 +198,7 @@ class TransactionRequests:
                 await self._cluster.pause(attempt)
                 attempt += 1
 
-    def _error(self, code: ErrorCode, doing: str) -> ClientError:
+    def _error(self, code: ErrorCode, doing: str, needed: Iterable[Needs]) -> ClientError:
         if code in FENCED:
             return ProducerFenced(code, self._id, doing)
         if code in LOST or code is ErrorCode.REBALANCE_IN_PROGRESS:
@@ -197,7 +211,7 @@ class TransactionRequests:
             return TransactionFailed(
                 code, f"the coordinator refused to {doing}; abort it, then do it again"
             )
-        return refused(code, doing)
+        return refused(code, doing, None, needed)
 
 
 def _worst(answer: Any) -> ErrorCode:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import config_of_process
 from ottla.lake.changelogs.history import VALIDITY, holds_at
 from ottla.lake.changelogs.reading import micros_of, require_history
 from ottla.lake.manifest import Manifest
@@ -93,7 +94,9 @@ class TopicRows(LakeRows):
     def to_spark(self, spark: Any = None) -> Any:
         started = spark or session()
         register(started)
-        frame = started.read.format("ottla").options(**self._words).load()
+        config = config_of_process()
+        words = {"config": config, **self._words} if config else self._words
+        frame = started.read.format("ottla").options(**words).load()
         return frame if self._limit is None else frame.limit(self._limit)
 
 
@@ -179,14 +182,18 @@ def topic(
     end: str = "latest",
     columns: Sequence[str] | None = None,
     limit: int | None = None,
+    config: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TopicRows:
     """Return the records of a topic, to be read when a form of them is asked for.
 
-    `start` and `end` are boundaries as a load takes them, `options` others of the data source
+    `start` and `end` are boundaries as a load takes them, `config` a file of settings of Kafka's
+    clients (default: that of OTTLA_CONFIG), `options` others of the data source
     (`failOnDataLoss`, `skipUnreadable` …). Raises OttlaError for words that mean nothing.
     """
     words = {"topic": name, "bootstrap": bootstrap, "start": start, "end": end, **(options or {})}
+    if config is not None:
+        words["config"] = config
     if columns is not None:
         words["columns"] = ",".join(columns)
     return TopicRows(words, limit)

@@ -3,6 +3,7 @@
     [source]
     topic = "flights"
     bootstrap = "localhost:9092"          # Ottla or Apache Kafka
+    config = "client.properties"          # TLS and logins, in the words of Kafka's clients
     from = "earliest"                     # where the first load of a partition starts
 
     [target]
@@ -15,14 +16,17 @@ not known is an error that names the nearest one, so that a mistyped policy is n
 """
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.secret_options import expanded, resolved
 from ottla.lake.events.buckets import BY
 from ottla.lake.events.times import LATE_ROWS, EventSettings
 from ottla.lake.loads.file_sizes import FileSizes
@@ -51,6 +55,7 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     "source": {
         "topic": _STRING,
         "bootstrap": _STRING,
+        "config": _STRING,
         "from": _STRING,
         "until": _STRING,
         "group": _STRING,
@@ -77,6 +82,8 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     "report": {"html": _STRING, "metrics": _STRING},
     "spark": {"master": _STRING, "name": _STRING, "conf": _TEXT_TABLE},
 }
+# How settings of Kafka's clients begin; TOML takes the rest of a dotted key for a table.
+_OF_CLIENTS = frozenset({"sasl", "ssl", "security", "username", "password"})
 _REQUIRED = (("source", "topic"), ("target", "table"))
 _CHOICES = {
     ("source", "on_bad_timestamp"): ("fail", "null", "dead-letter"),
@@ -95,6 +102,7 @@ class Pipeline:
     topic: str
     table: str
     bootstrap: str = _BOOTSTRAP
+    config: str | None = None  # A file of settings of Kafka's clients.
     start: str = "last-load"
     end: str = "latest"
     group: str | None = None
@@ -106,7 +114,7 @@ class Pipeline:
     events: EventSettings = field(default_factory=EventSettings)
     sizes: FileSizes = field(default_factory=FileSizes)
     kind: str = "rows"  # Or the latest, or the history, of each key: a changelog.
-    store_options: Mapping[str, str] = field(default_factory=dict)
+    store_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     every_s: float | None = None  # None: one load for each run.
     max_bytes: int | None = None
     html: str | None = None  # Where the report of each load is written.
@@ -130,11 +138,13 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         content = Path(path).read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _wrong(path, f"can't be read: {error}") from error
-    parsed, folder = parse(content, path, bootstrap), Path(path).parent
+    parsed = parse(content, path, bootstrap, os.environ)
+    folder = Path(path).parent
     return replace(
         parsed,
         folder=str(folder),
         table=_beside(folder, parsed.table),
+        config=parsed.config and _beside(folder, parsed.config),
         html=parsed.html and _beside(folder, parsed.html),
         metrics=parsed.metrics and _beside(folder, parsed.metrics),
     )
@@ -145,8 +155,17 @@ def _beside(folder: Path, place: str) -> str:
     return place if not place or _FIXED.match(place) else str(folder / place)
 
 
-def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
-    """Parse the text of a pipeline; `name` is what errors call it. Raises OttlaError."""
+def parse(
+    text: str,
+    name: str,
+    bootstrap: str = _BOOTSTRAP,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Pipeline:
+    """Parse the text of a pipeline; `name` is what errors call it. Raises OttlaError.
+
+    `${NAME}` in the options of target and Spark, and in the name of the clients' settings, is a
+    variable of `environment`.
+    """
     try:
         sections = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -161,6 +180,7 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
     for section, key in _REQUIRED:
         if key not in sections.get(section, {}):
             raise _wrong(name, f"has no {key} in [{section}]")
+    place = f"the pipeline {name}"
     source, target = sections["source"], sections["target"]
     schedule, report = sections.get("schedule", {}), sections.get("report", {})
     spark = sections.get("spark", {})
@@ -168,6 +188,9 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         topic=source["topic"],
         table=target["table"],
         bootstrap=source.get("bootstrap", bootstrap),
+        config=expanded(source["config"], f"config in {place}", environment)
+        if "config" in source
+        else None,
         start=source.get("from", "last-load"),
         end=source.get("until", "latest"),
         group=source.get("group"),
@@ -179,12 +202,16 @@ def parse(text: str, name: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         events=_events_of(target),
         sizes=_sizes_of(target),
         kind=target.get("kind", "rows"),
-        store_options=target.get("options", {}),
+        store_options=resolved(target.get("options", {}), place, environment),
         every_s=seconds_of(schedule["every"]) if "every" in schedule else None,
         max_bytes=bytes_of(schedule["max_bytes"]) if "max_bytes" in schedule else None,
         html=report.get("html"),
         metrics=report.get("metrics"),
-        spark=SparkSettings(spark.get("master"), spark.get("name"), spark.get("conf", {})),
+        spark=SparkSettings(
+            spark.get("master"),
+            spark.get("name"),
+            resolved(spark.get("conf", {}), place, environment),
+        ),
         decode=sections.get("decode"),
     )
 
@@ -228,9 +255,17 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
     known = PIPELINE_KEYS[section]
     for key, value in content.items():
         if key not in known:
+            if key in _OF_CLIENTS:
+                raise _wrong(
+                    name,
+                    f"has {key} in [{section}]: settings of Kafka's clients, and the secrets in "
+                    'them, stand in a file of their own, which config = "client.properties" names',
+                )
             raise _unknown(name, f"key {key} in [{section}]", key, tuple(known))
         if not _fits(value, known[key]):
-            raise _wrong(name, f"has {key} = {value!r} in [{section}], which is not {known[key]}")
+            # Tables may hold secrets.
+            shown = f" = {value!r}" if isinstance(value, str | int | float) else ""
+            raise _wrong(name, f"has {key}{shown} in [{section}], which is not {known[key]}")
         choices = _CHOICES.get((section, key))
         if choices is not None and value not in choices:
             words = ", ".join(choices)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Access
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.plan import Range
 from ottla.lake.replica.files import chunks, find_folder, last_header
@@ -25,8 +26,13 @@ from ottla.record.reader import CorruptBatch, Survey, batches
 class ReplicaCluster(KafkaCluster):
     """Reads from `log_dirs` first; all else, and all that is not there, over the network."""
 
-    def __init__(self, bootstrap: str, log_dirs: tuple[str, ...]) -> None:
-        super().__init__(bootstrap)
+    def __init__(
+        self,
+        bootstrap: str,
+        log_dirs: tuple[str, ...],
+        access: Access = Access(),  # noqa: B008  # A value.
+    ) -> None:
+        super().__init__(bootstrap, access=access)
         self._log_dirs = log_dirs
         self._tried: set[tuple[str, int, int]] = set()
 
@@ -123,6 +129,12 @@ def _batches(folder: Path, position: int) -> Generator[Batch]:
                 yield buffer, place, header
 
 
-def open_cluster(bootstrap: str, log_dirs: tuple[str, ...] = ()) -> KafkaCluster:
+def open_cluster(
+    bootstrap: str,
+    log_dirs: tuple[str, ...] = (),
+    access: Access = Access(),  # noqa: B008  # A value.
+) -> KafkaCluster:
     """Connect to the cluster; with `log_dirs` its logs are read there, where they are."""
-    return ReplicaCluster(bootstrap, log_dirs) if log_dirs else connect(bootstrap)
+    if log_dirs:
+        return ReplicaCluster(bootstrap, log_dirs, access)
+    return connect(bootstrap, access=access)

@@ -8,10 +8,11 @@ any number of processes that write the same portion one commits it, and the othe
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ottla.base.ids import TopicPartition
-from ottla.client import OffsetAndMetadata, PreparedBatch, ProducerOptions, sync
+from ottla.client import AdminOptions, OffsetAndMetadata, PreparedBatch, ProducerOptions, sync
+from ottla.lake.access import Access
 from ottla.lake.sink.marks import PortionMark, PortionState, as_offset, newest, standing
 
 OnStep = Callable[[str], None]
@@ -25,6 +26,7 @@ class Series:
     name: str
     transaction_timeout_ms: int = 60_000
     first: int | None = None
+    access: Access = field(default_factory=Access)
 
 
 def commit_portion(
@@ -43,7 +45,9 @@ def commit_portion(
     nothing of the portion is visible, unless the error says that the outcome is not known: the next
     call finds out.
     """
-    options = ProducerOptions(client_id="ottla-sink", allow_topic_creation=False)
+    options = ProducerOptions(
+        client_id="ottla-sink", allow_topic_creation=False, config=series.access.client_config()
+    )
     with sync.TransactionalProducer(
         series.bootstrap,
         series.name,
@@ -75,7 +79,7 @@ def commit_portion(
 
 
 def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
-    with sync.Admin(series.bootstrap) as admin:
+    with sync.Admin(series.bootstrap, AdminOptions(config=series.access.client_config())) as admin:
         return admin.groups.offsets(series.name)
 
 

@@ -3,7 +3,9 @@
 | option | means | default |
 |---|---|---|
 | topic | where rows go; the column `topic` counts without it | |
-| bootstrap | `host:port,…` of Ottla or Apache Kafka | localhost:9092 |
+| bootstrap, kafka.bootstrap.servers | `host:port,…` of Ottla or Apache Kafka | localhost:9092 |
+| config | a file of settings of Kafka's clients, for TLS and logins | that of OTTLA_CONFIG |
+| kafka.security.protocol, kafka.sasl.…, kafka.ssl.… | single ones, which overrule the file | |
 | compression | none, gzip, snappy, lz4 or zstd | lz4 |
 | batchBytes | about so many bytes, before compression, are in a batch | 245760 |
 | transactionTimeoutMs | sending one epoch may take so long | 60000 |
@@ -14,14 +16,16 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Access, access_of, bootstrap_of, is_of_access
 from ottla.record.compression import Compression
 
 _OPTIONS = (
     "topic",
     "bootstrap",
+    "config",
     "compression",
     "batchBytes",
     "transactionTimeoutMs",
@@ -47,12 +51,15 @@ class SinkOptions:
     inline_bytes: int
     first_epoch: int | None
     id: str | None
+    access: Access = field(default_factory=Access)
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:
     """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""
     given = {name.lower(): value for name, value in options.items()}
     for name in given.keys() - {name.lower() for name in _OPTIONS} - _SPARKS:
+        if is_of_access(name):
+            continue
         raise _wrong(f"there is no option {name!r}; the options are {', '.join(_OPTIONS)}")
     codec = given.get("compression", "lz4")
     if codec.upper() not in Compression.__members__:
@@ -60,7 +67,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
     staging = given.get("staginglocation") or given.get("checkpointlocation")
     return SinkOptions(
         topic=given.get("topic"),
-        bootstrap=given.get("bootstrap", "localhost:9092"),
+        bootstrap=bootstrap_of(given),
         compression=Compression[codec.upper()],
         batch_bytes=_number(given, "batchBytes", 240 * 1024),
         transaction_timeout_ms=_number(given, "transactionTimeoutMs", 60_000),
@@ -68,6 +75,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
         inline_bytes=_number(given, "inlineBytes", 1 << 20, least=0),
         first_epoch=_number(given, "firstEpoch", 0, least=0) if "firstepoch" in given else None,
         id=given.get("id"),
+        access=access_of(given),
     )
 
 

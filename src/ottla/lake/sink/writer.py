@@ -68,7 +68,11 @@ class _Tasks:
         staging = Staging(options.staging, _folder(query), attempt, options.inline_bytes)
         self._on_step("task began")
         try:
-            with closing(RangeClient(self._options.bootstrap, client_id="ottla-sink")) as client:
+            with closing(
+                RangeClient(
+                    options.bootstrap, client_id="ottla-sink", config=options.access.client_config()
+                )
+            ) as client:
                 preparer = self._preparer(client)
                 for batch in iterator:
                     for row in rows(batch):
@@ -113,6 +117,7 @@ class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
             f"ottla-sink.{query}",
             options.transaction_timeout_ms,
             options.first_epoch,
+            options.access,
         )
         self._on_step(f"epoch {batchId}")
         commit_portion(series, batchId, _batches(made), options.topic, self._on_step)
@@ -154,7 +159,9 @@ class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
     def commit(self, messages: Sequence[Made | None]) -> None:
         options = self._options
         name = f"ottla-sink.{options.id or uuid.uuid4().hex}"
-        series = Series(options.bootstrap, name, options.transaction_timeout_ms)
+        series = Series(
+            options.bootstrap, name, options.transaction_timeout_ms, access=options.access
+        )
         made = _all_of(messages)
         mark_topic = options.topic if options.id else None
         commit_portion(

@@ -117,7 +117,7 @@ class ObjectStore:
     """The objects below a URL: `s3://bucket/prefix`, `gs://`, `az://`, `abfss://`."""
 
     url: str  # Percent-encoded, without a slash at its end.
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # Perhaps credentials.
     _client: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type["ObjectStore"], tuple[str, dict[str, str]]]:

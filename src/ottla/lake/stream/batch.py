@@ -45,14 +45,17 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
         options = self._options
         planned: list[TopicRead] = []
         positions = last_load(options)
-        with closing(connect(options.bootstrap)) as cluster:
+        with closing(connect(options.bootstrap, access=options.access)) as cluster:
             names = chosen(options, cluster.topic_names() if options.topic_pattern else ())
             starts, ends = boundaries(options.start, names), boundaries(options.end, names)
             for name in names:
                 described = cluster.describe(name)
                 limits = self._limits(cluster, described, starts[name], ends[name], positions)
                 planned.append(TopicRead(described, limits))
-                for line in held_back_in(cluster, options.bootstrap, described, limits.ends):
+                found = held_back_in(
+                    cluster, options.bootstrap, described, limits.ends, options.access
+                )
+                for line in found:
                     _log.warning("%s", line)
         for described, limits in planned:
             judge_loss(described.topic, limits.lost, options)

@@ -36,7 +36,7 @@ def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[RangePar
         for described, limits in reads
     ]
     named = [read.described.topic for read, pieces in zip(reads, cut, strict=True) if pieces]
-    sizes = log_bytes(options.bootstrap, named) if named else {}
+    sizes = log_bytes(options.bootstrap, named, options.access) if named else {}
     planned: list[PlannedRange] = []
     for (described, limits), pieces in zip(reads, cut, strict=True):
         sized = split(

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
-from ottla.client import sync
+from ottla.client import AdminOptions, sync
 from ottla.client.admin.transactions import OpenTransaction
+from ottla.lake.access import Access
 from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
 from ottla.lake.stream.offsets import Key
 
@@ -39,7 +40,11 @@ class StandingEnds:
 
 
 def held_back(
-    cluster: WatchedCluster, bootstrap: str, keys: Sequence[Key], ends: Mapping[Key, LogEnd]
+    cluster: WatchedCluster,
+    bootstrap: str,
+    keys: Sequence[Key],
+    ends: Mapping[Key, LogEnd],
+    access: Access = Access(),  # noqa: B008  # A value.
 ) -> list[str]:
     """A line for each of the partitions whose committed records go on behind the readable end."""
     waiting: dict[Key, int] = {}
@@ -50,7 +55,7 @@ def held_back(
                 waiting[key] = marks[key.partition]
     if not waiting:
         return []
-    opened = _open_in(bootstrap, list(waiting))
+    opened = _open_in(bootstrap, list(waiting), access)
     return [
         held_back_line(key, ends[key].offset, mark, opened.get(key))
         for key, mark in sorted(waiting.items())
@@ -58,7 +63,11 @@ def held_back(
 
 
 def held_back_in(
-    cluster: WatchedCluster, bootstrap: str, described: TopicDescription, ends: Mapping[int, int]
+    cluster: WatchedCluster,
+    bootstrap: str,
+    described: TopicDescription,
+    ends: Mapping[int, int],
+    access: Access = Access(),  # noqa: B008  # A value.
 ) -> list[str]:
     """The same for a topic that is read up to `ends`: of partitions that are read to their end."""
     keys = [
@@ -67,14 +76,14 @@ def held_back_in(
         if ends.get(partition) == bound.end
     ]
     known = {key: LogEnd(described.bounds[key.partition].end, -1) for key in keys}
-    return held_back(cluster, bootstrap, keys, known) if keys else []
+    return held_back(cluster, bootstrap, keys, known, access) if keys else []
 
 
-def _open_in(bootstrap: str, keys: Sequence[Key]) -> dict[Key, OpenTransaction]:
+def _open_in(bootstrap: str, keys: Sequence[Key], access: Access) -> dict[Key, OpenTransaction]:
     """The first open transaction of each partition, where brokers say it."""
     found: dict[Key, OpenTransaction] = {}
     try:
-        with sync.Admin(bootstrap) as admin:
+        with sync.Admin(bootstrap, AdminOptions(config=access.client_config())) as admin:
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:

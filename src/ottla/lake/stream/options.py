@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Access, access_of, bootstrap_of, is_of_access
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.splitting import SPLIT_BYTES
 
@@ -81,9 +82,16 @@ OPTIONS = (
     Option(
         "bootstrap",
         "bootstrap",
-        "`host:port,…` of Ottla or Apache Kafka",
+        "`host:port,…` of Ottla or Apache Kafka; also `kafka.bootstrap.servers`",
         _text,
         "localhost:9092",
+    ),
+    Option(
+        "config",
+        "access",
+        "a file of settings of Kafka's clients, for TLS and logins (default: OTTLA_CONFIG); "
+        "options `kafka.security.protocol`, `kafka.sasl.…` and `kafka.ssl.…` overrule it",
+        _text,
     ),
     Option(
         "start",
@@ -201,6 +209,7 @@ class SourceOptions:
     records_min: int | None
     bytes_min: int | None
     delay_max_ms: int
+    access: Access = field(default_factory=Access)
 
     @property
     def has_limits(self) -> bool:
@@ -214,11 +223,14 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
     given = {name.lower(): value for name, value in options.items()}
     names = [option.name for option in OPTIONS]
     for name in given.keys() - {name.lower() for name in names} - {"path"}:
+        if is_of_access(name):
+            continue
         wrong(f"there is no option {name!r}; the options are {', '.join(names)}")
     fields: dict[str, Any] = {}
     for option in OPTIONS:
         text = given.get(option.name.lower(), option.default)
         fields[option.field] = None if text is None else option.parse(option.name, text)
+    fields["bootstrap"], fields["access"] = bootstrap_of(given), access_of(given)
     parsed = SourceOptions(**fields)
     chosen = [parsed.topic, parsed.topics, parsed.topic_pattern]
     if sum(bool(choice) for choice in chosen) != 1:

@@ -6,7 +6,6 @@ Knows nothing of Spark. Used from one thread; asks the cluster over one connecti
 import logging
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from ottla.base.errors import OttlaError
 from ottla.lake.cluster import connect
@@ -39,7 +38,6 @@ _SIZES_S = 60.0
 _GUESSED_OFFSET_BYTES = 128.0
 # How long brokers and leaders are asked again before the stream says that it waits for them.
 _PATIENCE_S = 5.0
-_connect = partial(connect, patience_s=_PATIENCE_S)
 
 
 class StreamPlanner:
@@ -49,14 +47,18 @@ class StreamPlanner:
         self,
         options: SourceOptions,
         positions: Mapping[int, int],
-        open_cluster: Callable[[str], WatchedCluster] = _connect,
+        open_cluster: Callable[[str], WatchedCluster] | None = None,
         now_s: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`positions` are those that the boundary `last-load` means."""
         self._options = options
         self._positions = positions
-        self._cluster = open_cluster(options.bootstrap)
+        self._cluster = (
+            connect(options.bootstrap, _PATIENCE_S, options.access)
+            if open_cluster is None
+            else open_cluster(options.bootstrap)
+        )
         self._now_s = now_s
         self._sleep = sleep
         self._asked_s = float("-inf")
@@ -229,7 +231,7 @@ class StreamPlanner:
         if now_s - self._sized_s >= _SIZES_S or not backlog.keys() <= self._offset_bytes.keys():
             self._sized_s = now_s
             topics = sorted({key.topic for key in backlog})
-            found = log_bytes(options.bootstrap, topics)
+            found = log_bytes(options.bootstrap, topics, options.access)
             for topic in topics:
                 starts, marks = (
                     self._cluster.log_starts(topic),
@@ -244,9 +246,12 @@ class StreamPlanner:
         return self._offset_bytes
 
     def _tell_held_back(self, ends: Mapping[Key, LogEnd]) -> None:
+        options = self._options
         keys = self._standing.to_ask(int(self._now_s() * 1000), ends)
+        if not keys:
+            return
         try:
-            lines = held_back(self._cluster, self._options.bootstrap, keys, ends) if keys else []
+            lines = held_back(self._cluster, options.bootstrap, keys, ends, options.access)
         except OttlaError:
             return  # Only a word: what stops the stream is found where it reads.
         for line in lines:

@@ -64,7 +64,7 @@ def read_partition(partition: RangePartition, options: SourceOptions) -> Iterato
     """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
     if not partition.planned:
         return
-    cluster = open_cluster(options.bootstrap, options.log_dirs)
+    cluster = open_cluster(options.bootstrap, options.log_dirs, options.access)
     try:
         for planned in partition.planned:
             yield from _read(planned, cluster, options)

@@ -45,7 +45,7 @@ class CatalogSettings:
 
     name: str
     table: tuple[str, ...]
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # With passwords.
     # How pyiceberg reaches files; never stored.
     file_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 

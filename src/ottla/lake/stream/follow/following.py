@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ottla.base.errors import OttlaError
 from ottla.lake import spark
+from ottla.lake.access import config_of_process
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
@@ -172,7 +173,9 @@ def _require_topics(bootstrap: str, topic: str, dead_letter_topic: str | None) -
 
 
 def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -> dict[str, str]:
+    config = config_of_process()
     return {
+        **({"config": config} if config else {}),
         "topic": topic,
         "bootstrap": bootstrap,
         "maxBytesPerTrigger": str(max_bytes),

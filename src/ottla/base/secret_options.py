@@ -1,0 +1,60 @@
+"""Which options of storages, catalogs and Spark are secrets, and how a file or command names one.
+
+A secret stands in neither: `${NAME}` in its place is the environment variable NAME. Pure.
+"""
+
+import re
+from collections.abc import Mapping
+
+from ottla.base.errors import ErrorCode, OttlaError
+
+# Names such as `…credentials.provider` and `…secret.file` say where a secret is.
+_NAME = re.compile(
+    r"(secret|passw(or)?d|jaas[._-]config|token|credentials?|sas|"
+    r"(secret|access|account|private|shared)[._-]?(access[._-]?)?key)$"
+    r"|account[._-]key\.|sas[._-](key|token)",
+    re.IGNORECASE,
+)
+_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether an option's value is one that others must not read."""
+    return bool(_NAME.search(name) or _IN_URL.search(value))
+
+
+def resolved(
+    options: Mapping[str, str], where: str, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """The options with `${NAME}` replaced. Raises OttlaError for a secret that stands in `where`.
+
+    No message has a value.
+    """
+    return {name: _resolved(name, value, where, environment) for name, value in options.items()}
+
+
+def expanded(text: str, what: str, environment: Mapping[str, str]) -> str:
+    """`text` with the variables that it names. Raises OttlaError where one is not set."""
+
+    def of(match: re.Match[str]) -> str:
+        found = environment.get(match[1])
+        if found is None:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{what} names the environment variable {match[1]}, which is not set",
+            )
+        return found
+
+    return _VARIABLE.sub(of, text)
+
+
+def _resolved(name: str, value: str, where: str, environment: Mapping[str, str]) -> str:
+    if is_secret(name, _VARIABLE.sub("", value)) and not _VARIABLE.search(value):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{name} is a secret, and {where} is no place for it: set an environment variable, and "
+            f"write {name}=${{VARIABLE}}, or leave it out where the storage's library finds it in "
+            "the environment by itself",
+        )
+    return expanded(value, f"{name} in {where}", environment)

@@ -1,0 +1,101 @@
+"""How a driver and its tasks are let into a cluster: what travels between them has no secret.
+
+The path of a file of settings travels with the work, and each machine reads the file that it has
+there. Only a DataFrame's own `kafka.…` options travel themselves: inside of pickled readers and
+writers, which stand in no plan.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+
+_BOOTSTRAP = "kafka.bootstrap.servers"
+_PREFIXES = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Can be pickled; the repr has no secret. Without anything it is what OTTLA_CONFIG says."""
+
+    config: str | None = None  # The path of a file of settings.
+    # Single settings by Kafka's names; they overrule the file.
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def client_config(self) -> Mapping[str, str] | None:
+        """What a client on this machine is given. Raises OttlaError."""
+        if self.config is None and not self.settings:
+            return None
+        path = self.config or os.environ.get(CONFIG_VARIABLE)
+        given = read_config(found_here(path)) if path else {}
+        return {**given, **self.settings}
+
+
+def is_of_access(name: str) -> bool:
+    """Whether a `kafka.…` option of a DataFrame says where the cluster is or how to be let in."""
+    return name == _BOOTSTRAP or name.startswith(_PREFIXES)
+
+
+def access_of(options: Mapping[str, str]) -> Access:
+    """What options of a DataFrame say, with their names in lower case."""
+    settings = {
+        name.removeprefix("kafka."): value
+        for name, value in options.items()
+        if name.startswith(_PREFIXES)
+    }
+    return Access(options.get("config"), settings)
+
+
+def bootstrap_of(options: Mapping[str, str]) -> str:
+    """The cluster that options of a DataFrame name, with their names in lower case."""
+    return options.get("bootstrap") or options.get(_BOOTSTRAP) or "localhost:9092"
+
+
+def config_of_process() -> str | None:
+    """The path of the file that this process's clients read."""
+    path = os.environ.get(CONFIG_VARIABLE)
+    return os.path.abspath(path) if path else None
+
+
+def found_here(path: str) -> str:
+    """Where this machine has the driver's file `path`.
+
+    Under the same path; else among the files that Spark sent here, by its name; else where
+    OTTLA_CONFIG of this process says.
+    """
+    if os.path.exists(path):
+        return path
+    sent = _sent_with_spark(os.path.basename(path))
+    return sent or os.environ.get(CONFIG_VARIABLE) or path
+
+
+def _sent_with_spark(name: str) -> str | None:
+    from pyspark import SparkFiles  # noqa: PLC0415  # Slow, and needed for a missing file only.
+
+    # Outside of a session of Spark it has no folder.
+    with suppress(AssertionError, AttributeError):
+        path = os.path.join(SparkFiles.getRootDirectory(), name)
+        return path if os.path.exists(path) else None
+    return None
+
+
+@contextmanager
+def configured(drivers: str | None) -> Iterator[None]:
+    """Let clients of this process read the file that the driver's clients read.
+
+    Workers of Spark outlive a job, and the next one may be of another driver: so it is undone.
+    """
+    if drivers is None:
+        yield
+        return
+    before = os.environ.get(CONFIG_VARIABLE)
+    os.environ[CONFIG_VARIABLE] = found_here(drivers)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CONFIG_VARIABLE]
+        else:
+            os.environ[CONFIG_VARIABLE] = before
