@@ -70,3 +70,21 @@ def test_the_line_about_a_verb_is_whole(words: tuple[str, ...]) -> None:
     line = VERBS[words].get_short_help_str(room)
     assert line.endswith(".")
     assert not line.endswith("...")
+
+
+def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -> None:
+    """`--config` and `--bootstrap` go together; a command without them must open none."""
+    options = {
+        words: {one for p in command.params for one in p.opts} for words, command in VERBS.items()
+    }
+    without = {words for words, found in options.items() if "--config" not in found}
+    assert without == {
+        ("start",),
+        ("broker", "run"),
+        ("config", "explain"),
+        ("certs", "dev"),
+        ("log", "dump"),
+        ("lake", "environment"),
+        ("lake", "files"),
+    }
+    assert without == {words for words, found in options.items() if "--bootstrap" not in found}

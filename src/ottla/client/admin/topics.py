@@ -8,6 +8,7 @@ from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
 from ottla.client.checking import checks_calls
 from ottla.client.connection.view import ClusterView, TopicView, merged
+from ottla.client.denied import Needs
 from ottla.client.errors import ClientError, check, refused, unknown_topic
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
@@ -120,7 +121,8 @@ class Topics:
             ):
                 raise unknown_topic(name, await self._calls.cluster.topic_names())
             if code is not None:
-                raise refused(code, f"describe topic {name!r}")
+                needed = [Needs("describe", "topic", name)]
+                raise refused(code, f"describe topic {name!r}", None, needed)
         return [view.topics[name] for name in wanted]
 
     async def _described(self, names: list[str]) -> ClusterView:

@@ -227,7 +227,7 @@ class RangeClient:
         def ask() -> OffsetAccount:
             answer = self._leader(topic, partition).ask(request, OffsetLedgerResponse)
             what = f"account for {topic}-{partition}"
-            check(answer.error_code, what, answer.error_message, _describe(topic))
+            check(answer.error_code, what, answer.error_message, _read(topic))
             return account_of(TopicPartition(topic, partition), answer)
 
         return self._retried(ask)
@@ -287,7 +287,7 @@ class RangeClient:
                     data.error_code,
                     f"read {topic}-{partition}",
                     None,
-                    [Needs("read", "topic", topic)],
+                    _read(topic),
                 )
             records = data.records
             return bytes(records) if isinstance(records, bytes | bytearray | memoryview) else b""
@@ -331,7 +331,7 @@ class RangeClient:
                         data.error_code,
                         f"read {topic}-{partition}",
                         None,
-                        [Needs("read", "topic", topic)],
+                        _read(topic),
                     )
                 whole, next_offset = _whole_batches(data.records)
                 if next_offset > position:
@@ -427,7 +427,7 @@ class RangeClient:
                         told.error_code,
                         f"send the leader epochs of {topic}-{told.partition}",
                         None,
-                        _describe(topic),
+                        _read(topic),
                     )
                 found[told.partition] = told.end_offset
         return found
@@ -465,7 +465,7 @@ class RangeClient:
             for told in answer.topics[0].partitions:
                 if told.error_code:
                     what = f"list offsets of {topic}-{told.partition_index}"
-                    raise refused(told.error_code, what, None, _describe(topic))
+                    raise refused(told.error_code, what, None, _read(topic))
                 found[told.partition_index] = OffsetAndTimestamp(
                     told.offset, told.timestamp, told.leader_epoch
                 )
@@ -485,7 +485,7 @@ class RangeClient:
         if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
             raise unknown_topic(name, (topic.name or "" for topic in answer.topics))
-        raise refused(code, f"describe the topic {name!r}", None, _describe(name))
+        raise refused(code, f"describe the topic {name!r}", None, _read(name))
 
     def _leader(self, topic: str, partition: int) -> BlockingConnection:
         leader = self._view.leader(topic, partition)
@@ -579,5 +579,6 @@ def _whole_batches(records: object) -> tuple[memoryview, int]:
     return view[:end], next_offset
 
 
-def _describe(topic: str) -> list[Needs]:
-    return [Needs("describe", "topic", topic)]
+def _read(topic: str) -> list[Needs]:
+    """READ, which includes DESCRIBE: a client that asks for offsets reads next."""
+    return [Needs("read", "topic", topic)]

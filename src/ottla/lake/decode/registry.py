@@ -149,9 +149,11 @@ class SchemaRegistry:
 
     def _ask(self, url: str, path: str) -> Mapping[str, Any]:
         headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        request = Request(url + path, headers=headers)
         if self._authorization:
-            headers["Authorization"] = self._authorization
-        with urlopen(Request(url + path, headers=headers), timeout=self._timeout_seconds) as answer:
+            # Not for the server that a redirect names.
+            request.add_unredirected_header("Authorization", self._authorization)
+        with urlopen(request, timeout=self._timeout_seconds) as answer:
             content = answer.read(_ANSWER_BYTES_MAX + 1)
         if len(content) > _ANSWER_BYTES_MAX:
             raise ValueError(f"its answer is larger than {_ANSWER_BYTES_MAX} bytes")

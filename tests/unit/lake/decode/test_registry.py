@@ -2,7 +2,9 @@
 
 import io
 import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import fastavro
@@ -165,6 +167,38 @@ def test_a_registry_lets_in_by_password_or_token_of_the_environment(registry: Ri
     assert "secret" not in str(caught.value)
     with pytest.raises(OttlaError, match="holds no password"):
         SchemaRegistry("http://ann:secret@host:8081")
+
+
+def test_a_password_does_not_follow_a_redirect() -> None:
+    """The server that a registry names may be anyone's."""
+    seen: list[tuple[str, str | None]] = []
+
+    class Redirecting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.path, self.headers["Authorization"]))
+            self.send_response(302 if self.path != "/there" else 404)
+            self.send_header("Location", "/there")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Redirecting)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        asked = SchemaRegistry(
+            f"http://127.0.0.1:{server.server_port}",
+            environment={"OTTLA_REGISTRY_TOKEN": "tok"},
+            attempts=1,
+        )
+        with pytest.raises(OttlaError):
+            asked.schema(1)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert seen == [("/schemas/ids/1", "Bearer tok"), ("/there", None)]
 
 
 def test_a_server_that_is_no_registry_makes_no_dead_letters(registry: RigRegistry) -> None:

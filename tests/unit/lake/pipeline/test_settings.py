@@ -108,6 +108,58 @@ def test_a_wrong_word_is_named(text: str, said: str) -> None:
     assert said in error.value.message
 
 
+CLIENTS = 'sasl.jaas.config = "hunter2"\n[target]'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LEAST.replace("[target]", CLIENTS), 'which config = "client.properties" names'),
+        (
+            LEAST + 'options = { aws_secret_access_key = "hunter2" }\n',
+            "aws_secret_access_key is a secret, and the pipeline flights.toml is no place for it: "
+            "set an environment variable, and write aws_secret_access_key=${VARIABLE}",
+        ),
+        (LEAST + 'options = { catalog.uri = "hunter2" }\n', "which is not a table of strings"),
+        (
+            LEAST + 'options = { "catalog.uri" = "postgresql://ann:hunter2@host/lake" }\n',
+            "catalog.uri is a secret",
+        ),
+        (
+            LEAST + '[spark.conf]\n"spark.hadoop.fs.s3a.secret.key" = "hunter2"\n',
+            "spark.hadoop.fs.s3a.secret.key is a secret",
+        ),
+        (
+            LEAST + 'options = { aws_secret_access_key = "${NOWHERE}" }\n',
+            "aws_secret_access_key in the pipeline flights.toml names the environment variable "
+            "NOWHERE, which is not set",
+        ),
+    ],
+)
+def test_a_pipeline_has_no_secret(text: str, said: str) -> None:
+    """It is refused with what to do, and no message repeats it."""
+    with pytest.raises(OttlaError) as error:
+        parse(text, "flights.toml")
+    assert said in error.value.message
+    assert "hunter2" not in error.value.message
+
+
+def test_a_pipeline_names_variables_and_the_settings_of_clients(tmp_path: Path) -> None:
+    """The file of settings stands beside it; what is no secret may stand in it."""
+    text = (
+        LEAST.replace("[target]", 'config = "${STAGE}.properties"\n[target]')
+        + 'options = { aws_secret_access_key = "${KEY}", aws_access_key_id = "AK" }\n'
+        '[spark.conf]\n"spark.hadoop.fs.s3a.aws.credentials.provider" = "org.x.Y"\n'
+    )
+    found = parse(text, "p", environment={"KEY": "hunter2", "STAGE": "prod"})
+    assert found.store_options == {"aws_secret_access_key": "hunter2", "aws_access_key_id": "AK"}
+    assert found.spark.conf == {"spark.hadoop.fs.s3a.aws.credentials.provider": "org.x.Y"}
+    assert "hunter2" not in repr(found)
+    path = tmp_path / "flights.toml"
+    path.write_text(LEAST.replace("[target]", 'config = "client.properties"\n[target]'))
+    assert read(str(path)).config == str(tmp_path / "client.properties")
+
+
 def test_times_and_sizes() -> None:
     """In the units that people write."""
     assert [seconds_of(text) for text in ("250ms", "10s", "1.5 min", "2h", "1d", "10", "s")] == [

@@ -1,0 +1,131 @@
+"""The lake on a broker with TLS, logins and ACLs; no secret is in what it leaves behind."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from rig.secured import Secured, secured
+
+import ottla.lake
+from ottla.client import sync
+
+PASSWORDS = {"alice": "only-alice-knows-this", "bob": "bobs-own-secret-word"}
+KEY_PASSWORD = "opens-the-key"
+PROGRAM = Path(__file__).with_name("secured_program.py")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Secured]:
+    with secured(PASSWORDS) as running:
+        yield running
+        log = running.node.process.log.read_text()
+    for secret in PASSWORDS.values():
+        assert secret not in log
+
+
+def make_topic(broker: Secured, name: str, records: int) -> str:
+    """A topic with so many records, which nobody may read yet."""
+    with sync.Admin(broker.node.bootstrap) as admin:
+        admin.topics.create(name, partitions=2)
+    with sync.Producer(broker.node.bootstrap) as producer:
+        for number in range(records):
+            producer.send(name, b"v%d" % number, b"k%d" % number)
+    return name
+
+
+def allow_loads(broker: Secured, user: str, topic: str) -> None:
+    """What a load needs, and nothing else."""
+    broker.allow(user, "read", f"topic:{topic}")
+    broker.allow(user, "describe-configs", f"topic:{topic}")
+
+
+def allow_sinks(broker: Secured, user: str, topic: str) -> None:
+    """What a sink needs: its mark is an offset of a group, in the same transaction."""
+    broker.allow(user, "write", f"topic:{topic}")
+    broker.allow(user, "read", f"topic:{topic}")
+    broker.allow(user, "write", "transactional-id:ottla-", prefixed=True)
+    broker.allow(user, "read", "group:ottla-", prefixed=True)
+
+
+def encrypted_key(broker: Secured) -> tuple[str, str]:
+    """The key of the client's certificate, with a password, and its chain: both as PEM."""
+    text = broker.files.client.read_bytes()
+    key = load_pem_private_key(text, None)
+    encryption = BestAvailableEncryption(KEY_PASSWORD.encode())
+    closed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+    return closed, text[text.index(b"-----BEGIN CERTIFICATE") :].decode()
+
+
+def files_with(folder: Path, secrets: Sequence[str]) -> list[str]:
+    """Files below the folder that have one of the secrets."""
+    found = []
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        content = path.read_bytes()
+        found += [f"{path}: {secret}" for secret in secrets if secret.encode() in content]
+    return found
+
+
+def test_no_secret_is_left_by_loads_streams_and_sinks(
+    spark: Any, broker: Secured, tmp_path: Path
+) -> None:
+    """Neither in event log, plans, pages, settings, tables and checkpoint, nor in any output.
+
+    The driver's file, whose path travels with the tasks; a file that Spark sends; options of a
+    DataFrame in Kafka's names, with the key of a certificate.
+    """
+    del spark  # Only for its JAVA_HOME.
+    topic, into = make_topic(broker, "flights", 300), make_topic(broker, "again", 0)
+    for user in PASSWORDS:
+        allow_loads(broker, user, topic)
+    allow_sinks(broker, "bob", into)
+    secrets, out = tmp_path / "secrets", tmp_path / "out"
+    secrets.mkdir()
+    (out / "events").mkdir(parents=True)
+    config = broker.write_config(secrets / "client.properties", "alice")
+    sent = broker.write_config(secrets / "sent.properties", "alice", "PLAIN")
+    closed_key, chain = encrypted_key(broker)
+    options = {f"kafka.{name}": value for name, value in broker.settings("bob").items()}
+    options |= {
+        "kafka.ssl.keystore.type": "PEM",
+        "kafka.ssl.keystore.key": closed_key,
+        "kafka.ssl.keystore.certificate.chain": chain,
+        "kafka.ssl.key.password": KEY_PASSWORD,
+    }
+    said = {
+        "folder": str(out),
+        "bootstrap": broker.sasl,
+        "topic": topic,
+        "sink": into,
+        "config": str(config),
+        "sent": str(sent),
+        "options": options,
+    }
+    program = subprocess.run(
+        [sys.executable, PROGRAM, json.dumps(said)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=out,
+        env={name: value for name, value in os.environ.items() if name != "OTTLA_CONFIG"},
+    )
+    (out / "stdout").write_text(program.stdout)
+    (out / "stderr").write_text(program.stderr)
+
+    assert program.returncode == 0, program.stderr[-4000:]
+    assert json.loads(program.stdout.splitlines()[-1]) == {"counts": [300] * 5, "problems": []}
+    assert ottla.lake.topic(into, bootstrap=broker.node.bootstrap).to_arrow().num_rows == 600
+    written = {path.name for path in out.rglob("*") if path.is_file()}
+    assert {"plans", "pages", "settings", "progress", "stderr"} <= written
+    key_lines = [line for line in closed_key.splitlines() if not line.startswith("-----")]
+    assert files_with(out, [*PASSWORDS.values(), KEY_PASSWORD, key_lines[2]]) == []

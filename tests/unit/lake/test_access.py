@@ -1,0 +1,89 @@
+"""How driver and tasks are let into a cluster: a file's path, and options of a DataFrame."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from ottla.base.errors import OttlaError
+from ottla.lake.access import Access, configured, found_here
+from ottla.lake.sink.options import sink_options
+from ottla.lake.stream.options import parse_options
+
+SECRET = "hunter2"
+OPTIONS = {
+    "topic": "flights",
+    "config": "/etc/client.properties",
+    "kafka.bootstrap.servers": "host:9093",
+    "kafka.sasl.jaas.config": f'x required password="{SECRET}";',
+    "kafka.ssl.keystore.key": SECRET,
+}
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTTLA_CONFIG", raising=False)
+
+
+def test_options_in_kafkas_names_are_taken_by_source_and_sink() -> None:
+    """As people write them for Spark's own connector."""
+    for parsed in (parse_options(OPTIONS), sink_options(OPTIONS)):
+        assert parsed.bootstrap == "host:9093"
+        assert parsed.access == Access(
+            "/etc/client.properties",
+            {
+                "sasl.jaas.config": OPTIONS["kafka.sasl.jaas.config"],
+                "ssl.keystore.key": SECRET,
+            },
+        )
+        assert SECRET not in repr(parsed)
+        assert pickle.loads(pickle.dumps(parsed)) == parsed
+
+
+@pytest.mark.parametrize("name", ["kafka.group.id", "kafka.saslx", "sasl.jaas.config"])
+def test_other_options_are_refused_without_their_values(name: str) -> None:
+    for parse in (parse_options, sink_options):
+        with pytest.raises(OttlaError, match=f"there is no option '{name}'") as error:
+            parse({"topic": "t", name: SECRET})
+        assert SECRET not in error.value.message
+
+
+def test_options_overrule_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("security.protocol=SSL\nssl.truststore.type=PEM\n")
+    access = Access(str(path), {"security.protocol": "SASL_SSL"})
+    assert access.client_config() == {
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.type": "PEM",
+    }
+
+
+def test_without_anything_clients_look_into_their_environment() -> None:
+    assert Access().client_config() is None
+
+
+def test_a_task_reads_the_drivers_file_where_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else that of its own environment, and the environment is afterwards what it was."""
+    there, own = tmp_path / "there", tmp_path / "own"
+    there.touch()
+    monkeypatch.setenv("OTTLA_CONFIG", str(own))
+    with configured(str(there)):
+        assert os.environ["OTTLA_CONFIG"] == str(there)
+    with configured("/nowhere/client.properties"):
+        assert os.environ["OTTLA_CONFIG"] == str(own)
+    with configured(None):
+        assert os.environ["OTTLA_CONFIG"] == str(own)
+    monkeypatch.delenv("OTTLA_CONFIG")
+    with configured(str(there)):
+        pass
+    assert "OTTLA_CONFIG" not in os.environ
+    assert found_here("/nowhere/client.properties") == "/nowhere/client.properties"
+
+
+def test_a_missing_file_is_named_with_its_machine() -> None:
+    """On which of the workers it is missing is what a person needs to know."""
+    with pytest.raises(OttlaError, match=r"/nowhere/x cannot be read on \S+: No such file"):
+        Access("/nowhere/x").client_config()
