@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from rig.jars import SPARK_CONNECTOR
 from rig.java import NoJava, java_home
+from rig.secured import secured
 
 MakeTopic = Callable[..., str]
 pyspark_sql = pytest.importorskip(
@@ -124,3 +126,31 @@ def test_batch_write_produces_records_that_are_read_again(
     rows = reader(spark, bootstrap, topic).load().select("value").collect()
 
     assert sorted(bytes(r.value) for r in rows) == sorted(f"v{i}".encode() for i in range(500))
+
+
+def test_connector_reads_and_writes_over_tls_and_scram(spark: Any, tmp_path: Path) -> None:
+    """Batch and stream, with READ on the one topic and WRITE on the other."""
+    with secured({"ann": "the-secret-of-ann"}) as broker:
+        for name in ("source", "sink"):
+            broker.create_topic(name)
+        fill(broker.node.bootstrap, "source", 1, 100)
+        broker.allow("ann", "read", "topic:source")
+        broker.allow("ann", "write", "topic:sink")
+        options = {f"kafka.{name}": value for name, value in broker.settings("ann").items()}
+
+        def read(reader: Any) -> Any:
+            source = reader.format("kafka").options(**options, subscribe="source")
+            source = source.option("kafka.bootstrap.servers", broker.sasl)
+            return source.option("startingOffsets", "earliest").load().select("key", "value")
+
+        def written(writer: Any) -> Any:
+            into = writer.format("kafka").options(**options, topic="sink")
+            return into.option("kafka.bootstrap.servers", broker.sasl)
+
+        assert read(spark.read).count() == 100
+        written(read(spark.read).write).save()
+        stream = written(read(spark.readStream).writeStream)
+        stream = stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
+        stream.start().awaitTermination()
+        rows = reader(spark, broker.node.bootstrap, "sink").load().count()
+    assert rows == 200
