@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ottla.client import sync
+from ottla.client import AdminOptions, sync
 from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
@@ -21,6 +21,11 @@ AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _MODULES = "org.apache.kafka.common.security"
 # Of PLAIN on Ottla these users are those with a SCRAM credential; Kafka takes them from here.
 SCRAM, PLAIN = "SCRAM-SHA-512", "PLAIN"
+
+
+def administration(node: Node) -> sync.Admin:
+    """In the clear, whatever OTTLA_CONFIG says."""
+    return sync.Admin(node.bootstrap, AdminOptions(config={}))
 
 
 @dataclass
@@ -61,17 +66,17 @@ class Secured:
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         """A topic that no user may see yet."""
-        with sync.Admin(self.node.bootstrap) as admin:
+        with administration(self.node) as admin:
             admin.topics.create(name, partitions=partitions)
 
     def allow(self, user: str, operation: str, resource: str, *, prefixed: bool = False) -> None:
         """Add the ACL `ottla acl add User:USER OPERATION RESOURCE`."""
-        with sync.Admin(self.node.bootstrap) as admin:
+        with administration(self.node) as admin:
             admin.acls.create([_acl(user, operation, resource, prefixed)])
 
     def withdraw(self, user: str, operation: str, resource: str, *, prefixed: bool = False) -> None:
         """Remove it again."""
-        with sync.Admin(self.node.bootstrap) as admin:
+        with administration(self.node) as admin:
             one = _acl(user, operation, resource, prefixed)
             pattern = one.pattern
             admin.acls.delete(
@@ -142,7 +147,7 @@ def secured(
             )
             start = lambda: kafka(settings=chosen, port=port, quick=True)  # noqa: E731
         with start() as node:
-            with sync.Admin(node.bootstrap) as admin:
+            with administration(node) as admin:
                 for name, secret in passwords.items():
                     admin.users.set_password(name, secret)
             yield Secured(node, files, f"localhost:{sasl}", f"localhost:{mutual}", dict(passwords))

@@ -15,7 +15,7 @@ from rig.broker import ottla
 from rig.consuming import close, read
 from rig.probe import free_port
 
-from ottla.client import sync
+from ottla.client import AdminOptions, sync
 from ottla.client.errors import ConnectionFailed
 from ottla.client.ranges.ranges import RangeClient
 from ottla.operations.certificates import make_development_files
@@ -208,6 +208,18 @@ def test_our_client_explains_an_unknown_authority(served, tmp_path, monkeypatch)
         RangeClient(served.tls) as reader,
     ):
         reader.topic_names()
+
+
+def test_our_client_says_that_a_port_does_not_speak_tls(served, configured):
+    """The one that blocks, and the one of a loop, to which the loop gives no cause."""
+    with pytest.raises(ConnectionFailed, match="TLS"), RangeClient(served.node.bootstrap) as reader:
+        reader.topic_names()
+    options = AdminOptions(retry_timeout_ms=1000)
+    with (
+        pytest.raises(ConnectionFailed, match="TLS"),
+        sync.Admin(served.node.bootstrap, options) as admin,
+    ):
+        admin.topics.all()
 
 
 def test_certificates_are_replaced_under_load_without_an_error(served):

@@ -42,9 +42,8 @@ GROUP = Rule("read", "group:lake")
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Secured]:
     with secured({USER: "the-secret-of-loads"}) as running:
-        with sync.Admin(running.node.bootstrap) as admin:
-            for name in ("flights", "into"):
-                admin.topics.create(name, partitions=1)
+        for name in ("flights", "into"):
+            running.create_topic(name)
         with sync.Producer(running.node.bootstrap) as producer:
             for value in VALUES:
                 producer.send("flights", value, b"k")

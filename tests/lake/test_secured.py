@@ -36,8 +36,7 @@ def broker() -> Iterator[Secured]:
 
 def make_topic(broker: Secured, name: str, records: int) -> str:
     """A topic with so many records, which nobody may read yet."""
-    with sync.Admin(broker.node.bootstrap) as admin:
-        admin.topics.create(name, partitions=2)
+    broker.create_topic(name, partitions=2)
     with sync.Producer(broker.node.bootstrap) as producer:
         for number in range(records):
             producer.send(name, b"v%d" % number, b"k%d" % number)

@@ -79,35 +79,32 @@ class Users:
         iterations: int = ITERATIONS_DEFAULT,
     ) -> None:
         """Make a user, or give it another password. The password stays here. Raises OttlaError."""
-        upsertions: list[ScramCredentialUpsertion] = []
         for mechanism in mechanisms:
             salt = random_bytes(SALT_BYTES)
             salted = await asyncio.to_thread(salted_password, mechanism, password, salt, iterations)
-            upsertions.append(
-                ScramCredentialUpsertion(
-                    name=name,
-                    mechanism=mechanism.number,
-                    iterations=iterations,
-                    salt=salt,
-                    salted_password=salted,
-                )
+            upsertion = ScramCredentialUpsertion(
+                name=name,
+                mechanism=mechanism.number,
+                iterations=iterations,
+                salt=salt,
+                salted_password=salted,
             )
-        await self._alter(
-            AlterUserScramCredentialsRequest(upsertions=upsertions), f"set the password of {name}"
-        )
+            # One by one: Kafka refuses a request with two of a user.
+            await self._alter(
+                AlterUserScramCredentialsRequest(upsertions=[upsertion]),
+                f"set the password of {name}",
+            )
 
     async def remove(self, name: str) -> None:
         """Remove all credentials of a user, who can log in no more. Raises OttlaError."""
         found = await self.find([name])
         if not found:
             raise refused(ErrorCode.RESOURCE_NOT_FOUND, f"remove user {name}", "there is none")
-        deletions = [
-            ScramCredentialDeletion(name=name, mechanism=mechanism.number)
-            for mechanism in found[0].credentials
-        ]
-        await self._alter(
-            AlterUserScramCredentialsRequest(deletions=deletions), f"remove user {name}"
-        )
+        for mechanism in found[0].credentials:
+            deletion = ScramCredentialDeletion(name=name, mechanism=mechanism.number)
+            await self._alter(
+                AlterUserScramCredentialsRequest(deletions=[deletion]), f"remove user {name}"
+            )
 
     async def _alter(self, request: AlterUserScramCredentialsRequest, what: str) -> None:
         async def ask() -> None:

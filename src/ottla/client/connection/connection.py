@@ -27,6 +27,9 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
+_ENDED_IN_HANDSHAKE = (
+    "the connection ended in the TLS handshake; does the port speak TLS? security.protocol says so"
+)
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -251,7 +254,8 @@ async def connect(
         why = of_server(error, address.host)
         raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
     except OSError as error:
-        why = error.strerror or str(error)
+        # In a handshake the loops say no more than that the connection ended.
+        why = error.strerror or str(error) or _ENDED_IN_HANDSHAKE
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
     try:
         await connection.negotiate(timeout_s)
