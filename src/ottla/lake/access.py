@@ -17,7 +17,7 @@ _PREFIXES = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClientAccess:
     """Can be pickled; the repr has no secret. Without anything it is what OTTLA_CONFIG says."""
 
     config: str | None = None  # The path of a file of settings.
@@ -38,14 +38,14 @@ def is_of_access(name: str) -> bool:
     return name == _BOOTSTRAP or name.startswith(_PREFIXES)
 
 
-def access_of(options: Mapping[str, str]) -> Access:
+def access_of(options: Mapping[str, str]) -> ClientAccess:
     """What options of a DataFrame say, with their names in lower case."""
     settings = {
         name.removeprefix("kafka."): value
         for name, value in options.items()
         if name.startswith(_PREFIXES)
     }
-    return Access(options.get("config"), settings)
+    return ClientAccess(options.get("config"), settings)
 
 
 def bootstrap_of(options: Mapping[str, str]) -> str:

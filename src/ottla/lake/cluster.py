@@ -9,7 +9,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.errors import OffsetOutOfRange
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.ranges.ranges import RangeClient
-from ottla.lake.access import Access
+from ottla.lake.access import ClientAccess
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
@@ -24,7 +24,7 @@ class KafkaCluster:
         self,
         bootstrap: str,
         patience_s: float = _PATIENCE_S,
-        access: Access = Access(),  # noqa: B008  # A value.
+        access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
     ) -> None:
         self._client = RangeClient(
             bootstrap,
@@ -130,7 +130,7 @@ class KafkaCluster:
 def connect(
     bootstrap: str,
     patience_s: float = _PATIENCE_S,
-    access: Access = Access(),  # noqa: B008  # A value.
+    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> KafkaCluster:
     """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
 

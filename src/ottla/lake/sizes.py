@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from ottla.base.errors import OttlaError
 from ottla.client import AdminOptions, sync
-from ottla.lake.access import Access
+from ottla.lake.access import ClientAccess
 
 # Without an answer the plan is as good as a guess, and no less right.
 _PATIENCE_S = 5.0
@@ -18,7 +18,7 @@ def partition_bytes(bootstrap: str, topic: str) -> Mapping[int, int]:
 def log_bytes(
     bootstrap: str,
     topics: Collection[str],
-    access: Access = Access(),  # noqa: B008  # A value.
+    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> dict[str, dict[int, int]]:
     """The same of several topics."""
     sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.access import Access, configured, found_here
+from ottla.lake.access import ClientAccess, configured, found_here
 from ottla.lake.sink.options import sink_options
 from ottla.lake.stream.options import parse_options
 
@@ -30,7 +30,7 @@ def test_options_in_kafkas_names_are_taken_by_source_and_sink() -> None:
     """As people write them for Spark's own connector."""
     for parsed in (parse_options(OPTIONS), sink_options(OPTIONS)):
         assert parsed.bootstrap == "host:9093"
-        assert parsed.access == Access(
+        assert parsed.access == ClientAccess(
             "/etc/client.properties",
             {
                 "sasl.jaas.config": OPTIONS["kafka.sasl.jaas.config"],
@@ -52,7 +52,7 @@ def test_other_options_are_refused_without_their_values(name: str) -> None:
 def test_options_overrule_the_file(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("security.protocol=SSL\nssl.truststore.type=PEM\n")
-    access = Access(str(path), {"security.protocol": "SASL_SSL"})
+    access = ClientAccess(str(path), {"security.protocol": "SASL_SSL"})
     assert access.client_config() == {
         "security.protocol": "SASL_SSL",
         "ssl.truststore.type": "PEM",
@@ -60,7 +60,7 @@ def test_options_overrule_the_file(tmp_path: Path) -> None:
 
 
 def test_without_anything_clients_look_into_their_environment() -> None:
-    assert Access().client_config() is None
+    assert ClientAccess().client_config() is None
 
 
 def test_a_task_reads_the_drivers_file_where_it_is_there(
@@ -86,4 +86,4 @@ def test_a_task_reads_the_drivers_file_where_it_is_there(
 def test_a_missing_file_is_named_with_its_machine() -> None:
     """On which of the workers it is missing is what a person needs to know."""
     with pytest.raises(OttlaError, match=r"/nowhere/x cannot be read on \S+: No such file"):
-        Access("/nowhere/x").client_config()
+        ClientAccess("/nowhere/x").client_config()

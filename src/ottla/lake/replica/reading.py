@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import Access
+from ottla.lake.access import ClientAccess
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.plan import Range
 from ottla.lake.replica.files import chunks, find_folder, last_header
@@ -30,7 +30,7 @@ class ReplicaCluster(KafkaCluster):
         self,
         bootstrap: str,
         log_dirs: tuple[str, ...],
-        access: Access = Access(),  # noqa: B008  # A value.
+        access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
     ) -> None:
         super().__init__(bootstrap, access=access)
         self._log_dirs = log_dirs
@@ -132,7 +132,7 @@ def _batches(folder: Path, position: int) -> Generator[Batch]:
 def open_cluster(
     bootstrap: str,
     log_dirs: tuple[str, ...] = (),
-    access: Access = Access(),  # noqa: B008  # A value.
+    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> KafkaCluster:
     """Connect to the cluster; with `log_dirs` its logs are read there, where they are."""
     if log_dirs:

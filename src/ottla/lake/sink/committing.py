@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ottla.base.ids import TopicPartition
 from ottla.client import AdminOptions, OffsetAndMetadata, PreparedBatch, ProducerOptions, sync
-from ottla.lake.access import Access
+from ottla.lake.access import ClientAccess
 from ottla.lake.sink.marks import PortionMark, PortionState, as_offset, newest, standing
 
 OnStep = Callable[[str], None]
@@ -26,7 +26,7 @@ class Series:
     name: str
     transaction_timeout_ms: int = 60_000
     first: int | None = None
-    access: Access = field(default_factory=Access)
+    access: ClientAccess = field(default_factory=ClientAccess)
 
 
 def commit_portion(

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import Access, access_of, bootstrap_of, is_of_access
+from ottla.lake.access import ClientAccess, access_of, bootstrap_of, is_of_access
 from ottla.record.compression import Compression
 
 _OPTIONS = (
@@ -51,7 +51,7 @@ class SinkOptions:
     inline_bytes: int
     first_epoch: int | None
     id: str | None
-    access: Access = field(default_factory=Access)
+    access: ClientAccess = field(default_factory=ClientAccess)
 
 
 def sink_options(options: Mapping[str, str]) -> SinkOptions:

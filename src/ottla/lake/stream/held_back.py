@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.client import AdminOptions, sync
 from ottla.client.admin.transactions import OpenTransaction
-from ottla.lake.access import Access
+from ottla.lake.access import ClientAccess
 from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
 from ottla.lake.stream.offsets import Key
 
@@ -44,7 +44,7 @@ def held_back(
     bootstrap: str,
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
-    access: Access = Access(),  # noqa: B008  # A value.
+    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> list[str]:
     """A line for each of the partitions whose committed records go on behind the readable end."""
     waiting: dict[Key, int] = {}
@@ -67,7 +67,7 @@ def held_back_in(
     bootstrap: str,
     described: TopicDescription,
     ends: Mapping[int, int],
-    access: Access = Access(),  # noqa: B008  # A value.
+    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> list[str]:
     """The same for a topic that is read up to `ends`: of partitions that are read to their end."""
     keys = [
@@ -79,7 +79,9 @@ def held_back_in(
     return held_back(cluster, bootstrap, keys, known, access) if keys else []
 
 
-def _open_in(bootstrap: str, keys: Sequence[Key], access: Access) -> dict[Key, OpenTransaction]:
+def _open_in(
+    bootstrap: str, keys: Sequence[Key], access: ClientAccess
+) -> dict[Key, OpenTransaction]:
     """The first open transaction of each partition, where brokers say it."""
     found: dict[Key, OpenTransaction] = {}
     try:

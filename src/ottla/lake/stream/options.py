@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import Access, access_of, bootstrap_of, is_of_access
+from ottla.lake.access import ClientAccess, access_of, bootstrap_of, is_of_access
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.splitting import SPLIT_BYTES
 
@@ -209,7 +209,7 @@ class SourceOptions:
     records_min: int | None
     bytes_min: int | None
     delay_max_ms: int
-    access: Access = field(default_factory=Access)
+    access: ClientAccess = field(default_factory=ClientAccess)
 
     @property
     def has_limits(self) -> bool:
