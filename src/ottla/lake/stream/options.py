@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -194,6 +194,7 @@ class SourceOptions:
     topics: tuple[str, ...] | None
     topic_pattern: str | None
     bootstrap: str
+    access: ClientAccess
     start: str
     end: str
     table: str | None
@@ -209,7 +210,6 @@ class SourceOptions:
     records_min: int | None
     bytes_min: int | None
     delay_max_ms: int
-    access: ClientAccess = field(default_factory=ClientAccess)
 
     @property
     def has_limits(self) -> bool:
