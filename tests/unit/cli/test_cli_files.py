@@ -84,6 +84,8 @@ def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -
         ("config", "explain"),
         ("certs", "dev"),
         ("log", "dump"),
+        ("audit", "show"),
+        ("audit", "verify"),
         ("lake", "environment"),
         ("lake", "files"),
     }
