@@ -54,8 +54,7 @@ class PlainUsers:
         mechanism, credential = self._credential(login.user)
         shown = credential
         if shown is None:
-            disguise = self._stored.disguise(mechanism)
-            shown = ScramCredential(disguise.salt_like, disguise.iterations, b"", b"")
+            shown = self._stored.disguise(mechanism).credential(mechanism, login.user)
         if self._waiting >= _WAITING_MAX:
             raise AuthenticationFailed(
                 MECHANISM,

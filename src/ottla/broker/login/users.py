@@ -7,7 +7,6 @@ them in memory, and gets changes by the same notifications as changed settings.
 import hmac
 import logging
 from asyncio import Lock
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 
 from ottla.base.clock import Clock
@@ -16,8 +15,8 @@ from ottla.broker.configs.stored import change
 from ottla.coordination.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path
+from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from ottla.security.sasl.scram_server import Disguise
 from ottla.security.sasl.scram_stored import credential_text, parse_credential
 
 _log = logging.getLogger(__name__)
@@ -73,9 +72,10 @@ class ScramUsers:
         return self._users
 
     def disguise(self, mechanism: ScramMechanism) -> Disguise:
-        """What users without a credential are shown: what most of the others have."""
+        """What users without a credential are shown: what others have."""
         if mechanism not in self._disguises:
-            self._disguises[mechanism] = self._new_disguise(mechanism)
+            known = [each[mechanism] for each in self._users.values() if mechanism in each]
+            self._disguises[mechanism] = Disguise.like(self._secret, known)
         return self._disguises[mechanism]
 
     async def alter(self, user: str, wanted: Wanted) -> None:
@@ -120,15 +120,6 @@ class ScramUsers:
         if found:
             self._users[user] = found
         self._disguises.clear()
-
-    def _new_disguise(self, mechanism: ScramMechanism) -> Disguise:
-        known = [each[mechanism] for each in self._users.values() if mechanism in each]
-        counts = Counter((len(each.salt), each.iterations) for each in known)
-        if not counts:
-            return Disguise(self._secret)
-        usual = counts.most_common(1)[0][0]
-        like = next(each for each in known if (len(each.salt), each.iterations) == usual)
-        return Disguise(self._secret, like.salt, like.iterations)
 
 
 def _user_of(path: str) -> str | None:

@@ -1,18 +1,15 @@
 """The server's side of SCRAM: two messages in, two out."""
 
 import base64
-import hmac
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ottla.base.settings.setting import shortened
 from ottla.security.sasl import scram_messages
+from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.scram_keys import (
-    ITERATIONS_DEFAULT,
     ScramCredential,
     ScramMechanism,
-    credential_of,
     is_proof,
     mac,
 )
@@ -20,28 +17,9 @@ from ottla.security.sasl.scram_messages import ClientFirst
 
 # RFC 5802 leaves the length to the server: 24 bytes can't be guessed.
 NONCE_BYTES = 24
-_LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 # The credential of a user; the flag says whether it is a delegation token's. None: there is none.
 FindCredential = Callable[[str, bool], ScramCredential | None]
-
-
-class Disguise(NamedTuple):
-    """What unknown users are shown: a salt made of a secret, which looks like those of others."""
-
-    secret: bytes
-    salt_like: bytes = bytes(16)
-    iterations: int = ITERATIONS_DEFAULT
-
-    def salt(self, random: bytes) -> bytes:
-        """`random` in the form of the salts of known users: Java's clients write letters."""
-        random = random[: len(self.salt_like)]
-        if self.salt_like and all(byte in _LETTERS for byte in self.salt_like):
-            return bytes(_LETTERS[byte % len(_LETTERS)] for byte in random)
-        return random
-
-    def __repr__(self) -> str:
-        return "Disguise()"
 
 
 class ScramServer:
@@ -86,7 +64,7 @@ class ScramServer:
         self.is_token = first.extensions.get("tokenauth", "").lower() == "true"
         self._credential = self._find(first.user, self.is_token)
         # Made for a known user, too, so that both take the same time.
-        disguised = self._disguised(first.user)
+        disguised = self._disguise.credential(self._mechanism, first.user)
         self._shown = shown = self._credential or disguised
         self._server_first = scram_messages.write_server_first(
             first.nonce + self._own_nonce, shown.salt, shown.iterations
@@ -111,13 +89,6 @@ class ScramServer:
         return scram_messages.write_server_final(
             mac(self._mechanism, credential.server_key, signed)
         )
-
-    def _disguised(self, user: str) -> ScramCredential:
-        """What an unknown user is shown; no password has this credential."""
-        disguise = self._disguise
-        secret = mac(self._mechanism, disguise.secret, user.encode())
-        salt = disguise.salt(hmac.digest(secret, b"salt", "sha512"))
-        return credential_of(self._mechanism, secret, salt, disguise.iterations)
 
     def _malformed(self, cause: str) -> MalformedExchange:
         return MalformedExchange(self._mechanism.sasl_name, cause)

@@ -1,0 +1,90 @@
+"""What users without a credential are shown, so that the answers do not show which users exist.
+
+Salts and iterations differ with the program that made a user: Java's tools write other salts than
+Ottla's. So each unknown name gets those of one such kind, as often as users have them. Which one,
+and the salt, are made of the name and a secret: they stay the same from login to login, and all
+but the same when users are added.
+"""
+
+import hmac
+from collections import Counter
+from collections.abc import Iterable
+from math import log
+from typing import Final, NamedTuple
+
+from ottla.security.sasl.scram_keys import (
+    ITERATIONS_DEFAULT,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    mac,
+)
+
+_LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+# Java's: a random number of so many bits, written with these letters.
+_JAVA_BITS: Final = 130
+_JAVA_SIZES: Final = range(20, 27)
+_JAVA: Final = 0
+_SALT_BYTES: Final = 16
+# Each kind costs a hash in every login; rarer ones are left out.
+_KINDS_MAX: Final = 8
+
+
+class SaltKind(NamedTuple):
+    """What the salts of some users have in common."""
+
+    # Of random salts; _JAVA for Java's.
+    salt_bytes: int
+    iterations: int
+
+
+_DEFAULT: Final = ((SaltKind(_SALT_BYTES, ITERATIONS_DEFAULT), 1),)
+
+
+class Disguise:
+    """Makes credentials that no password has."""
+
+    __slots__ = ("_kinds", "_secret")
+
+    def __init__(self, secret: bytes, kinds: tuple[tuple[SaltKind, int], ...] = _DEFAULT) -> None:
+        """`kinds`: and how many users have each."""
+        self._secret = secret
+        self._kinds = kinds
+
+    @staticmethod
+    def like(secret: bytes, credentials: Iterable[ScramCredential]) -> "Disguise":
+        """Kinds as often as these users have them."""
+        counts = Counter(kind_of(each.salt, each.iterations) for each in credentials)
+        return Disguise(secret, tuple(counts.most_common(_KINDS_MAX)) or _DEFAULT)
+
+    def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential:
+        """What an unknown user is shown."""
+        own = mac(mechanism, self._secret, user.encode())
+        kind = self._kind(own)
+        random = hmac.digest(own, b"salt", "sha512")
+        salt = random[: kind.salt_bytes] if kind.salt_bytes else _java_salt(random)
+        return credential_of(mechanism, own, salt, kind.iterations)
+
+    def _kind(self, own: bytes) -> SaltKind:
+        """Each kind draws a number; the least one wins, where more users make a number less."""
+        drawn = []
+        for kind, count in self._kinds:
+            seed = hmac.digest(own, b"%d %d" % kind, "sha256")
+            fraction = (int.from_bytes(seed[:7], "big") + 1) / (1 << 56)
+            drawn.append((-log(fraction) / count, kind))
+        return min(drawn)[1]
+
+
+def kind_of(salt: bytes, iterations: int) -> SaltKind:
+    """The kind of one user's salt."""
+    is_java = len(salt) in _JAVA_SIZES and all(byte in _LETTERS.encode() for byte in salt)
+    return SaltKind(_JAVA if is_java else min(len(salt), 64), iterations)
+
+
+def _java_salt(random: bytes) -> bytes:
+    number = int.from_bytes(random[:17], "big") >> (17 * 8 - _JAVA_BITS)
+    letters = []
+    while number:
+        number, digit = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[digit])
+    return "".join(reversed(letters)).encode()
