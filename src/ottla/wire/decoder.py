@@ -17,9 +17,10 @@ from ottla.wire.source import CODES, SIZES, Shape, Source
 class DecoderSource(Source):
     """The body of one decoder."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, elements_max: int | None) -> None:
         super().__init__()
         self.shape = shape
+        self._elements_max = elements_max
         self._codes: list[str] = []
         self._targets: list[str] = []
         self._size = 0
@@ -103,6 +104,9 @@ class DecoderSource(Source):
         least = self.shape.least_size(element)
         factor = "" if least == 1 else f" * {least}"
         self.line(f"if {size} < 0 or {size}{factor} > limit - p: raise truncated(p)")
+        if self._elements_max is not None:
+            self.line(f"room -= {size}")
+            self.line("if room < 0: raise too_many(p)")
         if element in CODES and element != "uuid":
             unpack = f"{self.arrays(CODES[element])}[{size}].unpack_from(view, p)"
             self.line(f"{target} = list({unpack}) if {size} else []")
@@ -198,10 +202,17 @@ class DecoderSource(Source):
         self.indent -= 2
 
 
-def decoder_source(cls: type[Message], version: int) -> DecoderSource:
-    """Write the decoder of `cls` in `version`, without compiling it."""
-    source = DecoderSource(Shape(version, version >= cls.__flexible__))
+def decoder_source(
+    cls: type[Message], version: int, elements_max: int | None = None
+) -> DecoderSource:
+    """Write the decoder of `cls` in `version`, without compiling it.
+
+    `elements_max` bounds the elements of all lists together.
+    """
+    source = DecoderSource(Shape(version, version >= cls.__flexible__), elements_max)
     source.line("limit = len(view)")
+    if elements_max is not None:
+        source.line(f"room = {elements_max}")
     source.structure(cls, "m", False)
     source.flush()
     source.line("return m")

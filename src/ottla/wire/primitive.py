@@ -46,6 +46,11 @@ def skip_tags(view: memoryview, position: int) -> int:
     return position
 
 
+def too_many(position: int) -> WireError:
+    """The error for lists with more elements than a request may have."""
+    return WireError(f"too many elements of lists, up to byte {position}: send several requests")
+
+
 def truncated(position: int) -> WireError:
     """The error for a length that is negative or reaches beyond the buffer."""
     return WireError(f"a length before byte {position} does not fit the bytes that follow")
@@ -79,6 +84,6 @@ def unsupported(name: str, version: int) -> VersionError:
 
 
 __all__ = [
-    "append_unsigned", "long_varint", "several", "skip_tags", "truncated", "unsupported",
+    "append_unsigned", "long_varint", "several", "skip_tags", "too_many", "truncated", "unsupported",
     "uuid_of", "wrong_tag",
 ]  # fmt: skip

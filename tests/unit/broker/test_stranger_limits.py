@@ -55,3 +55,20 @@ def test_bad_requests_are_one_line_in_the_log(bodies, said, caplog):
     lines = [line for line in caplog.text.splitlines() if "closing the connection" in line]
     assert len(lines) == 1
     assert said in lines[0]
+
+
+def test_a_request_of_nothing_but_list_elements_is_refused(caplog):
+    """Three bytes each, a hundred of memory: decoding them would hold up all others."""
+
+    async def scenario(caller):
+        reader, writer = await asyncio.open_connection("127.0.0.1", caller.broker.port)
+        # AlterUserScramCredentials, version 0: deletions without names.
+        body = (
+            struct.pack(">hhihB", 51, 0, 7, -1, 0) + b"\xb1\xea\x0f" + bytes(3 * 259_376 + 300_000)
+        )
+        writer.write(struct.pack(">i", len(body)) + body)
+        assert await reader.read() == b""
+        writer.close()
+
+    run(scenario)
+    assert "too many elements of lists" in caplog.text

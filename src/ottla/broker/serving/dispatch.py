@@ -29,7 +29,7 @@ from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
-from ottla.wire.codec import decode
+from ottla.wire.codec import decode, decode_bounded
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -37,6 +37,10 @@ from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
+# So few bytes have few elements in their lists.
+_ALWAYS_DECODED_BYTES = 1 << 20
+
+Decode = Callable[[Any, int, memoryview, int], Any]
 
 # The handshake is how one becomes a proven broker.
 _PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
@@ -200,7 +204,7 @@ class Conversation:
             if served.brokers_only and self._comes_from_client(api_key):
                 return self._refuse_client(frame)
             header, position = decode_request_header(frame)
-            body = decode(served.request_type, version, frame, position)
+            body = self._decoder(frame)(served.request_type, version, frame, position)
         except (WireError, VersionError, StructError) as error:
             why = f"it sent bytes that are no valid request: {error}"
             raise CloseConnection(why, "request: malformed") from error
@@ -276,6 +280,12 @@ class Conversation:
         self._connection.hold()
         self._readiness.when_serving(self._connection.release)
         return True
+
+    def _decoder(self, frame: memoryview) -> Decode:
+        """Lists of a client's large request are bounded: they take many times its bytes."""
+        if len(frame) <= _ALWAYS_DECODED_BYTES or proven_broker(self._connection) is not None:
+            return decode
+        return decode_bounded
 
     def _comes_from_client(self, api_key: int) -> bool:
         """Whether a client sends what only brokers may send."""
