@@ -13,11 +13,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
+from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
 from ottla.lake.stream.options import OPTIONS
+from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
+from ottla.network.limits import ConnectionLimits
+from ottla.network.tls.door import HANDSHAKE_TIMEOUT_S
+from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
+from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire.codec import ELEMENTS_MAX
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -42,6 +50,55 @@ def options_table() -> str:
         for one in OPTIONS
     ]
     return _table(("option", "means", "default"), rows)
+
+
+def limits_table() -> str:
+    """What bounds clients, with the defaults of settings and the numbers of the code."""
+    connection = ConnectionLimits()
+    defaults = {name: _default(setting) for name, setting in BROKER_SETTINGS.items()}
+    rows = [
+        ("a request before login", _size(REQUEST_BYTES_MAX), "sasl.server.max.receive.size"),
+        ("a message of SCRAM", _size(MESSAGE_BYTES_MAX), ""),
+        ("a TLS handshake", f"{HANDSHAKE_TIMEOUT_S:.0f} s", ""),
+        ("time from connection to login", "", "connection.authentication.timeout.ms"),
+        ("delay of the answer to a failed login, doubled with each up to 5 s", "",
+         "connection.failed.authentication.delay.ms"),
+        ("failed logins and handshakes a second of an address before it is slowed; five times as "
+         "many of all addresses", "", "max.failed.authentication.rate"),
+        ("connections of the broker; `listener.name.NAME.` in front: of a listener", "",
+         "max.connections"),
+        ("connections of all listeners but the brokers' own", "half of the open files allowed", ""),
+        ("connections of an address", "", "max.connections.per.ip"),
+        ("connections of a user", "", "max.connections.per.user"),
+        ("new connections a second; of a listener, too", "", "max.connection.creation.rate"),
+        ("time without a request", "", "connections.max.idle.ms"),
+        ("a request after login", "", "socket.request.max.bytes"),
+        ("elements of all lists in a request of more than 1 MiB", f"{ELEMENTS_MAX:,}", ""),
+        ("requests of one connection without an answer",
+         f"{connection.unanswered_requests_max}, {_size(connection.unanswered_bytes_max)}", ""),
+        ("bytes of large requests that are being received, on the whole broker", "1 GiB if unset",
+         "queued.max.request.bytes"),
+        ("partitions made by one request", f"{PARTITIONS_PER_REQUEST_MAX:,}", ""),
+        ("a compressed batch where the broker must expand it",
+         f"{_size(EXPANDED_FREE_BYTES)} and {EXPANDED_RATIO_MAX:,} times its size, at most "
+         f"{_size(MAX_EXPANDED_BYTES)}", ""),
+        ("a batch", "", "message.max.bytes"),
+        ("fetch sessions", "", "max.incremental.fetch.session.cache.slots"),
+        ("members of a group, by protocol", "", "group.max.size"),
+        ("", "", "group.consumer.max.size"),
+        ("metadata of a committed offset", "", "offset.metadata.max.bytes"),
+        ("a pattern of topics or transactional ids, read by RE2", _size(PATTERN_BYTES_MAX), ""),
+    ]  # fmt: skip
+    return _table(
+        ("what", "at most", "setting"),
+        ((what, most or defaults[name], f"`{name}`" if name else "") for what, most, name in rows),
+    )
+
+
+def _size(size_bytes: int) -> str:
+    if size_bytes >= 1 << 20:
+        return f"{size_bytes >> 20} MiB"
+    return f"{size_bytes >> 10} KiB"
 
 
 def settings_refused() -> str:
@@ -124,6 +181,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "data-source-options": options_table,
     "settings-refused": settings_refused,
     "settings-without-effect": settings_without_effect,
+    "limits": limits_table,
     "apis-served": apis_served,
     "apis-not-served": apis_not_served,
     "apis-that-differ": apis_that_differ,

@@ -17,8 +17,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 # What one batch may expand to where the caller gives no limit.
 MAX_EXPANDED_BYTES = 32 << 20
 # A batch of a client may expand to a mebibyte, which costs little, and so many times its size.
-_FREE_BYTES = 1 << 20
-_RATIO_MAX = 1000
+EXPANDED_FREE_BYTES = 1 << 20
+EXPANDED_RATIO_MAX = 1000
 
 Buffer = bytes | bytearray | memoryview
 
@@ -115,7 +115,7 @@ def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES)
 
 def expanded_bytes_max(size_bytes: int) -> int:
     """What a client's batch of `size_bytes` may expand to where a leader must look into it."""
-    return min(MAX_EXPANDED_BYTES, _FREE_BYTES + _RATIO_MAX * size_bytes)
+    return min(MAX_EXPANDED_BYTES, EXPANDED_FREE_BYTES + EXPANDED_RATIO_MAX * size_bytes)
 
 
 def unknown_codec(codec: int) -> OttlaError:

@@ -84,6 +84,6 @@ def unsupported(name: str, version: int) -> VersionError:
 
 
 __all__ = [
-    "append_unsigned", "long_varint", "several", "skip_tags", "too_many", "truncated", "unsupported",
-    "uuid_of", "wrong_tag",
+    "append_unsigned", "long_varint", "several", "skip_tags", "too_many", "truncated",
+    "unsupported", "uuid_of", "wrong_tag",
 ]  # fmt: skip

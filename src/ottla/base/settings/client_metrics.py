@@ -113,6 +113,6 @@ def _is_pattern(item: str) -> bool:
         return False
     try:
         re.compile(pattern)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return False
     return True

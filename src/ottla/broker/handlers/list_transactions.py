@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
@@ -76,6 +77,7 @@ def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = PATTERN_BYTES_MAX
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:

@@ -21,7 +21,7 @@ from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.scram_keys import ScramMechanism
 
 # What a client may send at once before it is known, whatever the settings allow.
-_REQUEST_BYTES_MAX = 64 << 10
+REQUEST_BYTES_MAX = 64 << 10
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 _MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
 _JAAS = "sasl.jaas.config"
@@ -79,7 +79,7 @@ class Logins:
             {name: self._reauth_ms_max(listener, name) for name in names},
             self.failures,
             address.is_tls,
-            min(_REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
+            min(REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
             settings.integer("connection.authentication.timeout.ms"),
             runtime.loop,
             runtime.clock.monotonic_ms,

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.records import MemberMetadata
 from ottla.group.consumer.topics import TopicShape, TopicsView
@@ -68,6 +69,7 @@ def _compiled(pattern: str) -> Any:
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = PATTERN_BYTES_MAX
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
