@@ -194,10 +194,10 @@ def test_librdkafka_is_refused_with_a_token_for_others(served: Served) -> None:
 
 
 def test_librdkafka_logs_in_again_before_its_token_expires(served: Served) -> None:
-    """Tokens of two seconds, records for five: none is lost."""
+    """Tokens of two seconds, records for four: none is lost."""
     producer = Producer(served.librdkafka(served.callback(lifetime_s=2.0)))
     failed: list[object] = []
-    until_s = time.monotonic() + 5
+    until_s = time.monotonic() + 4
     while time.monotonic() < until_s:
         producer.produce(
             "again", b"x", on_delivery=lambda error, _: failed.append(error) if error else None

@@ -29,8 +29,14 @@ def check_claims(claims: Mapping[str, object], policy: TokenPolicy, now_s: float
             f"its token is valid only in {begins_s - now_s:.0f} s (claim nbf): wait, {_CLOCKS}",
             "not yet valid",
         )
-    if _time(claims, "iat") is None:
+    issued_s = _time(claims, "iat")
+    if issued_s is None:
         raise _missing("iat")
+    if expires_s < max(issued_s, begins_s or issued_s):
+        raise RefusedToken(
+            "its token expires before it begins (claims exp, iat, nbf): correct it at the issuer",
+            "malformed claim",
+        )
     _check_issuer(claims, policy)
     _check_audience(claims, policy)
     return Claims(_subject(claims, policy), expires_s, _scopes(claims, policy))
@@ -81,15 +87,16 @@ def _scopes(claims: Mapping[str, object], policy: TokenPolicy) -> frozenset[str]
     found = claims.get(policy.scope_claim)
     if isinstance(found, str):
         return frozenset(found.split())
-    if isinstance(found, list) and all(isinstance(each, str) for each in found):
-        return frozenset(each.strip() for each in found)
-    if found is None:
+    if not isinstance(found, list):
         return frozenset()
-    raise RefusedToken(
-        f"claim {policy.scope_claim} of its token is {_shown(found)}, and is to be a text or a "
-        "list of texts: correct it at the issuer, or set sasl.oauthbearer.scope.claim.name",
-        "scope",
-    )
+    names = [each.strip() for each in found if isinstance(each, str)]
+    if len(names) < len(found) or not all(names) or len({*names}) < len(names):
+        raise RefusedToken(
+            f"claim {policy.scope_claim} of its token is {_shown(found)}, and is to list different "
+            "names: correct it at the issuer, or set sasl.oauthbearer.scope.claim.name",
+            "scope",
+        )
+    return frozenset(names)
 
 
 def _time(claims: Mapping[str, object], name: str) -> float | None:

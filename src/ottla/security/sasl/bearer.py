@@ -96,3 +96,8 @@ class OtherName(AuthenticationFailed):
             f"it asks to act as {acts_as[:100]!r} with a token of {name!r}: remove the "
             "authorization id from the client",
         )
+        # Kafka's words: the name is of the client's own token.
+        self.message = (
+            f"Authentication failed: Client requested an authorization id ({acts_as[:100]}) that "
+            f"is different from the token's principal name ({name})"
+        )

@@ -64,7 +64,7 @@ def test_the_older_name_of_ed25519_is_read() -> None:
 @pytest.mark.parametrize(
     ("claims", "words"),
     [
-        ({"exp": NOW_S - 30}, "expired 30 s ago"),
+        ({"iat": NOW_S - 99, "exp": NOW_S - 30}, "expired 30 s ago"),
         ({"exp": None}, "no claim exp"),
         ({"exp": "soon"}, "claim exp of its token is 'soon'"),
         ({"exp": True}, "claim exp"),
@@ -84,7 +84,11 @@ def test_the_older_name_of_ed25519_is_read() -> None:
         ({"sub": 7}, "no name of a user"),
         ({"sub": "a\nb"}, "no name of a user"),
         ({"sub": "x" * 1001}, "no name of a user"),
-        ({"scope": 7}, "claim scope"),
+        ({"scope": ["a", "a"]}, "claim scope"),
+        ({"scope": ["a", 7]}, "claim scope"),
+        ({"scope": [" "]}, "claim scope"),
+        ({"iat": NOW_S + 10, "exp": NOW_S + 9}, "expires before it begins"),
+        ({"nbf": NOW_S + 10, "exp": NOW_S + 9}, "expires before it begins"),
     ],
 )
 def test_a_claim_that_is_wrong_or_missing_is_refused(claims: dict[str, object], words: str) -> None:
@@ -94,7 +98,7 @@ def test_a_claim_that_is_wrong_or_missing_is_refused(claims: dict[str, object], 
 
 def test_clocks_may_differ_by_the_allowed_skew() -> None:
     """Both at the end of a token and at its beginning."""
-    assert judged(token(exp=NOW_S - 29)).expires_s == NOW_S - 29
+    assert judged(token(iat=NOW_S - 99, exp=NOW_S - 29)).expires_s == NOW_S - 29
     assert judged(token(nbf=NOW_S + 30)).subject == "alice"
     exact = TokenPolicy(frozenset({AUDIENCE}), ISSUER.name, clock_skew_s=0)
     assert judged(token(exp=NOW_S + 1), exact).subject == "alice"
@@ -115,6 +119,7 @@ def test_other_claims_can_hold_the_name_and_the_scopes() -> None:
     found = judged(token(preferred_username=" bob ", scp="read write"), policy)
     assert (found.subject, found.scopes) == ("bob", {"read", "write"})
     assert judged(token(preferred_username="bob", scp=["a"]), policy).scopes == {"a"}
+    assert judged(token(preferred_username="bob", scp=7), policy).scopes == frozenset()
 
 
 def test_unsigned_tokens_and_shared_secrets_are_refused() -> None:
