@@ -1,5 +1,7 @@
 """Addresses of an issuer, what is read from them, and tokens that are kept."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +11,7 @@ from rig.issuer import Issuer, serving
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.oauth.address import IssuerAddress, read_address
+from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.fetching import FetchFailed, IssuerReader
 from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
@@ -140,6 +143,32 @@ def test_an_endpoint_that_fails_is_asked_again_unless_it_refuses(
     with pytest.raises(OttlaError, match="it answers 503"):
         from_endpoint(at, CREDENTIALS, Patience(0.01, 0.05))()
     assert len(issuer.requests) > 2
+
+
+def test_a_call_that_does_not_come_back_does_not_delay_the_end_of_a_loop() -> None:
+    """As it would in the loop's pool of threads, whose threads are waited for."""
+    going_on, released = threading.Event(), threading.Event()
+
+    def call() -> None:
+        going_on.set()
+        released.wait()
+
+    async def scenario() -> None:
+        waiting = asyncio.ensure_future(in_daemon(call))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(going_on.wait)
+        waiting.cancel()
+
+    asyncio.run(scenario())
+    assert not released.is_set()
+    released.set()
+
+
+def test_a_call_beside_the_loop_gives_its_result_or_its_error() -> None:
+    """To the task that waits."""
+    assert asyncio.run(in_daemon(lambda: 7)) == 7
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_daemon(lambda: 1 // 0))
 
 
 class World:

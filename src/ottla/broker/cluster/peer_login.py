@@ -1,12 +1,11 @@
 """The login of this broker on another one's SASL listener, before the brokers' own handshake."""
 
-import asyncio
-
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.base.settings.setting import Value
+from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.options import token_options, token_source
 from ottla.network.peer import PeerConnection
 from ottla.security.sasl import bearer
@@ -65,8 +64,7 @@ async def log_in(connection: PeerConnection, identity: SaslIdentity, timeout_ms:
         )
     if identity.token is not None:
         # A token may have to be asked for first.
-        loop = asyncio.get_running_loop()
-        identity = await loop.run_in_executor(None, identity.ready)
+        identity = await in_daemon(identity.ready)
     requests = login_requests(identity, connection.name, random_bytes)
     request = next(requests)
     while True:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.broker.runtime.runtime import Runtime
+from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.fetching import FetchFailed
 from ottla.security.jwt.keys import PublicKeys, read_keys
 from ottla.security.sasl.bearer import RefusedToken
@@ -87,7 +88,7 @@ class Jwks:
             return
         self._reading = self._runtime.loop.create_future()
         try:
-            self._take(await self._runtime.in_thread(self._read))
+            self._take(await in_daemon(self._read))
         except (FetchFailed, OttlaError, ValueError) as error:
             self._fail(error.message if isinstance(error, OttlaError) else str(error))
         finally:

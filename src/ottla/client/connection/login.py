@@ -36,7 +36,10 @@ async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
     """The same beside the loop."""
     if identity.token is None:
         return identity
-    return await asyncio.get_running_loop().run_in_executor(None, ready_identity, identity)
+    # Few clients need it.
+    from ottla.network.oauth.beside import in_daemon  # noqa: PLC0415
+
+    return await in_daemon(lambda: ready_identity(identity))
 
 
 async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
