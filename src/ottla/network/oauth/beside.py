@@ -1,4 +1,4 @@
-"""Calls that may block for long, beside an event loop and in nobody's way when it ends."""
+"""Calls that may block for long, beside an event loop, whose end they do not delay."""
 
 import asyncio
 import contextlib
