@@ -140,7 +140,7 @@ def test_a_dry_run_says_what_a_load_would_refuse(
         for value in (b'{"id":1}', b"bad", b'{"id":2,"tag":"t"}', b"bad"):
             producer.send(topic, value, partition=0)
     done = run.try_to("lake", "try-schema", topic, "--value", "json", "-o", "json")
-    assert done.code == 1
+    assert done.code == 3
     answer = done.json
     assert (answer["records"], answer["decoded"]) == (4, 2)
     assert sorted((one["column"], one["type"]) for one in answer["columns"]) == [

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_here import CommandHere
 from ottla_command import Command
+from rig.probe import free_port
 
 import ottla.lake
 import ottla.testing
@@ -195,6 +197,24 @@ def test_a_file_may_say_a_table_with_a_row_of_each_key(
     assert "it is one of rows, latest, history" in run.try_to("lake", "run", str(path)).error
 
 
+@pytest.mark.parametrize(("verb", "seconds_max"), [("plan", 10), ("run", 60), ("follow", 60)])
+def test_a_wait_for_brokers_is_said(verb: str, seconds_max: int, tmp_path: Path) -> None:
+    """Not a minute of silence: which address it tries, and how long; a person waits for a plan."""
+    apart = Command(f"127.0.0.1:{free_port()}")
+    path = pipeline(tmp_path, "flights", f'bootstrap = "{apart.bootstrap}"')
+    with subprocess.Popen(
+        apart.line("lake", verb, path), stderr=subprocess.PIPE, env=apart.environment, text=True
+    ) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.kill()
+    assert f"cannot connect to {apart.bootstrap} (" in said
+    seconds = re.search(r"; it is tried again for up to (\d+) s$", said)
+    assert seconds
+    assert int(seconds[1]) <= seconds_max
+    assert seconds_max == 10 or int(seconds[1]) > 10
+
+
 def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
     """Also those in the file, with the key."""
     path = tmp_path / "p.toml"
@@ -204,6 +224,78 @@ def test_words_that_are_wrong_end_with_2(run: Command, tmp_path: Path) -> None:
     assert "did you mean topic?" in answer.error
     assert run.try_to("lake", "plan", str(tmp_path / "none.toml")).code == 2
     assert run.try_to("lake", "follow", "flights").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("load", "flights", "--to", "DIR", "--from", "banana"),
+        ("load", "flights", "--to", "DIR", "--until", "@noon"),
+        ("load", "flights", "--to", "gopher://lake/flights"),
+        ("load", "flights", "--to", "s3:/lake/flights"),
+        ("load", "flights", "--to", "DIR", "--value", "banana"),
+        ("load", "flights", "--to", "DIR", "--value", "json", "--column", "id=banana"),
+        ("load", "flights", "--to", "DIR", "--value", "avro", "--schema-file", "SCHEMA"),
+        ("follow", "flights", "--to", "DIR", "--from", "banana"),
+        ("follow", "flights", "--to", "DIR", "--until", "banana"),
+        ("changelog", "flights", "--to", "DIR", "--from", "banana"),
+        ("replace", "flights", "--to", "DIR", "--from", "banana", "--until", "latest"),
+        ("replace", "flights", "--to", "DIR", "--offsets", "banana"),
+        ("try-schema", "flights", "--value", "banana"),
+        ("verify", "gopher://lake/flights"),
+        ("certificate", "gopher://lake/flights"),
+        ("compact", "gopher://lake/flights", "--here"),
+        ("expire", "gopher://lake/flights"),
+        ("expire", "DIR", "--older-than", "banana"),
+        ("files", "gopher://lake/flights"),
+        ("history", "gopher://lake/flights"),
+        ("status", "gopher://lake/flights"),
+    ],
+    ids=" ".join,
+)
+def test_words_of_every_verb_that_mean_nothing_end_with_2(
+    run: Command, make_topic: MakeTopic, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """As shells and schedulers expect: another try is in vain; with `-o json`, too."""
+    (tmp_path / "schema.avsc").write_text("banana")
+    places = {"DIR": f"{tmp_path}/table", "SCHEMA": f"{tmp_path}/schema.avsc", "flights": "x"}
+    places["flights"] = make_topic()
+    said = [places.get(word, word) for word in words]
+    answer = run.try_to("lake", *said)
+    assert answer.code == 2, answer
+    assert not (tmp_path / "table").exists()
+    if words[0] != "certificate":
+        answer = run.try_to("lake", *said, "-o", "json")
+        assert (answer.code, json.loads(answer.error)["error"]["code"]) == (2, "USAGE")
+
+
+def test_words_in_a_file_that_mean_nothing_end_with_2(
+    run: Command, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Boundaries and declarations, which are read where they are used."""
+    for source, more in (
+        ('from = "banana"', ""),
+        ('until = "banana"', ""),
+        ("", '[decode]\nvalue = "banana"\n'),
+    ):
+        path = pipeline(tmp_path, make_topic(), source, more)
+        assert run.try_to("lake", "run", path).code == 2
+
+
+def test_a_table_that_is_not_proven_ends_with_3(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Its certificate, too, which is written and says so."""
+    topic = make_topic()
+    write(broker, topic, 10)
+    path = pipeline(tmp_path, topic)
+    run("lake", "run", path)
+    (file,) = (tmp_path / "table" / "data").glob("*.parquet")
+    file.unlink()
+    assert run.try_to("lake", "verify", path).code == 3
+    answer = run.try_to("lake", "certificate", path)
+    assert answer.code == 3
+    assert json.loads(answer.out)["verdict"]["proven"] is False
 
 
 def test_failure_ends_with_1_and_stands_in_the_numbers(
@@ -235,9 +327,11 @@ def test_loss_ends_with_3_until_it_is_accepted(
     planned = run.try_to("lake", "plan", path)
     assert planned.code == 3
     assert "10 of the offsets 30 to 50 were deleted before they were loaded" in planned.out
-    failed = run.try_to("lake", "run", path, "-o", "json")
-    assert failed.code == 3
-    assert json.loads(failed.error)["error"]["code"] == "OFFSET_OUT_OF_RANGE"
+    table = ("--to", f"{tmp_path}/table", "--master", "here")
+    for words in (("run", path), ("load", topic, *table), ("follow", topic, *table, "--once")):
+        failed = run.try_to("lake", *words, "-o", "json")
+        assert failed.code == 3
+        assert json.loads(failed.error)["error"]["code"] == "OFFSET_OUT_OF_RANGE"
 
     assert run("lake", "run", pipeline(tmp_path, topic, "accept_loss = true")).code == 0
     newest = run("lake", "history", path, "-o", "json").json[-1]

@@ -1,5 +1,8 @@
 """Ranges of raw batches over a blocking socket: what a task of an offline load reads (P14)."""
 
+import logging
+import re
+import socket
 from collections.abc import Iterator
 from time import time
 from typing import Any
@@ -89,3 +92,27 @@ def test_a_range_outlives_a_restart_of_the_broker(tmp_path) -> None:
     with ottla(folder=tmp_path, port=node.port):
         found += list(reading)
     assert numbers(found) == list(range(500))
+
+
+class Said(Exception):
+    """What was logged, in place of waiting for a minute."""
+
+
+class _Raising(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise Said(record.getMessage())
+
+
+def test_a_silent_broker_is_said_while_it_is_tried_again() -> None:
+    """It takes connections and answers nothing: for half a minute each, and a minute in all."""
+    logger, handler = logging.getLogger("ottla.client.ranges"), _Raising()
+    logger.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            where = f"127.0.0.1:{silent.getsockname()[1]}"
+            with RangeClient(where) as client, pytest.raises(Said, match=where) as said:
+                client.topic("flights")
+    finally:
+        logger.removeHandler(handler)
+    assert re.search(r"; it is tried again for up to 5\d s$", str(said.value))

@@ -1,5 +1,6 @@
 """Segment files read directly give bit by bit what the leader gives, and never more or others."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,38 @@ def test_the_files_of_a_replica_that_has_diverged_are_refused(
     segment.write_bytes(longer + again)
     with pytest.raises(OttlaError, match="are not what its leader has"):
         load(node, topic, tmp_path / "t", log_dirs=[str(tmp_path / "copy")])
+
+
+def test_a_directory_without_files_of_the_topic_is_said(
+    either: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path, caplog: Any
+) -> None:
+    """All is fetched then, and a line says why; a directory that serves is no news."""
+    topic = make_topic(either, partitions=1)
+    produce(either, topic, 0, 10)
+    nowhere, empty, other, file = (tmp_path / one for one in ("nowhere", "empty", "other", "file"))
+    empty.mkdir()
+    other.mkdir()
+    own = (either.folder / "logs" / "meta.properties").read_text()
+    (other / "meta.properties").write_text(re.sub("cluster.id=.*", "cluster.id=another", own))
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "meta.properties").write_text(own)
+    file.write_text("")
+
+    def said(folder: Path, **arguments: Any) -> list[str]:
+        caplog.clear()
+        target = tmp_path / f"table-{folder.name}"
+        assert load(either, topic, target, log_dirs=[str(folder)], **arguments).rows == 10
+        return [one.getMessage() for one in caplog.records if "log-dir" in one.getMessage()]
+
+    assert said(either.folder / "logs") == []
+    for folder, why in {
+        nowhere: "does not exist",
+        file: "is no folder",
+        empty: "is no broker's log directory: it has no meta.properties",
+        other: "is of cluster another",
+        bare: f"has no partition of {topic} with id",
+    }.items():
+        (line,) = said(folder)
+        assert line.startswith(f"--log-dir {folder} {why}")
+        assert f"fetch {topic} from its leaders" in line

@@ -227,3 +227,13 @@ class OttlaError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"
+
+
+class WrongWords(OttlaError):
+    """What the caller wrote means nothing, whatever a cluster or a disk holds; commands end with 2.
+
+    Not for words that some other topic or table would be right for.
+    """
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> None:
+        super().__init__(code, message)

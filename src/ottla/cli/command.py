@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from ottla import __version__
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.cli.failing import show_error, show_misuse
 
 # Why a write fails where there is no room.
@@ -68,6 +68,8 @@ class _Nouns(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except WrongWords as error:
+            raise click.UsageError(error.message) from error
         except BrokenPipeError:
             # The reader of the output, such as `head`, has closed it.
             _drop_output()

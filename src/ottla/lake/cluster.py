@@ -14,7 +14,9 @@ from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
 # How long a call is tried again while brokers or leaders are away.
-_PATIENCE_S = 60.0
+LOAD_PATIENCE_S = 60.0
+# The same where a person waits, and nothing is lost by giving up.
+LOOK_PATIENCE_S = 10.0
 
 
 class KafkaCluster:
@@ -23,7 +25,7 @@ class KafkaCluster:
     def __init__(
         self,
         bootstrap: str,
-        patience_s: float = _PATIENCE_S,
+        patience_s: float = LOAD_PATIENCE_S,
         access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
     ) -> None:
         self._client = RangeClient(
@@ -129,7 +131,7 @@ class KafkaCluster:
 
 def connect(
     bootstrap: str,
-    patience_s: float = _PATIENCE_S,
+    patience_s: float = LOAD_PATIENCE_S,
     access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
 ) -> KafkaCluster:
     """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.

@@ -31,8 +31,10 @@ from ottla.lake.loads.committing import (
     require_no_planned_loss,
 )
 from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
+from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.formats import Format
@@ -125,12 +127,13 @@ def load(
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
+    require_readable(decode)
     steps = Steps(on_step)
 
     with as_storage_error(place):
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
-            cluster.describe(topic)
+            warn_of_log_dirs(cluster.describe(topic), log_dirs)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
             table = open_table(target, format, store_options, steps.reached)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,9 @@ def parse_boundary(text: str) -> Boundary:
         pairs = (pair.split(":") for pair in text.split(","))
         return Boundary("offsets", offsets={int(p): int(offset) for p, offset in pairs})
     except ValueError:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
+        raise WrongWords(
             f"{text!r} is not a boundary: write earliest, latest, last-load, @MILLISECONDS "
-            "(since 1970) or PARTITION:OFFSET,PARTITION:OFFSET",
+            "(since 1970) or PARTITION:OFFSET,PARTITION:OFFSET"
         ) from None
 
 

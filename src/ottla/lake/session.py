@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 
 # The 4: how often a task is tried. `local[*]` fails a load with its first killed worker.
 LOCAL_MASTER = "local[*,4]"
@@ -77,11 +77,10 @@ def builder_settings(
 def _require_master(master: str) -> None:
     """Say what is wrong before Java starts: Spark would end in a trace of its own."""
     if not _MASTER.fullmatch(master):
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
+        raise WrongWords(
             f"{master!r} is no master of Spark: write local[2], spark://HOST:7077, yarn, "
             "k8s://https://HOST:443 or sc://HOST:15002; other managers go into --conf "
-            "spark.master=…",
+            "spark.master=…"
         )
 
 

@@ -6,6 +6,7 @@ from ottla.cli.lake.certificate import certificate
 from ottla.cli.lake.changelog import changelog
 from ottla.cli.lake.compact import compact
 from ottla.cli.lake.environment import environment
+from ottla.cli.lake.exits import LakeCommands
 from ottla.cli.lake.expire import expire
 from ottla.cli.lake.files import files
 from ottla.cli.lake.follow import follow
@@ -39,7 +40,7 @@ _VERBS = (
 )
 
 
-@click.group()
+@click.group(cls=LakeCommands)
 def lake() -> None:
     """Load topics into a lake, and prove it."""
 

@@ -7,6 +7,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.pipelines import table_argument
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -35,7 +36,7 @@ def certificate(
     python examples/check_certificate.py flights.json /lake/flights
 
     The document names every file with its SHA-256 and accounts for every offset. Keep it away
-    from the table: a later certificate has to repeat it. Exits with 1 where the table is not
+    from the table: a later certificate has to repeat it. Exits with 3 where the table is not
     proven; the certificate is written and says so.
     """  # noqa: D301
     loads = import_lake()
@@ -57,7 +58,7 @@ def certificate(
     for problem in document["verdict"]["problems"]:
         click.secho(problem, fg="red", err=True)
     if not document["verdict"]["proven"]:
-        ctx.exit(1)
+        ctx.exit(REFUSED_BY_RECORDS)
 
 
 def _write(path: str, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import WrongWords
 from ottla.cli.lake.ledgers import import_lake
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -95,12 +95,10 @@ def _of_file(path: Path) -> dict[str, Any]:
     try:
         found = tomllib.loads(path.read_text())
         if "decode" not in found:
-            raise OttlaError(ErrorCode.INVALID_REQUEST, f"{path} has no table [decode]")
+            raise WrongWords(f"{path} has no table [decode]")
         return dict(found["decode"])
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, ValueError) as error:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST, f"{path} has no table [decode] that can be read: {error}"
-        ) from None
+        raise WrongWords(f"{path} has no table [decode] that can be read: {error}") from None
 
 
 def _named(options: dict[str, Any], name: str, given: dict[str, Any]) -> Path | None:

@@ -1,5 +1,7 @@
 """The package of loads, which is an extra, and ledgers as rows of a table."""
 
+import logging
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from types import ModuleType
@@ -7,6 +9,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
+from ottla.cli.failing import wants_json
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 LEDGER_COLUMNS = [
@@ -25,6 +28,9 @@ LEDGER_COLUMNS = [
     "unexplained",
 ]
 
+# What they warn of is for people.
+_SPOKEN = ("ottla.client.ranges", "ottla.lake.replica")
+
 
 def import_lake() -> ModuleType:
     """`ottla.lake`. Raises OttlaError where a package that it needs is not installed."""
@@ -36,6 +42,10 @@ def import_lake() -> ModuleType:
             f"the lake needs a package that is not installed ({error.name}): "
             "pip install 'ottla[lake]'",
         ) from None
+    # With `-o json` standard error is an object, or empty.
+    level = logging.ERROR if wants_json(sys.argv[1:]) else logging.NOTSET
+    for name in _SPOKEN:
+        logging.getLogger(name).setLevel(level)
     return ottla.lake
 
 

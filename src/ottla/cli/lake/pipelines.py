@@ -1,12 +1,4 @@
-"""Pipelines as arguments: a TOML file, and tables that are named by one.
-
-How commands of the lake end, for cron, Airflow and other schedulers:
-
-    0  loaded, or nothing was new; proven; planned without a loss
-    1  failed: nothing was committed, and the reason is on standard error
-    2  the words of the command, or the pipeline's file, are wrong
-    3  records were lost before they were loaded, or the table is not proven
-"""
+"""Pipelines as arguments: a TOML file, and tables that are named by one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +11,6 @@ from ottla.base.errors import OttlaError
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
 
-LOST_OR_UNPROVEN = 3
 _SUFFIX = ".toml"
 
 

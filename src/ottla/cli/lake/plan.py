@@ -6,7 +6,8 @@ import click
 
 from ottla.base.quantities import counted, size_words
 from ottla.cli import options
-from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, read_pipeline
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
+from ottla.cli.lake.pipelines import read_pipeline
 from ottla.cli.text.output import show, show_one
 
 _COLUMNS = ["partition", "position", "start", "end", "offsets", "size", "lag"]
@@ -39,7 +40,7 @@ def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
             click.secho(line, fg="yellow")
         click.echo(_verdict(found))
     if found.lost and not pipeline.accept_loss:
-        ctx.exit(LOST_OR_UNPROVEN)
+        ctx.exit(REFUSED_BY_RECORDS)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,13 @@
 """`ottla lake run`: one load of a pipeline."""
 
-import sys
 from dataclasses import asdict
 
 import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
-from ottla.cli.failing import show_error
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, ledger_rows, skipped_lines
-from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, read_pipeline, with_spark
+from ottla.cli.lake.pipelines import read_pipeline, with_spark
 from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.text.output import show, show_one
@@ -41,15 +39,10 @@ def run(
     2 where the file is wrong, 3 where records were deleted before they were loaded.
     """  # noqa: D301
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), master, name, conf)
-    from ottla.lake.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
-    from ottla.lake.pipeline import running  # noqa: PLC0415  # As above.
+    from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
 
-    try:
-        with ProgressLine(shown=form != "json") as line:
-            done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
-    except RecordsLost as error:
-        show_error(error, sys.argv[1:])
-        ctx.exit(LOST_OR_UNPROVEN)
+    with ProgressLine(shown=form != "json") as line:
+        done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
     if form == "json":
         show_one(form, {**asdict(done), "unexplained": 0})
         return

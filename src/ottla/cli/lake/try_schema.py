@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.text.output import show, show_one
 
@@ -36,7 +37,7 @@ def try_schema(
     ottla lake try-schema flights --value json
     ottla lake try-schema orders --value avro --schema-file new.avsc --to /lake/orders --last 100000
 
-    Nothing is written. Exits with 1 where records would be refused.
+    Nothing is written. Exits with 3 where records would be refused.
     """  # noqa: D301
     loads = import_lake()
     trial = loads.try_schema(
@@ -72,4 +73,4 @@ def try_schema(
             show(form, refused, ["records", "stage", "error", "such as"])
         click.echo(f"{trial.decoded:,} of {counted(trial.records, 'record')} can be decoded")
     if refused:
-        ctx.exit(1)
+        ctx.exit(REFUSED_BY_RECORDS)

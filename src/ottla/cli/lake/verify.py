@@ -6,8 +6,9 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli import options
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
-from ottla.cli.lake.pipelines import LOST_OR_UNPROVEN, table_argument
+from ottla.cli.lake.pipelines import table_argument
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
@@ -105,4 +106,4 @@ def verify(
             f"with the topic, {found.only_in_lake:,} only in the lake by now"
         )
     if not found.proven:
-        ctx.exit(LOST_OR_UNPROVEN)
+        ctx.exit(REFUSED_BY_RECORDS)

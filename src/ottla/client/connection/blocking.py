@@ -54,6 +54,9 @@ def _secured(plain: socket.socket, tls: ssl.SSLContext, host: str) -> socket.soc
 class BlockingConnection:
     """One negotiated connection. Requests may be sent ahead; answers come in their order.
 
+    It is to be connected within `setup_s`, and its versions known in as long again; None: within
+    `timeout_s`, as each answer is.
+
     Raises ConnectionFailed and RequestTimedOut, after which it is of no further use. `connect` and
     `now_s` are all that it needs of the system.
     """
@@ -64,6 +67,7 @@ class BlockingConnection:
         client_id: str,
         timeout_s: float,
         *,
+        setup_s: float | None = None,
         advertised_by: str | None = None,
         connect: Connect = socket.create_connection,
         now_s: Callable[[], float] = time.monotonic,
@@ -82,8 +86,9 @@ class BlockingConnection:
         self._identity = security.identity
         self._exchange: Exchange[None] = Exchange(str(address), client_id)
         self._answers: deque[tuple[None, Any]] = deque()
+        setup_s = timeout_s if setup_s is None else setup_s
         try:
-            self._socket = connect(address, timeout_s)
+            self._socket = connect(address, setup_s)
             if security.tls is not None:
                 self._socket = _secured(self._socket, security.tls(), address.host)
         except ssl.SSLError as error:
@@ -94,7 +99,7 @@ class BlockingConnection:
             raise connection_refused(*address, why, advertised_by=advertised_by) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            self.versions = self._negotiate()
+            self.versions = self._negotiate(setup_s)
             if security.identity is not None:
                 self._log_in(security.identity)
         except BaseException:
@@ -107,15 +112,15 @@ class BlockingConnection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _negotiate(self) -> dict[ApiKey, int]:
+    def _negotiate(self, timeout_s: float) -> dict[ApiKey, int]:
         request = ApiVersionsRequest(
             client_software_name="ottla", client_software_version=__version__
         )
         version = API[ApiKey.API_VERSIONS].max_version
-        self._send(request, ApiKey.API_VERSIONS, version, self._timeout_s)
+        self._send(request, ApiKey.API_VERSIONS, version, timeout_s)
         answer: ApiVersionsResponse = self.receive()
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, self._timeout_s)
+            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
             answer = self.receive()
         check(answer.error_code, "send its versions")
         self._newest = {entry.api_key: entry.max_version for entry in answer.api_keys}

@@ -5,6 +5,7 @@ last batch header of each answer. All calls retry while leaders move; nothing th
 ever yielded again.
 """
 
+import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
@@ -38,6 +39,7 @@ from ottla.client.errors import (
     unknown_topic,
 )
 from ottla.client.ranges.account import OffsetAccount, account_of
+from ottla.client.ranges.patience import Patience, setup_limit_s
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.record.reader import CorruptBatch, batches
 from ottla.wire.api import ApiKey
@@ -67,6 +69,8 @@ from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerResponse
+
+_log = logging.getLogger(__name__)
 
 FETCH_BYTES = 8 * 1024 * 1024
 # What `fetch_once` asks for; a larger batch is given whole.
@@ -125,6 +129,7 @@ class RangeClient:
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()
         self._chance = Random()
+        self._failures = 0  # In a row.
 
     def __enter__(self) -> Self:
         return self
@@ -255,20 +260,18 @@ class RangeClient:
         header is damaged, once all before it were yielded. Checksums are not computed.
         """
         position = start
-        attempt = 0
-        quiet_until_s = time.monotonic() + self._retry_timeout_s
+        patience = Patience(self._retry_timeout_s, time.monotonic())
         while position < end:
             try:
                 found = self._fetch(topic, topic_id, partition, position, end, fetch_bytes)
                 with closing(found) as answers:
                     for fetched in answers:
-                        attempt = 0
-                        quiet_until_s = time.monotonic() + self._retry_timeout_s
+                        self._failures = 0
+                        patience.heard(time.monotonic())
                         position = fetched.next_offset
                         yield fetched
             except OttlaError as error:
-                self._recover_or_raise(error, attempt, quiet_until_s)
-                attempt += 1
+                self._recover_or_raise(error, patience)
 
     def fetch_once(self, topic: str, partition: int, offset: int) -> bytes:
         """What the leader gives at `offset`, as it is: perhaps nothing, or no whole batch.
@@ -518,6 +521,7 @@ class RangeClient:
                 address,
                 self._client_id,
                 self._timeout_s,
+                setup_s=setup_limit_s(self._failures, self._timeout_s),
                 advertised_by=None if address in self._bootstrap else str(self._bootstrap[0]),
                 security=self._security,
             )
@@ -529,25 +533,33 @@ class RangeClient:
             del self._connections[connection.address]
 
     def _retried(self, ask: Callable[[], Result]) -> Result:
-        until_s = time.monotonic() + self._retry_timeout_s
-        attempt = 0
+        patience = Patience(self._retry_timeout_s, time.monotonic())
         while True:
             try:
-                return ask()
+                answer = ask()
             except OttlaError as error:
-                self._recover_or_raise(error, attempt, until_s)
-                attempt += 1
+                self._recover_or_raise(error, patience)
+            else:
+                self._failures = 0
+                return answer
 
-    def _recover_or_raise(self, error: OttlaError, attempt: int, until_s: float) -> None:
+    def _recover_or_raise(self, error: OttlaError, patience: Patience) -> None:
         """Forget what may be stale and wait a little; raise what waiting does not cure."""
         code = code_of(error.code)
         # The caller judges damage: only a second fetch shows whether the log has it.
         final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicMadeAnew)
-        if final or time.monotonic() >= until_s:
+        now_s = time.monotonic()
+        if final or patience.is_over(now_s):
             raise error
+        left_s = patience.seconds_to_say(now_s)
+        if left_s is not None:
+            # In full: a program without logging of its own shows warnings as they are.
+            what = error.message.partition(";")[0]
+            _log.warning("%s; it is tried again for up to %.0f s", what, left_s)
         self.close()
         self._view = ClusterView()
-        time.sleep(self._backoff.delay_s(attempt, self._chance))
+        self._failures += 1
+        time.sleep(self._backoff.delay_s(patience.failed(), self._chance))
 
 
 def _only_partition(answer: FetchResponse) -> PartitionData:

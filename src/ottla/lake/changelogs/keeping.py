@@ -27,9 +27,11 @@ from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loading import LoadResult
 from ottla.lake.loads.committing import LoadSettings
+from ottla.lake.loads.typing import require_readable
 from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
 from ottla.lake.plan import parse_boundary
+from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.formats import Format
@@ -94,6 +96,7 @@ def changelog(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
+    require_readable(decode)
     steps = Steps(on_step)
 
     def start_runner() -> JobRunner:
@@ -113,7 +116,7 @@ def changelog(
     with as_storage_error(place_of(target, store_options)):
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
-            cluster.describe(topic)
+            warn_of_log_dirs(cluster.describe(topic), log_dirs)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
         table = open_table(target, format, store_options, steps.reached)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.decode import debezium
 from ottla.lake.decode.avro_values import AvroReader
 from ottla.lake.decode.coercing import DoesNotFit, shown
@@ -300,7 +300,7 @@ def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
             return AvroReader(schema)
         return ProtobufReader(base64.b64decode(schema), message)
     except (BadValue, ValueError) as error:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, str(error)) from error
+        raise WrongWords(str(error)) from error
 
 
 def _chunks(batch: pa.RecordBatch) -> list[tuple[int, int]]:

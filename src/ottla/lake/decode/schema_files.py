@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import WrongWords
 from ottla.lake.decode.protoc import compiled_file
 from ottla.lake.decode.reading import BadValue
 
@@ -18,6 +18,4 @@ def schema_text(path: Path, kind: str) -> str:
             return base64.b64encode(compiled_file(path)).decode()
         return path.read_text()
     except (BadValue, OSError, UnicodeDecodeError) as error:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST, f"the schema in {path} can't be used: {error}"
-        ) from None
+        raise WrongWords(f"the schema in {path} can't be used: {error}") from None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError, WrongWords
 from ottla.lake.decode.types import Type, parse_type
 from ottla.lake.schema import ROW_SCHEMA
 
@@ -270,4 +270,4 @@ def _format(options: Mapping[str, Any], side: Side, prefix: str, csv: Csv) -> Fo
 
 def wrong(message: str) -> OttlaError:
     """The error of a declaration."""
-    return OttlaError(ErrorCode.INVALID_REQUEST, message)
+    return WrongWords(message)

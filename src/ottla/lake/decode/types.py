@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError, WrongWords
 
 _PLAIN: dict[str, Any] = {
     "boolean": pa.bool_(),
@@ -239,4 +239,4 @@ class _Words:
 
 
 def _wrong(words: str, why: str) -> OttlaError:
-    return OttlaError(ErrorCode.INVALID_REQUEST, f"the type {words!r} can't be read: {why}")
+    return WrongWords(f"the type {words!r} can't be read: {why}")

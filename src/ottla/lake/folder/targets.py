@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 
 # What a URL begins with (RFC 3986, 3.1); no relative path in a URL may begin so (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -70,12 +70,12 @@ def _of_url(url: str, rest: str) -> Path:
 
 
 def _refused(target: str, why: str) -> OttlaError:
-    return OttlaError(ErrorCode.INVALID_REQUEST, f"the target {target!r} {why}; {_SUPPORTED}")
+    return WrongWords(f"the target {target!r} {why}; {_SUPPORTED}")
 
 
 def _other_filesystem(target: str, scheme: str) -> OttlaError:
-    return OttlaError(
-        ErrorCode.UNSUPPORTED_VERSION,
+    return WrongWords(
         f"{target} can't hold a table: ottla has no storage {scheme}:{_HINTS.get(scheme, '')}; "
         f"{_SUPPORTED}, and ./{target} for a folder with a colon in its name",
+        ErrorCode.UNSUPPORTED_VERSION,
     )

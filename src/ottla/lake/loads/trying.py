@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.cluster import connect
+from ottla.lake.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
 from ottla.lake.decode.spec import Decode
@@ -69,7 +69,7 @@ def try_schema(
     if target is not None:
         newest, _ = existing_table(target, store_options).latest()
         before = newest.table_schema if newest else None
-    with closing(connect(bootstrap)) as cluster:
+    with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
         bounds = cluster.describe(topic).bounds
     whole = [Range(topic, p, one.log_start, one.end) for p, one in sorted(bounds.items())]
     ranges = sample_ranges([one for one in whole if one.start < one.end], last)

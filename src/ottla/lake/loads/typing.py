@@ -98,6 +98,12 @@ def load_typing(
     return LoadTyping(RowSorting(decode, schema, dead_timestamps), changes)
 
 
+def require_readable(decode: Decode | None) -> None:
+    """Raise WrongWords for a schema that can't be read, before anything is made for a table."""
+    if decode is not None:
+        declared_schema(decode)
+
+
 def declared_schema(decode: Decode) -> TypedSchema:
     """The columns that a declaration names, or that follow from its schema."""
     schema = TypedSchema()

@@ -88,7 +88,7 @@ class _Writer:
     def _write_down(self, pipeline: Pipeline, done: LoadResult, due: NextWrite) -> None:
         began_s = time.monotonic()
         try:
-            write_down(pipeline, done, done.seconds)
+            write_down(pipeline, done, done.seconds, pipeline.bootstrap)
         except OttlaError as error:
             # The table is what counts: it goes on without them.
             self._on_trouble(error)

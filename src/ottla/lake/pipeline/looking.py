@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.cluster import KafkaCluster, connect
+from ottla.lake.cluster import LOOK_PATIENCE_S, KafkaCluster, connect
 from ottla.lake.folder.files_present import files_present
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import limits_of_load
@@ -26,10 +26,13 @@ from ottla.lake.tables.ownership import holds_table, require_own
 from ottla.lake.tables.table import LakeTable
 
 
-def look(pipeline: Pipeline) -> PlannedLoad:
-    """Return what a run would load now. Raises OttlaError where it would fail."""
+def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad:
+    """Return what a run would load now. Raises OttlaError where it would fail.
+
+    Brokers that are away are asked again for `patience_s`.
+    """
     start, end = parse_boundary(pipeline.start), parse_boundary(pipeline.end)
-    with closing(connect(pipeline.bootstrap)) as cluster:
+    with closing(connect(pipeline.bootstrap, patience_s)) as cluster:
         before: Manifest | None = None
         digest = None
         table = _table(pipeline)
@@ -75,7 +78,7 @@ def status(
     held: list[str] = []
     if bootstrap is not None and manifests:
         newest = manifests[-1]
-        with closing(connect(bootstrap)) as cluster:
+        with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
             described = cluster.describe(newest.topic)
             _require_same(newest, described)
             ends = {p: bound.end for p, bound in described.bounds.items()}

@@ -10,6 +10,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.jobs import run_jobs_here
 from ottla.lake.changelogs.keeping import changelog
+from ottla.lake.cluster import LOAD_PATIENCE_S
 from ottla.lake.decode.schema_files import schema_text
 from ottla.lake.decode.spec import Decode, decode_from
 from ottla.lake.events.times import EventSettings
@@ -23,6 +24,7 @@ from ottla.lake.pipeline.reporting import write_report
 from ottla.lake.pipeline.runners import HERE, OnProgress, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
+from ottla.lake.stream.outages import is_outage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def run(
     """
     began = time.monotonic()
     try:
-        planned = look(pipeline)
+        planned = look(pipeline, LOAD_PATIENCE_S)
         on_planned(planned)
         if pipeline.is_changelog:
             done = changelog(**changelog_arguments(pipeline), end=pipeline.end, on_step=on_step)
@@ -56,12 +58,13 @@ def run(
                 runner=runner_of(pipeline.spark, planned.lag_s, on_progress, on_step),
                 on_step=on_step,
             )
-    except OttlaError:
-        # What failed is said, whatever becomes of the file.
+    except OttlaError as error:
+        # What failed is said, whatever becomes of the file; of brokers that are away, at once.
+        bootstrap = None if is_outage(error) else pipeline.bootstrap
         with suppress(OttlaError):
-            write_down(pipeline, None, time.monotonic() - began)
+            write_down(pipeline, None, time.monotonic() - began, bootstrap)
         raise
-    write_down(pipeline, done, time.monotonic() - began)
+    write_down(pipeline, done, time.monotonic() - began, pipeline.bootstrap)
     return PipelineRun(planned, done)
 
 
@@ -124,15 +127,20 @@ def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
     return {**found, "spark_settings": pipeline.spark}
 
 
-def write_down(pipeline: Pipeline, done: LoadResult | None, seconds: float) -> None:
-    """Write the files of [report]. `done` is None after a run that failed. Raises OttlaError."""
+def write_down(
+    pipeline: Pipeline, done: LoadResult | None, seconds: float, bootstrap: str | None
+) -> None:
+    """Write the files of [report]; how far the topic is ahead, where `bootstrap` is given.
+
+    `done` is None after a run that failed. Raises OttlaError.
+    """
     if done is not None and pipeline.html is not None and done.manifest is not None:
-        write_report(pipeline.html, pipeline.table, pipeline.bootstrap, pipeline.store_options)
+        write_report(pipeline.html, pipeline.table, bootstrap, pipeline.store_options)
     if pipeline.metrics is None:
         return
     found: TableStatus | None = None
     try:
-        found = status(pipeline.table, pipeline.bootstrap, pipeline.store_options)
+        found = status(pipeline.table, bootstrap, pipeline.store_options)
     except OttlaError:
         if done is not None:
             raise

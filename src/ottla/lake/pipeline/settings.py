@@ -25,7 +25,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import expanded, resolved
 from ottla.lake.events.buckets import BY
 from ottla.lake.events.times import LATE_ROWS, EventSettings
@@ -293,4 +293,4 @@ def _unknown(name: str, what: str, word: str, known: tuple[str, ...]) -> OttlaEr
 
 
 def _wrong(name: str, what: str) -> OttlaError:
-    return OttlaError(ErrorCode.INVALID_CONFIG, f"the pipeline {name} {what}")
+    return WrongWords(f"the pipeline {name} {what}", ErrorCode.INVALID_CONFIG)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError, WrongWords
 from ottla.lake.folder.targets import folder_of
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.objects import ObjectStore
@@ -71,4 +71,4 @@ def _url(target: str, scheme: str) -> str:
 
 
 def _refused(target: str, why: str) -> OttlaError:
-    return OttlaError(ErrorCode.INVALID_REQUEST, f"the target {target!r} {why}")
+    return WrongWords(f"the target {target!r} {why}")

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader
 from ottla.lake.cluster import connect
 from ottla.lake.loads.boundaries import Limits, limits_of_read
 from ottla.lake.plan import Boundary
+from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.stream.dividing import TopicRead, divided
 from ottla.lake.stream.held_back import held_back_in
@@ -50,6 +51,7 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
             starts, ends = boundaries(options.start, names), boundaries(options.end, names)
             for name in names:
                 described = cluster.describe(name)
+                warn_of_log_dirs(described, options.log_dirs)
                 limits = self._limits(cluster, described, starts[name], ends[name], positions)
                 planned.append(TopicRead(described, limits))
                 found = held_back_in(

@@ -23,9 +23,11 @@ from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.pipeline.runners import OnProgress, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
+from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
 from ottla.lake.stream.follow.ending import FollowEnd
@@ -87,6 +89,7 @@ def follow(
     another one was started for this table).
     """
     stop = stop or threading.Event()
+    require_readable(decode)
     steps = Steps(on_step)
 
     place = place_of(target, store_options)
@@ -107,7 +110,7 @@ def follow(
     ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
-        _require_topics(bootstrap, topic, dead_letter_topic)
+        _require_topics(bootstrap, topic, dead_letter_topic, log_dirs)
         table = open_table(target, format, store_options, steps.reached)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
@@ -161,11 +164,13 @@ def _runner_on(started: Any, on_progress: OnProgress | None) -> Runner:
     return runner_on(started, None, on_progress)
 
 
-def _require_topics(bootstrap: str, topic: str, dead_letter_topic: str | None) -> None:
+def _require_topics(
+    bootstrap: str, topic: str, dead_letter_topic: str | None, log_dirs: Sequence[str]
+) -> None:
     """A mistyped topic leaves no empty table behind."""
     cluster = connect(bootstrap)
     try:
-        cluster.describe(topic)
+        warn_of_log_dirs(cluster.describe(topic), log_dirs)
         if dead_letter_topic is not None:
             cluster.topic_id(dead_letter_topic)
     finally:
