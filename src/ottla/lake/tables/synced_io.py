@@ -4,6 +4,7 @@ The catalog then never names a file that a power cut has left empty.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -70,3 +71,12 @@ class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
     def new_output(self, location: str) -> Any:
         _, _, path = self.parse_location(location, self.properties)
         return _SyncedFile(location, Path(path), self)
+
+    def delete(self, location: Any) -> None:
+        """As in object stores a file that is gone already is deleted.
+
+        Another writer, an expiry or a full disk was first: pyiceberg would warn of each on standard
+        error, where nothing is wrong.
+        """
+        with suppress(FileNotFoundError):
+            super().delete(location)
