@@ -167,6 +167,57 @@ def test_follow_writes_numbers_and_the_report_of_its_file(
     assert "--format has to stand in the pipeline's file" in both.error
 
 
+def test_a_changelog_has_progress_numbers_and_a_report(
+    run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """`run` and `follow` of its file do as they do for a table of rows."""
+    topic = make_topic()
+    metrics, page = tmp_path / "numbers.json", tmp_path / "page.html"
+    more = f'[report]\nmetrics = "{metrics}"\nhtml = "{page}"\n'
+    path = Path(pipeline(tmp_path, topic, more=more))
+    path.write_text(path.read_text().replace("[spark]", 'kind = "latest"\n[spark]', 1))
+
+    def numbers() -> dict[str, float]:
+        return {one["name"]: one["value"] for one in json.loads(metrics.read_text())}
+
+    def change(value: bytes) -> None:
+        with sync.Producer(broker.bootstrap) as producer:
+            for key in (b"a", b"b"):
+                producer.send(topic, value, key, partition=0)
+            producer.flush()
+
+    change(b"1")
+    (line,) = run("lake", "run", str(path)).error.splitlines()
+    assert line.startswith("100% · 2 of 2 offsets · ")
+    assert numbers()["ottla_lake_commits"] == 1
+    change(b"2")
+    run("lake", "follow", str(path), "--once")
+    assert (numbers()["ottla_lake_commits"], numbers()["ottla_lake_last_run_rows"]) == (2, 2)
+    assert "<title>" in page.read_text()
+    metrics.unlink()
+    page.unlink()
+    change(b"3")
+    with subprocess.Popen(
+        run.line("lake", "follow", str(path), "--every", "1s"),
+        stdout=subprocess.PIPE,
+        env=run.environment,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for said in process.stdout:
+            if "applied" in said:
+                process.terminate()
+    assert process.returncode == 0
+    # The third is the writer epoch of the one that follows.
+    assert (numbers()["ottla_lake_commits"], numbers()["ottla_lake_last_run_success"]) == (4, 1)
+    assert "<title>" in page.read_text()
+    with sync.Producer(broker.bootstrap) as producer:
+        producer.send(topic, b"no key", partition=0)
+        producer.flush()
+    assert run.try_to("lake", "follow", str(path), "--once").code == 1
+    assert numbers()["ottla_lake_last_run_success"] == 0
+
+
 @pytest.mark.parametrize("kind", ["latest", "history"])
 def test_a_file_may_say_a_table_with_a_row_of_each_key(
     run: Command, broker: ottla.testing.Broker, make_topic: MakeTopic, tmp_path: Path, kind: str

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake import load_options
@@ -18,6 +19,7 @@ from ottla.cli.lake.ledgers import (
     letters_line,
     skipped_lines,
 )
+from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
@@ -130,7 +132,11 @@ def changelog(
         "store_options": store_options,
         "spark_settings": loads.SparkSettings(master, name, conf),
     }
-    _keep(arguments, every_ms, form)
+    with ProgressLine(shown=form != "json", says_end=every_ms is None) as line:
+        shown = _Shown(topic, target, form, every_ms, line)
+        done = loads.changelog(**arguments, **shown.arguments, every_ms=every_ms)
+        if every_ms is None:
+            shown.on_run(done)
 
 
 def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[str, Any]) -> None:
@@ -138,34 +144,57 @@ def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[st
 
     `given` are more arguments of `ottla.lake.changelog`.
     """
-    from ottla.lake.pipeline.running import changelog_arguments  # noqa: PLC0415  # Arrow: an extra.
+    from ottla.lake.pipeline import following  # noqa: PLC0415  # Arrow is an extra.
 
     end = {"end": pipeline.end} if every_ms is None else {}
-    _keep({**changelog_arguments(pipeline), **end, **given}, every_ms, form)
+    with ProgressLine(shown=form != "json", says_end=False) as line:
+        shown = _Shown(pipeline.topic, pipeline.table, form, every_ms, line)
+        following.keep_pipeline(pipeline, every_ms=every_ms, **shown.arguments, **end, **given)
 
 
-def _keep(arguments: dict[str, Any], every_ms: int | None, form: str) -> None:
-    """Run once, or again and again until a signal comes."""
-    topic, target = arguments["topic"], arguments["target"]
-    stop = threading.Event()
+class _Shown:
+    """What people see of runs, and the signals that end them."""
 
-    def on_step(step: str) -> None:
-        if step in ("following", "spark started") and every_ms is not None:
+    def __init__(
+        self, topic: str, target: str, form: str, every_ms: int | None, line: ProgressLine
+    ) -> None:
+        self._topic = topic
+        self._target = target
+        self._form = form
+        self._every_ms = every_ms
+        self._line = line
+        self._stop = threading.Event()
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those of `ottla.lake.changelog`."""
+        return {
+            "stop": self._stop,
+            "on_run": self.on_run,
+            "on_trouble": self._on_trouble,
+            "on_recovery": self._on_recovery,
+            "on_step": self._on_step,
+            "on_progress": self._line.on_progress,
+        }
+
+    def on_run(self, done: Any) -> None:
+        self._line.end()
+        _show(self._topic, self._target, done, self._form)
+
+    def _on_step(self, step: str) -> None:
+        self._line.on_step(step)
+        if step in ("following", "spark started") and self._every_ms is not None:
             # Each time: Spark sets handlers of its own when it starts.
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())
+                signal.signal(number, lambda *_: self._stop.set())
 
-    done = import_lake().changelog(
-        **arguments,
-        every_ms=every_ms,
-        stop=stop,
-        on_run=lambda result: _show(topic, target, result, form),
-        on_trouble=show_trouble,
-        on_recovery=show_recovery,
-        on_step=on_step,
-    )
-    if every_ms is None:
-        _show(topic, target, done, form)
+    def _on_trouble(self, error: OttlaError) -> None:
+        self._line.end()
+        show_trouble(error)
+
+    def _on_recovery(self, seconds: float) -> None:
+        self._line.end()
+        show_recovery(seconds)
 
 
 def _show(topic: str, target: str, done: Any, form: str) -> None:

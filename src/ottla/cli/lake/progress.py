@@ -7,7 +7,12 @@ from typing import Any, Self
 
 import click
 
-_STEPS = {"planned": "starting", "spark started": "loading", "files written": "committing"}
+_STEPS = {
+    "planned": "starting",
+    "spark started": "loading",
+    "changes reduced": "merging",
+    "files written": "committing",
+}
 # Between two lines where standard error is no terminal: a log, a pipe.
 _INTERVAL_S = 10.0
 

@@ -30,6 +30,7 @@ from ottla.lake.loads.committing import LoadSettings
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
+from ottla.lake.pipeline.runners import OnProgress, jobs_on
 from ottla.lake.plan import parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
@@ -69,6 +70,8 @@ def changelog(
     on_run: Callable[[LoadResult], None] = lambda _result: None,
     on_trouble: Callable[[OttlaError], None] = lambda _error: None,
     on_recovery: Callable[[float], None] = lambda _seconds: None,
+    on_progress: OnProgress | None = None,
+    lag_s: float | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
@@ -82,9 +85,10 @@ def changelog(
     keeps the row that it had. `rows` of the result are the changes that were read. With `every_ms`
     it runs again so long after each run, until `stop` is set, and calls `on_run` with what each
     did, and `on_trouble` with a failure that it tries again, `on_recovery` once brokers answer
-    again; of two that run like that the one that was started later goes on. All else is as in
-    `load`. Raises OttlaError (LoadLost, where another run committed meanwhile; FencedWriter;
-    nothing is changed).
+    again; of two that run like that the one that was started later goes on. `on_progress` is
+    called with the tasks of each stage that Spark runs; `lag_s` is the table's lag at the start.
+    All else is as in `load`. Raises OttlaError (LoadLost, where another run committed meanwhile;
+    FencedWriter; nothing is changed).
     """
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = LoadSettings(
@@ -104,6 +108,8 @@ def changelog(
             return runner
         own = spark_session or session(spark_settings)
         on_step("spark started")
+        if on_progress is not None:
+            return jobs_on(own, _FAILED, lag_s, on_progress)
         return partial(spark.run_jobs, own, consequence=_FAILED)
 
     def run() -> LoadResult:

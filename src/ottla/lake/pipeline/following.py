@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.base.errors import OttlaError
+from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.loading import LoadResult
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
-from ottla.lake.pipeline.running import follow_arguments, write_down
+from ottla.lake.pipeline.runners import OnProgress
+from ottla.lake.pipeline.running import changelog_arguments, follow_arguments, write_down
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.stream.follow.following import follow
 from ottla.lake.stream.follow.progress import FollowProgress
@@ -49,10 +51,10 @@ class _Writer:
         self._on_trouble = on_trouble
         self._metrics = NextWrite(_METRICS_EVERY_S)
         self._report = NextWrite(_REPORT_EVERY_S)
-        self._unwritten: FollowProgress | None = None
+        self._unwritten: LoadResult | None = None
 
-    def committed(self, progress: FollowProgress) -> None:
-        self._unwritten = progress
+    def committed(self, done: LoadResult) -> None:
+        self._unwritten = done
         self._write(metrics=self._metrics.is_now(), report=self._report.is_now())
 
     def failed(self) -> None:
@@ -72,12 +74,8 @@ class _Writer:
             self._write(metrics=True, report=True)
 
     def _write(self, *, metrics: bool, report: bool) -> None:
-        one = self._unwritten
-        assert one is not None
-        manifest = one.manifest
-        done = LoadResult(
-            manifest, manifest.rows, len(manifest.files), one.seconds, manifest.ledgers, ()
-        )
+        done = self._unwritten
+        assert done is not None
         if metrics and self._pipeline.metrics is not None:
             self._write_down(replace(self._pipeline, html=None), done, self._metrics)
         if report and self._pipeline.html is not None:
@@ -107,7 +105,10 @@ def follow_pipeline(
 
     def committed(progress: FollowProgress) -> None:
         on_commit(progress)
-        writer.committed(progress)
+        one = progress.manifest
+        writer.committed(
+            LoadResult(one, one.rows, len(one.files), progress.seconds, one.ledgers, ())
+        )
 
     def failed(error: OttlaError) -> None:
         on_trouble(error)
@@ -120,4 +121,39 @@ def follow_pipeline(
     except OttlaError:
         writer.failed()
         raise
+    writer.ended()
+
+
+def keep_pipeline(
+    pipeline: Pipeline,
+    *,
+    every_ms: int | None,
+    on_run: Callable[[LoadResult], None],
+    on_trouble: Callable[[OttlaError], None],
+    on_progress: OnProgress,
+    **arguments: Any,
+) -> None:
+    """Keep the changelog table of `pipeline`: once without `every_ms`, else until it is stopped.
+
+    `arguments` are more of those of `changelog`. Raises OttlaError.
+    """
+    writer = _Writer(pipeline, on_trouble)
+
+    def applied(done: LoadResult) -> None:
+        on_run(done)
+        if done.ledgers:
+            writer.committed(done)
+
+    def failed(error: OttlaError) -> None:
+        on_trouble(error)
+        writer.failed()
+
+    given = {**changelog_arguments(pipeline, None, on_progress), **arguments}
+    try:
+        done = changelog(**given, every_ms=every_ms, on_run=applied, on_trouble=failed)
+    except OttlaError:
+        writer.failed()
+        raise
+    if every_ms is None:
+        applied(done)
     writer.ended()

@@ -37,9 +37,10 @@ class Progress:
     def line(self) -> str:
         """All of it in one line."""
         share = self.bytes_done / self.size_bytes if self.size_bytes else 1.0
-        words = [
-            f"{share:.0%}",
-            f"{self.offsets_done:,} of {self.offsets:,} offsets",
+        words = [f"{share:.0%}"]
+        if self.offsets:  # The second stage of a changelog reads none.
+            words.append(f"{self.offsets_done:,} of {self.offsets:,} offsets")
+        words += [
             f"{size_words(self.bytes_done)} of {size_words(self.size_bytes)}",
             f"{self.tasks_done} of {self.tasks} tasks",
         ]

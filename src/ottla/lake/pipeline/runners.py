@@ -5,9 +5,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from ottla.lake import spark, task
+from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
+from ottla.lake.changelogs.reducing import ReduceJob
 from ottla.lake.loads.committing import Runner
 from ottla.lake.pipeline.progress import Progress, Share, progress_of
 from ottla.lake.session import SparkSettings, session
@@ -20,6 +22,7 @@ HERE = "here"
 _POLL_S = 0.5
 
 OnProgress = Callable[[Progress], None]
+Job = TypeVar("Job")
 
 
 def runner_of(
@@ -67,6 +70,55 @@ def _in_this_process(lag_s: float | None, on_progress: OnProgress) -> Runner:
         return results
 
     return run
+
+
+def jobs_on(
+    started: Any, consequence: str, lag_s: float | None, on_progress: OnProgress
+) -> JobRunner:
+    """Return what runs the jobs of a changelog on the session `started`, stage by stage."""
+
+    def runner(jobs: Sequence[Job], run: Callable[[Job], str], sizes: Sequence[int]) -> list[str]:
+        shares = [
+            Share(
+                sum(_offsets(jobs[place]) for place in group), sum(sizes[place] for place in group)
+            )
+            for group in joined(sizes)
+        ]
+        report = _reporter(shares, lag_s, on_progress)
+        report(0)
+        with _watched(started, report):
+            texts = spark.run_jobs(started, jobs, run, sizes, consequence)
+        report(len(shares))
+        return texts
+
+    return runner
+
+
+def jobs_here(lag_s: float | None, on_progress: OnProgress) -> JobRunner:
+    """Return what runs the jobs of a changelog in this process."""
+
+    def runner(jobs: Sequence[Job], run: Callable[[Job], str], sizes: Sequence[int]) -> list[str]:
+        shares = [Share(_offsets(job), size) for job, size in zip(jobs, sizes, strict=True)]
+        report = _reporter(shares, lag_s, on_progress)
+        done, counting = 0, threading.Lock()
+        report(0)
+
+        def counted(job: Job) -> str:
+            nonlocal done
+            text = run(job)
+            with counting:
+                done += 1
+                report(done)
+            return text
+
+        return run_jobs_here(jobs, counted, sizes)
+
+    return runner
+
+
+def _offsets(job: object) -> int:
+    """Only the first stage of a changelog reads offsets."""
+    return job.wanted.end - job.wanted.start if isinstance(job, ReduceJob) else 0
 
 
 def _share(planned: Sequence[Task]) -> Share:

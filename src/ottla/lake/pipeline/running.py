@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.jobs import run_jobs_here
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.cluster import LOAD_PATIENCE_S
 from ottla.lake.decode.schema_files import schema_text
@@ -21,7 +20,7 @@ from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
 from ottla.lake.pipeline.reporting import write_report
-from ottla.lake.pipeline.runners import HERE, OnProgress, runner_of
+from ottla.lake.pipeline.runners import HERE, OnProgress, jobs_here, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
 from ottla.lake.stream.outages import is_outage
@@ -51,7 +50,11 @@ def run(
         planned = look(pipeline, LOAD_PATIENCE_S)
         on_planned(planned)
         if pipeline.is_changelog:
-            done = changelog(**changelog_arguments(pipeline), end=pipeline.end, on_step=on_step)
+            done = changelog(
+                **changelog_arguments(pipeline, planned.lag_s, on_progress),
+                end=pipeline.end,
+                on_step=on_step,
+            )
         else:
             done = load(
                 **load_arguments(pipeline),
@@ -88,7 +91,9 @@ def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
     }
 
 
-def changelog_arguments(pipeline: Pipeline) -> dict[str, Any]:
+def changelog_arguments(
+    pipeline: Pipeline, lag_s: float | None, on_progress: OnProgress
+) -> dict[str, Any]:
     """What `changelog` takes of a pipeline, apart from its end, which one that follows has not."""
     found = load_arguments(pipeline)
     if (found.pop("events"), found.pop("sizes")) != (EventSettings(), FileSizes()):
@@ -100,8 +105,9 @@ def changelog_arguments(pipeline: Pipeline) -> dict[str, Any]:
     del found["end"]
     found |= {"kind": pipeline.kind, "on_null_key": pipeline.on_null_key}
     if pipeline.spark.master == HERE:
-        return {**found, "runner": run_jobs_here}
-    return {**found, "spark_settings": pipeline.spark}
+        return {**found, "runner": jobs_here(lag_s, on_progress)}
+    seen = {"on_progress": on_progress, "lag_s": lag_s}
+    return {**found, "spark_settings": pipeline.spark, **seen}
 
 
 def decode_of(pipeline: Pipeline) -> Decode | None:

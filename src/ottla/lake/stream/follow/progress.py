@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted, size_words, span_words
-from ottla.lake.cluster import connect
+from ottla.lake.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.source import Cluster
 from ottla.record.reader import batches
@@ -46,7 +46,7 @@ def progress_of(manifest: Manifest, bootstrap: str, began_s: float) -> FollowPro
     """What is to say of a commit that began at `began_s` of the monotonic clock."""
     seconds = time.monotonic() - began_s
     try:
-        with closing(connect(bootstrap)) as cluster:
+        with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
             ends = {p: end.offset for p, end in cluster.ends(manifest.topic).ends.items()}
             lag = _lag(ends, manifest.positions)
             age_ms = _age_ms(cluster, manifest, lag, time.time_ns() // 1_000_000)
