@@ -33,7 +33,24 @@ def compare(
         live_after(live, manifest)  # What is wrong with it is said with the chain.
     problems += _of_live(kind, reading.live, live)
     bounds = {path: found.bounds for path, found in reading.live.items() if path in live}
-    return Agreement(problems, _of_others(reading, live), bounds)
+    remarks = _of_forgotten(kind, reading)
+    return Agreement(problems, _of_others(reading, live), bounds, remarks)
+
+
+def _of_forgotten(kind: str, reading: LogReading) -> list[str]:
+    """What the log says no more: of loads whose entries, or snapshots, have expired there."""
+    if reading.is_whole:
+        return []
+    first = min((one.load.version for one in reading.entries if one.load), default=None)
+    until = reading.newest.version if first is None else first - 1
+    if not until:
+        return []
+    loads = f"loads 1 to {until}" if until > 1 else "load 1"
+    return [
+        f"{kind}'s log has no entries of {loads} any more (they have expired): what these added "
+        "and removed is proven by their manifests and by the files that count now, and not "
+        "compared with the log"
+    ]
 
 
 def _of_entries(

@@ -55,6 +55,8 @@ class Agreement:
     others: FilesOfOthers = FilesOfOthers()
     # By the log, of each file of a load that counts: least and greatest value of columns.
     bounds: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    # What could not be compared.
+    remarks: Sequence[str] = ()
 
 
 @dataclass(slots=True)

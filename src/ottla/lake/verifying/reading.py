@@ -70,6 +70,7 @@ def _read_once(table: LakeTable) -> TableAsRead:
     chain, live = read_chain(table, report)
     agreement = table.audit(chain)
     report.problems += agreement.problems
+    report.remarks += agreement.remarks
     manifests = [manifest for manifest, _ in chain]
     find_strays(table, present, manifests, agreement.others, report)
     report.expired = versions_without_files(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ottla.base.errors import OttlaError
+from ottla.base.quantities import counted
 from ottla.lake.log.heads import TableHead
 from ottla.lake.log.records import LogRecords, RecordsRead, bytes_of
 from ottla.lake.stores.store import FileStore
@@ -42,9 +43,13 @@ def check_log_files(
                 f"{path} is not as load {version} left it: {now[0]} bytes with SHA-256 {now[1]} "
                 f"instead of {written[0]} bytes with {written[1]}"
             )
-    found.problems += [
-        f"{path} is missing, which {log.kind}'s log needs" for path in _needed(log, missing)
-    ]
+    needed = _needed(log, missing)
+    found.problems += [f"{path} is missing, which {log.kind}'s log needs" for path in needed]
+    if len(missing) > len(needed):
+        found.remarks.append(
+            f"{counted(len(missing) - len(needed), 'file')} of {log.kind}'s log on record can't be "
+            "compared: gone by now, and nothing needs them (expired snapshots and entries)"
+        )
     if said.newest.catalog is not None:
         problems, remarks = log.catalog_findings(said.newest.catalog, said.newest.through)
         found.problems += problems
