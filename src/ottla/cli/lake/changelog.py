@@ -133,7 +133,7 @@ def changelog(
         "spark_settings": loads.SparkSettings(master, name, conf),
     }
     with ProgressLine(shown=form != "json", says_end=every_ms is None) as line:
-        shown = _Shown(topic, target, form, every_ms, line)
+        shown = _ShownRuns(topic, target, form, every_ms, line)
         done = loads.changelog(**arguments, **shown.arguments, every_ms=every_ms)
         if every_ms is None:
             shown.on_run(done)
@@ -148,11 +148,11 @@ def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[st
 
     end = {"end": pipeline.end} if every_ms is None else {}
     with ProgressLine(shown=form != "json", says_end=False) as line:
-        shown = _Shown(pipeline.topic, pipeline.table, form, every_ms, line)
+        shown = _ShownRuns(pipeline.topic, pipeline.table, form, every_ms, line)
         following.keep_pipeline(pipeline, every_ms=every_ms, **shown.arguments, **end, **given)
 
 
-class _Shown:
+class _ShownRuns:
     """What people see of runs, and the signals that end them."""
 
     def __init__(
