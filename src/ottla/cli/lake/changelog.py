@@ -19,8 +19,8 @@ from ottla.cli.lake.ledgers import (
     letters_line,
     skipped_lines,
 )
-from ottla.cli.lake.progress import ProgressLine
-from ottla.cli.lake.retries import show_recovery, show_trouble
+from ottla.cli.lake.lines.progress import ProgressLine
+from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms

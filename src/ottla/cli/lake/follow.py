@@ -17,9 +17,9 @@ from ottla.cli.lake import load_options
 from ottla.cli.lake.changelog import keep_pipeline
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
+from ottla.cli.lake.lines.progress import ProgressLine
+from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
-from ottla.cli.lake.progress import ProgressLine
-from ottla.cli.lake.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.moment import span_ms

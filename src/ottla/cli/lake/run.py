@@ -7,8 +7,8 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, ledger_rows, skipped_lines
+from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.pipelines import read_pipeline, with_spark
-from ottla.cli.lake.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.text.output import show, show_one
 

@@ -1,0 +1,1 @@
+"""What commands of the lake say on standard error while they run."""
