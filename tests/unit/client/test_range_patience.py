@@ -1,11 +1,11 @@
 """How long a task's client tries again, and when it says so; in virtual time."""
 
-from ottla.client.ranges.patience import Patience, setup_limit_s
+from ottla.client.ranges.patience import RetryPatience, setup_limit_s
 
 
 def test_a_wait_is_said_once_after_a_moment() -> None:
     """Not of the first failures, and not again until an answer came."""
-    patience = Patience(60.0, 100.0)
+    patience = RetryPatience(60.0, 100.0)
     assert patience.seconds_to_say(100.5) is None
     assert patience.seconds_to_say(101.5) == 58.5
     assert patience.seconds_to_say(120.0) is None
@@ -18,13 +18,13 @@ def test_a_wait_is_said_once_after_a_moment() -> None:
 
 def test_an_end_that_is_near_is_not_announced() -> None:
     """An error follows at once, or the caller says itself what it waits for."""
-    patience = Patience(4.0, 0.0)
+    patience = RetryPatience(4.0, 0.0)
     assert patience.seconds_to_say(1.5) is None
 
 
 def test_attempts_are_counted_from_the_last_answer() -> None:
     """They decide how long the next pause is."""
-    patience = Patience(60.0, 0.0)
+    patience = RetryPatience(60.0, 0.0)
     assert [patience.failed(), patience.failed()] == [0, 1]
     patience.heard(1.0)
     assert patience.failed() == 0

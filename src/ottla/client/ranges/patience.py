@@ -8,7 +8,7 @@ SAY_BEFORE_S = 3.0
 SETUP_S = 2.0
 
 
-class Patience:
+class RetryPatience:
     """One call, or the time since a stream of answers gave its last one."""
 
     def __init__(self, limit_s: float, now_s: float) -> None:

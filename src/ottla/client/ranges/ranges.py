@@ -39,7 +39,7 @@ from ottla.client.errors import (
     unknown_topic,
 )
 from ottla.client.ranges.account import OffsetAccount, account_of
-from ottla.client.ranges.patience import Patience, setup_limit_s
+from ottla.client.ranges.patience import RetryPatience, setup_limit_s
 from ottla.record.header import HEADER_SIZE, read_header
 from ottla.record.reader import CorruptBatch, batches
 from ottla.wire.api import ApiKey
@@ -260,7 +260,7 @@ class RangeClient:
         header is damaged, once all before it were yielded. Checksums are not computed.
         """
         position = start
-        patience = Patience(self._retry_timeout_s, time.monotonic())
+        patience = RetryPatience(self._retry_timeout_s, time.monotonic())
         while position < end:
             try:
                 found = self._fetch(topic, topic_id, partition, position, end, fetch_bytes)
@@ -533,7 +533,7 @@ class RangeClient:
             del self._connections[connection.address]
 
     def _retried(self, ask: Callable[[], Result]) -> Result:
-        patience = Patience(self._retry_timeout_s, time.monotonic())
+        patience = RetryPatience(self._retry_timeout_s, time.monotonic())
         while True:
             try:
                 answer = ask()
@@ -543,7 +543,7 @@ class RangeClient:
                 self._failures = 0
                 return answer
 
-    def _recover_or_raise(self, error: OttlaError, patience: Patience) -> None:
+    def _recover_or_raise(self, error: OttlaError, patience: RetryPatience) -> None:
         """Forget what may be stale and wait a little; raise what waiting does not cure."""
         code = code_of(error.code)
         # The caller judges damage: only a second fetch shows whether the log has it.
