@@ -544,7 +544,7 @@ def test_a_file_without_decode_is_told(run: Command, make_topic: MakeTopic, tmp_
     """In words, not as a missing key."""
     path = pipeline(tmp_path, make_topic())
     answer = run.try_to("lake", "load", "any", "--to", f"{tmp_path}/t", "--decode-file", path)
-    assert answer.error == f"ottla: {path} has no table [decode] (INVALID_REQUEST)\n"
+    assert (answer.code, answer.error) == (2, f"Error: {path} has no table [decode]\n")
 
 
 def test_files_have_the_size_that_was_asked_for(
