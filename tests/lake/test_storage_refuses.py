@@ -1,6 +1,7 @@
 """What the disk refuses ends a load with one sentence, and leaves nothing behind."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -127,3 +128,35 @@ def test_full_disk_of_a_spark_task_is_one_sentence(
         f"{target}/data; make room there, or choose another folder"
     )
     assert files_in(target) == before
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta", "iceberg"])
+def test_full_disk_at_each_step_of_a_commit(
+    node: Node, flights: str, small_disk: Path, kind: Any
+) -> None:
+    """One sentence, no heap of metadata; and whether the load counts is said as it is."""
+    target = small_disk / "table"
+    load = partial(ottla.lake.load, flights, str(target), bootstrap=node.bootstrap, runner=run_here)
+    load(end="0:1,1:0", format=kind)
+    before = set(files_in(target))
+    message = ""
+    for spare_bytes in range(0, 100 << 10, 10 << 10):
+        fill(small_disk, spare_bytes)
+        try:
+            load()
+        except OttlaError as error:
+            message = error.message
+        else:
+            break
+        finally:
+            (small_disk / "filler").unlink()
+        assert re.search("no space is left on the disk of [^;]*; make room there, or", message)
+        assert "\n" not in message
+        if message.startswith(f"version 2 of {target} is committed and counts"):
+            break
+        # A manifest that no log names does not count, and goes with the next load.
+        left = {name for name in files_in(target) if name not in before}
+        assert all(name.startswith("_ottla/manifests/") for name in left), left
+    assert message
+    found = ottla.lake.verify(str(target), bootstrap=node.bootstrap)
+    assert (found.proven, found.rows, found.loads) == (True, 200, 2)

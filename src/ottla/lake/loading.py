@@ -37,6 +37,7 @@ from ottla.lake.plan import parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.held_back import held_back_in
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.overriding import foundation, on_record
@@ -173,11 +174,12 @@ def load(
             return started
 
         manifest = commit_plan(table, plan, settings, start_runner, steps, on_step)
-        if group is not None:
-            commit_positions(group, manifest, bootstrap)
-        removed = table.remove_orphans()
-        if dead_letter_topic is not None:
-            send_letters(target, dead_letter_topic, bootstrap, store_options)
+        with committed_before(place, manifest.version):
+            if group is not None:
+                commit_positions(group, manifest, bootstrap)
+            removed = table.remove_orphans()
+            if dead_letter_topic is not None:
+                send_letters(target, dead_letter_topic, bootstrap, store_options)
     return LoadResult(
         manifest,
         manifest.rows,

@@ -27,6 +27,7 @@ from ottla.lake.loads.committing import (
 from ottla.lake.loads.epochs import WriterEpoch
 from ottla.lake.manifest import Keeps, Manifest
 from ottla.lake.plan import Boundary
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import Foundation, foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
@@ -101,15 +102,24 @@ class ChangelogWriter:
             manifest = commit_changes(
                 table, whole, settings, start_runner, self._steps, self._on_step
             )
-            remove_hidden_orphans(table, state, manifest)
-        if self._wishes.group is not None and manifest is not None:
-            commit_positions(self._wishes.group, manifest, settings.bootstrap)
+            with committed_before(table.store.url, manifest.version):
+                remove_hidden_orphans(table, state, manifest)
+                removed = self._follow_up(manifest)
+        else:
+            removed = self._follow_up(manifest)
+        return Applied(manifest, not plan.is_empty, tuple(removed))
+
+    def _follow_up(self, newest: Manifest | None) -> list[str]:
+        """What comes after a commit, or in place of one; the names of files that were removed."""
+        table = self._table
+        if self._wishes.group is not None and newest is not None:
+            commit_positions(self._wishes.group, newest, self._settings.bootstrap)
         removed: list[str] = []
         if not self._epoch.is_taken or self._runs % _SWEEP_RUNS == 0:
             removed = table.remove_orphans()
             remove_work(table.store, table.running)
         self._runs += 1
-        return Applied(manifest, not plan.is_empty, tuple(removed))
+        return removed
 
     def _plan(
         self, start: Boundary, end: Boundary, base: Foundation | None, overridden: tuple[str, ...]

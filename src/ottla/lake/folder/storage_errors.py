@@ -1,12 +1,40 @@
 """What the disk or the file system of a table refuses, as one sentence with cause and remedy."""
 
 import errno
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
 
 _OTHER_FOLDER = "or choose another folder"
+# Another try helps only once there is room, or the disk is mounted anew.
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSALS = (*_FULL, errno.EROFS)
+# How libraries in Rust, in C (SQLite) and in Python say what the system has said.
+_NUMBER = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")
+_SQLITE_FULL = "database or disk is full"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def refusal_of_disk(error: BaseException) -> OSError | None:
+    """The refusal of a full or read-only disk that `error` is, or wraps in words; else None.
+
+    A library that met it has written nothing that counts, and would meet it again.
+    """
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None:
+        text = str(error)
+        found = _NUMBER.search(text)
+        number = int(found[1] or found[2]) if found else None
+        if _SQLITE_FULL in text:
+            number = errno.ENOSPC
+    if number not in _REFUSALS:
+        return None
+    if isinstance(error, OSError) and error.errno is not None:
+        return error
+    return OSError(number, os.strerror(number))
 
 
 @contextmanager
@@ -20,13 +48,14 @@ def as_storage_error(folder: str) -> Iterator[None]:
     except (ConnectionError, TimeoutError):
         raise
     except OSError as error:
-        raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, _sentence(error, folder)) from error
+        told = refusal_of_disk(error) or error
+        raise OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, _sentence(told, folder)) from error
 
 
 def _sentence(error: OSError, folder: str) -> str:
     place = error.filename or folder
     match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
+        case number if number in _FULL:
             return f"no space is left on the disk of {folder}; make room there, {_OTHER_FOLDER}"
         case errno.EROFS:
             return (
@@ -46,5 +75,5 @@ def _sentence(error: OSError, folder: str) -> str:
                 "and all workers share, and that nothing else removes files from"
             )
         case _:
-            cause = error.strerror or str(error)
+            cause = " ".join(_COLOURS.sub("", error.strerror or str(error)).split())
             return f"{place} cannot be written or read ({cause}); repair its disk, {_OTHER_FOLDER}"

@@ -29,10 +29,11 @@ from deltalake.transaction import AddAction, RemoveAction
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.events.buckets import BY, NULL, ONE_BUCKET, Buckets, column_name
 from ottla.lake.folder.library_faults import as_log_error
+from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
-from ottla.lake.stores.store import FileStore
+from ottla.lake.stores.store import FileStore, PutUnknown
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
@@ -142,15 +143,29 @@ class DeltaLog:
                     table.alter.add_columns(missing)
                     continue
                 self._try(table, manifest, digest, adds, buckets)
-            except DeltaError as error:
+            except (DeltaError, OSError) as error:
                 # Another commit came first, or its own answer was lost: the log says which.
-                if tried == _TRIES - 1:
-                    raise self._refused(error) from error
+                refusal = refusal_of_disk(error)
+                if refusal is not None or tried == _TRIES - 1:
+                    if refusal is not None and self.newest().is_of(manifest.version, digest):
+                        continue  # What came after the commit was refused, such as a checkpoint.
+                    raise (refusal or self._refused(error)) from error
                 time.sleep(0.01 * tried)
                 continue
-            sync_written(self._store, LOG_FOLDER, after=f"{table.version():020d}.json")
+            self._sync(table.version(), manifest)
             return True
         return False
+
+    def _sync(self, before: int, manifest: Manifest) -> None:
+        """Force the entry to the disk. The log has it: its files stay, whatever the disk says."""
+        try:
+            sync_written(self._store, LOG_FOLDER, after=f"{before:020d}.json")
+        except OSError as error:
+            raise PutUnknown(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"it is not known whether version {manifest.version} of {self._store.url} outlives "
+                f"a power cut: Delta's log can't be forced to its disk ({error}); repair the disk",
+            ) from error
 
     def _try(
         self,
@@ -263,7 +278,7 @@ class DeltaLog:
         with as_log_error(self.kind, self._store.url):
             yield
 
-    def _refused(self, error: DeltaError) -> OttlaError:
+    def _refused(self, error: Exception) -> OttlaError:
         return OttlaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the Delta table in {self._store.url} can't be read or written: {error}",

@@ -48,6 +48,7 @@ from ottla.lake.events.iceberg_transforms import (
     partition_table,
 )
 from ottla.lake.folder.library_faults import as_log_error
+from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
@@ -75,6 +76,7 @@ from ottla.lake.tables.log import (
 from ottla.lake.tables.on_record import iceberg_files
 from ottla.lake.tables.on_record.iceberg_catalog_file import catalog_findings
 from ottla.lake.tables.statistics import read_statistics
+from ottla.lake.tables.synced_io import SyncedFileIO, paths_written
 
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"
@@ -170,11 +172,13 @@ class IcebergLog:
                 needed, unneeded = divided_by_versions(table, old)
                 if old and not dry_run:
                     table.metadata.properties[_RETRIES] = "0"  # In this process only.
-                    table.maintenance.expire_snapshots().by_ids(old).commit()
+                    with _removed_where_refused(table):
+                        table.maintenance.expire_snapshots().by_ids(old).commit()
                     for path in unneeded:
                         self._store.remove(path)
                 return needed
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+                _raise_refusal(error)
                 if tried == _TRIES - 1:
                     raise self._refused(str(error)) from error
                 time.sleep(0.01 * tried)
@@ -190,9 +194,11 @@ class IcebergLog:
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
             try:
-                self._try(table, manifest, digest, columns)
+                with _removed_where_refused(table):
+                    self._try(table, manifest, digest, columns)
                 self._committed = table
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+                _raise_refusal(error)
                 # Another commit came first, or an answer was lost: the log says which.
                 if tried == _TRIES - 1:
                     raise self._refused(str(error)) from error
@@ -320,3 +326,27 @@ class IcebergLog:
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the Iceberg table in {self._store.url} can't be read or written: {why}",
         )
+
+
+@contextmanager
+def _removed_where_refused(table: Table) -> Iterator[None]:
+    """Remove what a commit has written where the disk refused it before the catalog had it.
+
+    Of a full disk, which would be filled with files that nothing names. The catalog is asked last
+    of all, so that what it refused, or was not asked for, does not count.
+    """
+    with paths_written() as paths:
+        try:
+            yield
+        except (OSError, SQLAlchemyError) as error:
+            if refusal_of_disk(error) is not None and isinstance(table.io, SyncedFileIO):
+                for path in (*table.io.written, *paths):
+                    path.unlink(missing_ok=True)
+            raise
+
+
+def _raise_refusal(error: Exception) -> None:
+    """Raise what the disk refused: no other try of this process would do better."""
+    refusal = refusal_of_disk(error) if isinstance(error, OSError | SQLAlchemyError) else None
+    if refusal is not None:
+        raise refusal from error

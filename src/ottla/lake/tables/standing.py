@@ -13,6 +13,7 @@ from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads
 from ottla.lake.log.live import live_after
 from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
 
@@ -80,7 +81,8 @@ class SoundChain:
 
     def committed(self, version: int, digest: str, on_step: Callable[[str], None]) -> None:
         """Write down that `version` counts: the head, and a checkpoint where one is due."""
-        self._write_head(version, digest)
+        with committed_before(self._place, version):
+            self._write_head(version, digest)
         on_step("head written")
         if self._checkpoints.is_due(version):
             # The load counts already; the next load reports what is wrong here.

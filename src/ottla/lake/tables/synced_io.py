@@ -4,7 +4,9 @@ The catalog then never names a file that a power cut has left empty.
 """
 
 import os
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -15,23 +17,55 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from ottla.base.system import sync_folder
 
 
+class _Written(threading.local):
+    """What this thread writes, where it wants to know."""
+
+    paths: list[Path] | None = None
+
+
+_written = _Written()
+
+
+@contextmanager
+def paths_written() -> Iterator[list[Path]]:
+    """The paths of files that this thread begins to write meanwhile."""
+    before, _written.paths = _written.paths, []
+    try:
+        yield _written.paths
+    finally:
+        _written.paths = before
+
+
 class _SyncedStream:
-    """An output stream of pyiceberg's: whole and durable once it is closed."""
+    """An output stream of pyiceberg's: whole and durable once it is closed, or not there."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
 
     def write(self, content: bytes) -> int:
-        return self._file.write(content)
+        with self._removed_on_failure():
+            return self._file.write(content)
 
     def close(self) -> None:
         if self._file.closed:
             return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        sync_folder(self._path.parent)
+        with self._removed_on_failure():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            sync_folder(self._path.parent)
+
+    @contextmanager
+    def _removed_on_failure(self) -> Iterator[None]:
+        """A full disk leaves no part of a file, which nothing would name or remove."""
+        try:
+            yield
+        except OSError:
+            self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._file.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +80,7 @@ class _SyncedStream:
 
 
 class _SyncedFile(OutputFile):  # type: ignore[misc]
-    def __init__(self, location: str, path: Path, io: PyArrowFileIO) -> None:
+    def __init__(self, location: str, path: Path, io: "SyncedFileIO") -> None:
         super().__init__(location)
         self._path = path
         self._io = io
@@ -62,11 +96,21 @@ class _SyncedFile(OutputFile):  # type: ignore[misc]
 
     def create(self, overwrite: bool = False) -> OutputStream:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._io.written.append(self._path)
+        if _written.paths is not None:
+            _written.paths.append(self._path)
         return _SyncedStream(self._path, self._path.open("wb" if overwrite else "xb"))
 
 
 class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
-    """Local files; pyiceberg makes it by its name (`py-io-impl`)."""
+    """Local files; pyiceberg makes it by its name (`py-io-impl`).
+
+    `written` are the paths of all files that were begun with it.
+    """
+
+    def __init__(self, properties: Any = None) -> None:
+        super().__init__(properties or {})
+        self.written: list[Path] = []
 
     def new_output(self, location: str) -> Any:
         _, _, path = self.parse_location(location, self.properties)

@@ -22,6 +22,7 @@ from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import (
@@ -102,7 +103,8 @@ def compact(
             manifest = commit_on_newest(
                 table, compaction_on(table, rewrites, files, load_id, before.table_schema)
             )
-        table.remove_orphans()
+        with committed_before(table.store.url, manifest.version):
+            table.remove_orphans()
     return CompactionResult(
         manifest,
         len(manifest.removed),

@@ -27,6 +27,7 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.upkeep.rewriting import rewriter
 from ottla.lake.upkeep.swapping import NothingDiffers, RangeSwap
@@ -119,7 +120,8 @@ def replace(
             table.remove_orphans()
             rows = found.rows
             return ReplacementResult(None, wanted, rows, rows, (), time.monotonic() - began)
-        table.remove_orphans()
+        with committed_before(table.store.url, manifest.version):
+            table.remove_orphans()
     return ReplacementResult(
         manifest,
         wanted,

@@ -25,6 +25,7 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster
 from ottla.lake.stream.follow.ending import FollowEnd
+from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
@@ -154,9 +155,10 @@ class FollowingWriter:
     ) -> Manifest:
         manifest = commit_plan(self.table, plan, settings, start_runner, self._steps, self._on_step)
         self._at(manifest)
-        if self._group is not None:
-            commit_positions(self._group, manifest, self._settings.bootstrap)
-        if self._commits % _SWEEP_COMMITS == 0:
-            self.table.remove_orphans()
+        with committed_before(self.table.store.url, manifest.version):
+            if self._group is not None:
+                commit_positions(self._group, manifest, self._settings.bootstrap)
+            if self._commits % _SWEEP_COMMITS == 0:
+                self.table.remove_orphans()
         self._commits += 1
         return manifest
