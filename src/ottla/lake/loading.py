@@ -19,6 +19,7 @@ from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
 from ottla.lake.events.times import EventSettings
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import limits_of_load
@@ -37,7 +38,6 @@ from ottla.lake.plan import parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.stream.held_back import held_back_in
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.overriding import foundation, on_record

@@ -15,6 +15,7 @@ from ottla.lake.changelogs.reducing import OnNullKey
 from ottla.lake.changelogs.spilled import remove_work
 from ottla.lake.changelogs.state import read_state_of, remove_hidden_orphans
 from ottla.lake.cluster import connect
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
@@ -27,7 +28,6 @@ from ottla.lake.loads.committing import (
 from ottla.lake.loads.epochs import WriterEpoch
 from ottla.lake.manifest import Keeps, Manifest
 from ottla.lake.plan import Boundary
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import Foundation, foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.log.chain import EMPTY, TableStanding
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads
 from ottla.lake.log.live import live_after
 from ottla.lake.manifest import DataFile, Manifest
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
 

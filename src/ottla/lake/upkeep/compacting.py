@@ -16,13 +16,13 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.layout import FileLayout, layout_of
 from ottla.lake.events.buckets import By
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import (

@@ -19,6 +19,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.decode.spec import Decode
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loads.boundaries import Limits, offsets_of
@@ -27,7 +28,6 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, session
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.upkeep.rewriting import rewriter
 from ottla.lake.upkeep.swapping import NothingDiffers, RangeSwap

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from ottla.lake.cluster import KafkaCluster, connect
+from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
@@ -25,7 +26,6 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.source import Cluster
 from ottla.lake.stream.follow.ending import FollowEnd
-from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
