@@ -10,6 +10,7 @@ from rig import trees
 from rig.nodes import Node, properties
 from rig.probe import free_port, wait_until_serving
 from rig.process import Process, start
+from rig.secret_search import SEARCH
 
 
 def settings_of(folder: Path, port: int) -> dict[str, str]:
@@ -40,6 +41,8 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "server.properties"
     file.write_text(properties({**settings_of(folder, port), **(settings or {})}))
+    SEARCH.register_settings(settings or {})
+    SEARCH.watch(folder)
     return start(trees.broker(source, file), folder / "ottla.log", env=env)
 
 
@@ -65,5 +68,6 @@ def ottla(
         yield Node(name, process, chosen, home, ready_s)
     finally:
         process.terminate()
+        SEARCH.leave(home)
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)

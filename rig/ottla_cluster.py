@@ -11,6 +11,7 @@ from pathlib import Path
 from rig import accounts, trees
 from rig.clusters import Cluster, Member, free_ports
 from rig.process import DiedEarly, Process, start
+from rig.secret_search import SEARCH
 
 SIZE = 3
 # As `rig.kafka_cluster` has them.
@@ -34,6 +35,7 @@ def launch(
     command += ["--brokers", str(SIZE), "--port", str(port), "--data", home / "data"]
     for name, value in {**SETTINGS, **(settings or {})}.items():
         command += ["--set", f"{name}={value}"]
+    SEARCH.register_settings(settings or {})
     return start(command, home / "broker.log")
 
 
@@ -65,6 +67,7 @@ def ottla_cluster(
     finally:
         cluster.stop()
         parent.terminate()
+        SEARCH.leave(home)
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rig import accounts
+from rig.secret_search import SEARCH
 
 
 class DiedEarly(RuntimeError):
@@ -88,4 +89,5 @@ def start(
             cwd=cwd,
             start_new_session=session,
         )
+    SEARCH.keep(log)
     return Process(child, log, started_s)

@@ -1,5 +1,6 @@
 """What all tests share: the repository on the path, skips that fail in CI, logs beside failures."""
 
+import logging
 import os
 import signal
 import sys
@@ -19,7 +20,8 @@ if str(ROOT) not in sys.path:
 _FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.is_dir()]
 sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
 
-# A fixture for all tests; it needs the path set above.
+# What all tests share of the rig; it needs the path set above.
+from rig.secret_search import SEARCH  # noqa: E402
 from rig.small_disk import small_disk  # noqa: E402, F401
 
 IN_CI = os.environ.get("CI") == "true"
@@ -34,6 +36,21 @@ settings.register_profile(
     "ottla", deadline=None, derandomize=IN_CI, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("ottla")
+
+
+def pytest_sessionstart() -> None:
+    """Keep what brokers in this process log, to search it for secrets."""
+    logging.getLogger("ottla").addHandler(SEARCH.handler())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail where a secret of a test stands in a log."""
+    found = SEARCH.found()
+    SEARCH.close()
+    if found:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        sys.stdout.write("\n".join(["", "== secrets in logs ==", *found, ""]))
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
