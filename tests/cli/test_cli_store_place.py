@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from command_here import CommandHere
 from ottla_command import Command
+from rig.secret_search import register
 
 import ottla.testing
 
 PASSWORD = "before the first start"
+register(PASSWORD)
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 NOWHERE = CommandHere("localhost:1")

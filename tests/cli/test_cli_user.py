@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from ottla_command import Command
 from rig.probe import free_port
+from rig.secret_search import register
 
 import ottla.testing
 
 PASSWORD = "a long secret"
+register(PASSWORD)
 
 
 @pytest.fixture(scope="module")

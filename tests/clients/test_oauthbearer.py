@@ -22,6 +22,7 @@ from rig.consuming import close, read
 from rig.issuer import AUDIENCE, Issuer, serving
 from rig.nodes import Node
 from rig.probe import free_port
+from rig.secret_search import register
 from rig.tools import Tools
 
 from ottla.client import ClientError, ConsumerOptions, sync
@@ -37,6 +38,7 @@ from tests.clients.test_java_clients import (
 )
 
 SECRET = "the-secret-of-alices-program"
+register(SECRET)
 MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 ALLOWED = "org.apache.kafka.sasl.oauthbearer.allowed.urls"

@@ -23,12 +23,15 @@ from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
 from rig.nodes import Node
 from rig.probe import free_port
+from rig.secret_search import register
 from rig.tools import CONFIGS, TOPICS, Tools
 
 from ottla.operations.certificates import make_development_files
 
 ALICE, PASSWORD = "alice", "correct-horse-battery"
 WRONG = "not-the-password"
+register(PASSWORD)
+register(WRONG)
 MECHANISMS = {
     "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
     "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,

@@ -14,6 +14,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
 from rig.consuming import close, read
 from rig.probe import free_port
+from rig.secret_search import register
 
 from ottla.client import AdminOptions, sync
 from ottla.client.errors import ConnectionFailed
@@ -26,6 +27,7 @@ SUPER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 PASSWORD = "not-in-any-log"
+register(PASSWORD)
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = f'{PLAIN} required user_bob="{PASSWORD}";'
 

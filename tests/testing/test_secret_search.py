@@ -1,4 +1,4 @@
-"""Secrets of tests are searched for in all that brokers wrote, and a session that finds one fails."""
+"""Secrets of tests are searched for in what brokers wrote; a session that finds one fails."""
 
 import base64
 import sqlite3
@@ -42,7 +42,7 @@ CASES = {
 def run(tmp_path: Path, text: str, how: str) -> "subprocess.CompletedProcess[str]":
     """A session of its own, with the hooks that all tests have."""
     test = tmp_path / "test_it.py"
-    test.write_text(PROGRAM.format(text=text, how=how.replace("{text!r}", "{text!r}")))
+    test.write_text(PROGRAM.format(text=text, how=how))
     command = [
         sys.executable,
         "-m",

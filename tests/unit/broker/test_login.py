@@ -5,6 +5,7 @@ import logging
 import struct
 
 import pytest
+from rig.secret_search import register
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
@@ -36,6 +37,7 @@ from .inprocess import Caller, run
 
 SCRAM = ScramMechanism.SCRAM_SHA_256
 PASSWORD = "correct horse"
+register(PASSWORD)
 SETTINGS = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
     "sasl.enabled.mechanisms": "SCRAM-SHA-256",
@@ -67,7 +69,9 @@ class Raw(Caller):
         client = ScramClient(SCRAM, user, password, "clientnonce", {})
         answer = await self.token(client.first)
         assert answer.error_code == 0
-        last = await self.token(client.step(answer.auth_bytes))
+        final = client.step(answer.auth_bytes)
+        register(final.partition(b",p=")[2], "a client's proof")
+        last = await self.token(final)
         if not last.error_code:
             assert client.step(last.auth_bytes) == b""
         return last

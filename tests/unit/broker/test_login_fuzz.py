@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from rig.issuer import Issuer, signed
+from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
 from ottla.security.sasl.bearer import CLIENT_GIVES_UP, write_bearer
@@ -31,6 +32,7 @@ from .inprocess import run
 from .test_login import SCRAM, SETTINGS, credential, play
 
 PASSWORD = "not known to the one who sends these"
+register(PASSWORD)
 MECHANISMS = ("SCRAM-SHA-256", "PLAIN", "OAUTHBEARER", "OAUTHBEARER", "GSSAPI", "")
 AUTHENTICATE = 36
 

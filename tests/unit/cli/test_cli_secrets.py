@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 import pytest
+from rig.secret_search import register
 
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli import options
 from ottla.cli.command import cli
 
 SECRET = "not-for-others"
+register(SECRET)
 SECRETS = sorted(name for name, row in BROKER_SETTINGS.items() if row.sensitive)
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+from rig.secret_search import register
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
@@ -17,6 +18,7 @@ NOW = datetime.now(UTC)
 AUTHORITY = new_authority("authority", NOW)
 SERVER = issue(AUTHORITY, "server", NOW, hosts=["localhost"])
 PASSWORD = "a-secret-of-the-store"
+register(PASSWORD)
 
 
 def store(folder, data, name="store"):
