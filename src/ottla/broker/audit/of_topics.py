@@ -20,6 +20,7 @@ from ottla.wire.messages.compact_log import CompactLogRequest, CompactLogRespons
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
+    CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
@@ -44,9 +45,10 @@ def create_topics(
     """A line for each topic."""
     if body.validate_only:
         return
-    codes = {one.name: one.error_code for one in response.topics}
+    results = {one.name: one for one in response.topics}
     for wanted in body.topics:
-        yield _created(wanted.name, _wanted(wanted), codes.get(wanted.name, 0))
+        result = results.get(wanted.name)
+        yield _created(wanted.name, _wanted(wanted, result), result.error_code if result else 0)
 
 
 def created_automatically(name: str) -> AdminChange:
@@ -59,10 +61,13 @@ def _created(name: str, detail: Mapping[str, Any], code: int) -> AdminChange:
     return AdminChange(needs, detail, code)
 
 
-def _wanted(wanted: CreatableTopic) -> Mapping[str, Any]:
+def _wanted(wanted: CreatableTopic, result: CreatableTopicResult | None) -> Mapping[str, Any]:
+    # What was made, and what was asked for where nothing was.
+    is_made = result is not None and result.num_partitions > 0
+    numbers = result if result is not None and is_made else wanted
     return {
-        "partition_count": len(wanted.assignments) or wanted.num_partitions,
-        "replication_factor": wanted.replication_factor,
+        "partition_count": numbers.num_partitions,
+        "replication_factor": numbers.replication_factor,
         "settings": {
             bounded(each.name): shown(ResourceType.TOPIC, each.name, each.value)
             for each in wanted.configs[:50]
