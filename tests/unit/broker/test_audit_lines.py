@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.audit.audit import is_audited
 from ottla.broker.audit.changes import CHANGES
 from ottla.broker.process.apis import served
+from ottla.record.builder import build_batch
 from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.names import parse_file_name
 from ottla.security.audit.verification import ChainCheck
@@ -266,6 +268,33 @@ def test_a_flood_of_denials_is_one_line_and_a_count() -> None:
     first, more = played(scenario, {"allow.everyone.if.no.acl.found": "false"})
     assert first["resource"] == "Topic:t"
     assert (more["resource"], more["more"]) == ("Topic:t", 100)
+
+
+def test_a_produce_that_is_allowed_costs_no_call() -> None:
+    """Once the connection has learned it, nothing of the audit log is called."""
+    called: list[str] = []
+
+    def profile(frame: Any, event: str, _argument: object) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and ("broker/audit/" in file or "security/audit/" in file):
+            called.append(frame.f_code.co_qualname)
+
+    async def scenario(caller: Any) -> None:
+        await caller.call(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 4)
+        batch = memoryview(bytes(build_batch([0], None, [b"one"])))
+        data = PartitionProduceData(index=0, records=batch)
+        topic = TopicProduceData(name="t", partition_data=[data])
+        for _ in range(3):
+            answer = await caller.call(ProduceRequest(acks=1, topic_data=[topic]), 7)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+        sys.setprofile(profile)
+        for _ in range(20):
+            await caller.call(ProduceRequest(acks=1, topic_data=[topic]), 7)
+        sys.setprofile(None)
+
+    (created,) = played(scenario)
+    assert created["detail"] == {"automatically": True}
+    assert called == []
 
 
 def test_a_failed_login_leaves_a_line_with_its_cause() -> None:
