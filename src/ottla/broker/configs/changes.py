@@ -6,14 +6,23 @@ from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.coordination.store import Create, Delete, NoNode, Store, StoreError, Watch
+from ottla.coordination.store import (
+    BadVersion,
+    Create,
+    Delete,
+    NoNode,
+    Set,
+    Store,
+    StoreError,
+    Watch,
+)
 from ottla.metadata import paths
 from ottla.metadata.notices import decode_config_change, encode_config_change
 
 _log = logging.getLogger(__name__)
 
 _PREFIX = "config_change_"
-# As in Kafka: a broker that was away for longer reads all settings when it comes back.
+# A broker that did not reach the store for longer reads everything when it does again.
 _KEPT_MS = 15 * 60_000
 _PAUSE_S = 0.1
 
@@ -30,14 +39,24 @@ def change_notice(config_path: str, now_ms: int) -> Create:
 class ConfigChanges:
     """Calls `on_changed` with each entity whose settings changed, one at a time.
 
-    Changes before `start` are not reported: read the settings after it.
+    Changes before `start` are not reported: read the settings after it. `reload` is called where
+    notices were deleted before this broker read them. The data of `/config/changes` is the name
+    of the last one that was deleted.
     """
 
-    def __init__(self, store: Store, clock: Clock, on_changed: OnChanged) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        on_changed: OnChanged,
+        reload: Callable[[], Awaitable[None]],
+    ) -> None:
         self._store = store
         self._clock = clock
         self._on_changed = on_changed
+        self._reload = reload
         self._last = ""
+        self._has_missed = False
         self._rung = asyncio.Event()
         self._watch: Watch | None = None
         self._task: asyncio.Task[None] | None = None
@@ -45,7 +64,8 @@ class ConfigChanges:
     async def start(self) -> None:
         """Remember where the changes are now."""
         self._watch = self._store.watch_children(paths.CONFIG_CHANGES, self._rung.set)
-        self._last = max(await self._store.children(paths.CONFIG_CHANGES), default="")
+        names = await self._store.children(paths.CONFIG_CHANGES)
+        self._last = max([*names, (await self._deleted())[0]])
 
     def follow(self) -> None:
         """Begin to report changes since `start`."""
@@ -73,6 +93,7 @@ class ConfigChanges:
                 await asyncio.sleep(_PAUSE_S)
 
     async def _look(self) -> None:
+        read_until = self._last
         names = await self._store.children(paths.CONFIG_CHANGES)
         for name in names:
             path = f"{paths.CONFIG_CHANGES}/{name}"
@@ -82,7 +103,22 @@ class ConfigChanges:
             if node is not None:
                 await self._tell(path, node.data)
             self._last = name
-        await self._forget(names)
+        deleted, version = await self._deleted()
+        self._last = max(self._last, deleted)
+        self._has_missed = self._has_missed or deleted > read_until
+        if self._has_missed:
+            _log.warning(
+                "this broker did not reach the store for so long that notices of changes were"
+                " deleted meanwhile: it reads all settings, users and ACLs again"
+            )
+            await self._reload()
+            self._has_missed = False
+        await self._forget(names, version)
+
+    async def _deleted(self) -> tuple[str, int]:
+        """The last notice that was deleted, and the version of the node that says so."""
+        node = await self._store.get(paths.CONFIG_CHANGES)
+        return ("", 0) if node is None else (node.data.decode("ascii", "replace"), node.version)
 
     async def _tell(self, path: str, data: bytes) -> None:
         try:
@@ -95,8 +131,11 @@ class ConfigChanges:
                 "changed settings are invalid and do not apply; set them again: %s", error.message
             )
 
-    async def _forget(self, names: list[str]) -> None:
-        """Delete notices that all brokers had time to read; the first young one ends the scan."""
+    async def _forget(self, names: list[str], version: int) -> None:
+        """Delete notices that all brokers had time to read; the first young one ends the scan.
+
+        `version` is that of `/config/changes`. Another broker may be doing the same.
+        """
         oldest_ms = self._clock.now_ms() - _KEPT_MS
         for name in names:
             path = f"{paths.CONFIG_CHANGES}/{name}"
@@ -105,7 +144,10 @@ class ConfigChanges:
                 continue
             if decode_config_change(path, node.data)[1] > oldest_ms:
                 return
+            mark = Set(paths.CONFIG_CHANGES, name.encode(), version)
             try:
-                await self._store.multi([Delete(path)])
-            except NoNode:
-                continue
+                made, _ = await self._store.multi([mark, Delete(path)])
+            except (NoNode, BadVersion):
+                return
+            assert isinstance(made, int), "a set gives the node's new version"
+            version = made

@@ -24,6 +24,7 @@ from ottla.broker.cluster.peer_login import broker_identity
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.configs.changes import ConfigChanges
+from ottla.broker.configs.reading_all import reading_all
 from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.features import Features
 from ottla.broker.controller import Controller
@@ -477,6 +478,7 @@ class _Wiring:
         on_changed = users.before(features.before(quotas.before(configs.on_changed)))
         if acls is not None:
             on_changed = acls.before(on_changed)
+        reload = reading_all(self.store, on_changed, None if acls is None else acls.load)
         return Settings(
             configs,
             quotas,
@@ -484,7 +486,7 @@ class _Wiring:
             users,
             new_audit(self.settings, self.seams.filesystem, self.runtime, authorizer),
             features,
-            ConfigChanges(self.store, clock, on_changed),
+            ConfigChanges(self.store, clock, on_changed, reload),
         )
 
     def _upkeep(
