@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from rig import zookeeper as rig
 from rig.zookeeper import Ensemble
+from rig.zookeeper_secured import Secured, secured_zookeeper
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,15 @@ def _three() -> Iterator[Ensemble]:
         pytest.skip(reason)
     with rig.zookeeper(3) as ensemble:
         yield ensemble
+
+
+@pytest.fixture(scope="session")
+def secured() -> Iterator[Secured]:
+    """One server that knows the user and the certificates of the brokers."""
+    if reason := rig.available():
+        pytest.skip(reason)
+    with secured_zookeeper() as found:
+        yield found
 
 
 def _whole(ensemble: Ensemble) -> Ensemble:

@@ -7,6 +7,7 @@ import pytest
 from kazoo.client import KazooClient
 from rig.zookeeper import Ensemble
 
+from ottla.coordination.access import StoreAccess
 from ottla.coordination.connect import connect
 from ottla.coordination.store import (
     Create,
@@ -22,6 +23,9 @@ from tests.unit.coordination.writes import create, set_data
 _numbers = itertools.count()
 # Longer than any server of the tests is away.
 LONG_LEASE_MS = 60_000
+
+
+OWN = StoreAccess(user="ottla", password="secret", protects=True, sensitive=("/a",))
 
 
 def fresh(ensemble: Ensemble) -> str:
@@ -225,14 +229,22 @@ def test_nodes_are_for_the_user_who_made_them(server):
     """Without name and password, or with others, the store is denied, with what to do."""
     address = fresh(server)
 
+    async def look(access):
+        store = await connect(address, access=access)
+        try:
+            await store.get("/a")
+        finally:
+            await store.close()
+
     async def main():
-        store = await connect(address, user="ottla", password="secret")
+        store = await connect(address, access=OWN)
         await create(store, "/a", b"x")
         await store.close()
         for user, password in (("", ""), ("ottla", "wrong"), ("else", "secret")):
+            access = StoreAccess(user=user, password=password, protects=bool(user))
             with pytest.raises(StoreDenied, match=r"coordination\.password"):
-                await connect(address, user=user, password=password)
-        again = await connect(address, user="ottla", password="secret")
+                await look(access)
+        again = await connect(address, access=OWN)
         assert (await again.get("/a")).data == b"x"
         await again.close()
 

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import make_private_folder
+from ottla.coordination.access import StoreAccess
 from ottla.coordination.errors import StoreUnavailable
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
@@ -16,16 +17,14 @@ _CONNECTION_TIMEOUT_MS = 15_000
 async def connect(
     address: str,
     *,
-    user: str = "",
-    password: str = "",
+    access: StoreAccess | None = None,
     timeout_ms: int = _CONNECTION_TIMEOUT_MS,
 ) -> Store:
     """A client of the store at `address`.
 
     `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
-    `memory:`, a new store in memory. `user` and `password` (settings `coordination.user` and
-    `coordination.password`) are for ZooKeeper's digest authentication; with them all nodes are
-    readable by that user alone. `timeout_ms` is how long to wait for the first answer.
+    `memory:`, a new store in memory. `access` is for ZooKeeper; `timeout_ms` is how long to wait
+    for the first answer.
 
     Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
     """
@@ -54,8 +53,7 @@ async def connect(
         return await ZookeeperStore.open(
             parts.netloc,
             chroot=parts.path.rstrip("/"),
-            user=user,
-            password=password,
+            access=access or StoreAccess(),
             timeout_ms=timeout_ms,
         )
     if parts.scheme == "memory":

@@ -1,20 +1,22 @@
 """The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
 
-Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. With a user
-only that user may access them, otherwise all clients.
+Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. Their ACLs are
+those of `coordination.access`.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from kazoo.client import KazooClient
-from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
 from ottla.base.clock import SystemClock
+from ottla.coordination.access import StoreAccess
 from ottla.coordination.client import StoreClient
 from ottla.coordination.errors import (
+    BadVersion,
     SessionExpired,
     StoreDenied,
     StoreRolledBack,
@@ -30,6 +32,7 @@ from ottla.coordination.store import (
     check_path,
 )
 from ottla.coordination.zookeeper_connection import EnsembleConnection
+from ottla.coordination.zookeeper_security import ZookeeperSecurity
 from ottla.coordination.zookeeper_session import ZookeeperSession
 from ottla.coordination.zookeeper_transaction import first_refusal, result_of, transaction
 from ottla.coordination.zookeeper_watches import ZookeeperWatches
@@ -38,6 +41,8 @@ from ottla.coordination.zookeeper_watches import ZookeeperWatches
 _FIRST_LEASE_MS = 10_000
 _PATIENCE_MS = 5_000
 _MARK_KIND = "zookeeper"
+# No node has changed so often.
+_NO_VERSION = 2**31 - 1
 _CLOCK = SystemClock()
 
 Request: TypeAlias = Callable[[KazooClient], Any]
@@ -62,13 +67,11 @@ class ZookeeperStore(StoreClient):
 
     _connection: EnsembleConnection
 
-    def __init__(self, hosts: str, chroot: str, user: str, password: str, timeout_ms: int) -> None:
+    def __init__(self, hosts: str, chroot: str, access: StoreAccess, timeout_ms: int) -> None:
         self._hosts = hosts
         self._chroot = chroot
-        self._user = user
-        self._password = password
+        self._security = ZookeeperSecurity(access)
         self._timeout_ms = timeout_ms
-        self._acl = CREATOR_ALL_ACL if user else OPEN_ACL_UNSAFE
         self._watches = ZookeeperWatches(self._locate)
         super().__init__(self._watches)
         self._session: ZookeeperSession | None = None
@@ -77,14 +80,14 @@ class ZookeeperStore(StoreClient):
 
     @classmethod
     async def open(
-        cls, hosts: str, *, chroot: str = "", user: str = "", password: str = "", timeout_ms: int
+        cls, hosts: str, *, chroot: str = "", access: StoreAccess, timeout_ms: int
     ) -> "ZookeeperStore":
         """Connect to one of `hosts` (`host:port,host:port`) and make `chroot` where it lacks.
 
         Raises StoreUnavailable where no server answers within `timeout_ms`, StoreDenied where the
         user may not.
         """
-        store = cls(hosts, chroot, user, password, timeout_ms)
+        store = cls(hosts, chroot, access, timeout_ms)
         store._connection = await store._connect(_FIRST_LEASE_MS)
         store._watches.use(store._connection)
         try:
@@ -126,7 +129,9 @@ class ZookeeperStore(StoreClient):
         sent_ms = _CLOCK.monotonic_ms()
         session = self._session
         answers = await self._call(
-            lambda client: transaction(client, operations, self._locate, self._acl).commit_async(),
+            lambda client: transaction(
+                client, operations, self._locate, self._security.acl
+            ).commit_async(),
             "",
             session_id=session_id,
         )
@@ -176,8 +181,7 @@ class ZookeeperStore(StoreClient):
         connection = EnsembleConnection(
             self._hosts,
             _FIRST_LEASE_MS,
-            user=self._user,
-            password=self._password,
+            security=self._security,
             patience_ms=_PATIENCE_MS,
             listener=_NOBODY,
             client_id=client_id,
@@ -201,6 +205,25 @@ class ZookeeperStore(StoreClient):
                 " or remove the mark beside the data to accept that newer decisions are lost"
             )
 
+    async def rewrite_acls(self) -> int:
+        """Give every node here the ACL that a new one would get; returns how many there are."""
+        count = 0
+        level = ["/"]
+        while level:
+            for path in level:
+                place, acl = self._locate(path), self._security.acl(path)
+                with contextlib.suppress(NoNode):
+                    await self._call(
+                        partial(KazooClient.set_acls_async, path=place, acls=acl), path
+                    )
+                    count += 1
+            level = [
+                f"{'' if parent == '/' else parent}/{name}"
+                for parent in level
+                for name in await self.children(parent)
+            ]
+        return count
+
     async def close(self) -> None:
         if self._closed:
             return
@@ -223,8 +246,7 @@ class ZookeeperStore(StoreClient):
         connection = EnsembleConnection(
             self._hosts,
             lease_ms,
-            user=self._user,
-            password=self._password,
+            security=self._security,
             patience_ms=_PATIENCE_MS,
             listener=self,
         )
@@ -292,14 +314,23 @@ class ZookeeperStore(StoreClient):
         parts = self._chroot.split("/")
         for length in range(2, len(parts) + 1):
             await self._make_place("/".join(parts[:length]))
-        # A client that may not read it learns so now.
+        # A client that may not read it learns so now, and one that may not change it.
         await self.children("/")
+        if self._security.access.protects and self._chroot:
+            await self._require_writable()
+
+    async def _require_writable(self) -> None:
+        """Raise StoreDenied where the root's ACL is for others: a write that can't succeed."""
+        place = self._locate("/")
+        with contextlib.suppress(BadVersion):
+            await self._call(lambda client: client.set_async(place, b"", _NO_VERSION), "/")
 
     async def _make_place(self, place: str) -> None:
         if await self._call(lambda client: client.exists_async(place), place) is None:
             with contextlib.suppress(NodeExists):
                 await self._call(
-                    lambda client: client.create_async(place, b"", acl=self._acl), place
+                    lambda client: client.create_async(place, b"", acl=self._security.acl("/")),
+                    place,
                 )
 
     def _locate(self, path: str) -> str:

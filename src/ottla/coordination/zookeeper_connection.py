@@ -1,6 +1,7 @@
 """One kazoo client: passes its threads' answers and states to the loop, as our own errors."""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,7 +17,6 @@ from kazoo.exceptions import (
     NotEmptyError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.serialization import Connect
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
@@ -30,6 +30,10 @@ from ottla.coordination.errors import (
     StoreError,
     StoreUnavailable,
 )
+from ottla.coordination.zookeeper_login import Handler, Login
+from ottla.coordination.zookeeper_security import ZookeeperSecurity
+
+_log = logging.getLogger(__name__)
 
 # A client retries soon, and for ever: the store may be away for long, and then be back suddenly.
 _RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_delay": 1.0}
@@ -54,8 +58,7 @@ class EnsembleConnection:
         hosts: str,
         lease_ms: int,
         *,
-        user: str,
-        password: str,
+        security: ZookeeperSecurity,
         patience_ms: int,
         listener: SessionListener,
         client_id: tuple[int, bytes] | None = None,
@@ -67,44 +70,49 @@ class EnsembleConnection:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
+        # Set once it was connected, or its login was refused.
+        self._settled = asyncio.Event()
         # Held while a request is handed over and while the loss of a session is noted, so that
         # no request meant for one session is sent in the next.
         self._lock = threading.Lock()
         self._session_id = 0
         self._password = b""
         self._stopped = False
+        self._security = security
+        # Why the last attempt to connect failed, and whether ZooKeeper refused the login.
+        self._trouble = ""
+        self._refused = ""
         self._client = KazooClient(
             hosts=hosts,
             timeout=lease_ms / 1000,
             connection_retry=KazooRetry(**_RETRY),
             client_id=client_id,
-            auth_data=[("digest", f"{user}:{password}")] if user else None,
+            handler=Handler(security.tls, self._on_trouble),
+            auth_data=security.auth_data,
+            use_ssl=security.tls is not None,
         )
         self._client.add_listener(self._on_state)
         self._granted_ms = 0
-        self._note_granted()
-
-    def _note_granted(self) -> None:
-        """Have `_granted_ms` set with each session: kazoo does not report ZooKeeper's answer."""
-        handler = self._client._connection
-        invoke = handler._invoke
-
-        def noting(timeout: float, request: Any, xid: int | None = None) -> Any:
-            answer = invoke(timeout, request, xid)
-            if isinstance(request, Connect):
-                self._granted_ms = answer[0].time_out
-            return answer
-
-        handler._invoke = noting
+        Login(
+            security,
+            self._client._connection,
+            on_granted=self._on_granted,
+            on_done=lambda: self._to_loop(self._become_connected),
+            on_refused=self._on_refused,
+            on_trouble=self._on_trouble,
+        )
 
     async def start(self, timeout_ms: int) -> None:
-        """Connect. Raises StoreUnavailable where no server answers in time."""
+        """Connect. Raises StoreUnavailable where no server answers in time, or StoreDenied."""
         self._client.start_async()
         try:
-            await asyncio.wait_for(self._connected.wait(), timeout_ms / 1000)
+            await asyncio.wait_for(self._settled.wait(), timeout_ms / 1000)
         except TimeoutError:
             await self.stop()
             raise self._unavailable(f"no server answered within {timeout_ms} ms") from None
+        if not self.connected and self._refused:
+            await self.stop()
+            raise self._denied()
 
     async def stop(self) -> None:
         """End the session and the connection."""
@@ -193,12 +201,20 @@ class EnsembleConnection:
                 return StoreDenied(
                     f"ZooKeeper at {self.hosts} denies us {path or 'what we asked'}: set"
                     " coordination.user and coordination.password to those the nodes were made with"
+                    " (`getAcl` of zkCli shows whose they are); `ottla store open`, run as that"
+                    " user, takes the nodes' ACLs away"
                 )
         return self._unavailable(f"{type(error).__name__} {error}".strip())
 
-    def _unavailable(self, why: str) -> StoreUnavailable:
+    def _denied(self) -> StoreDenied:
+        return StoreDenied(f"ZooKeeper at {self.hosts} {self._refused}")
+
+    def _unavailable(self, why: str) -> StoreError:
+        if self._refused:
+            return self._denied()
+        trouble = f"{why}; {self._trouble}" if self._trouble else why
         return StoreUnavailable(
-            f"ZooKeeper at {self.hosts} did not answer ({why}); look whether a majority of its"
+            f"ZooKeeper at {self.hosts} did not answer ({trouble}); look whether a majority of its"
             " servers runs and can be reached"
         )
 
@@ -218,13 +234,24 @@ class EnsembleConnection:
                 # Kazoo's own `client_id` is not there yet at this moment.
                 self._session_id = self._client._session_id
                 self._password = bytes(self._client._session_passwd)
-            self._to_loop(self._become_connected)
+            # With SASL the login comes first.
+            if not self._security.is_sasl:
+                self._to_loop(self._become_connected)
         elif state == KazooState.SUSPENDED:
             self._to_loop(self._connected.clear)
         else:
             with self._lock:
                 lost, self._session_id = self._session_id, 0
             self._to_loop(lambda: self._become_lost(lost))
+
+    def _on_granted(self, granted_ms: int) -> None:
+        self._granted_ms = granted_ms
+
+    def _on_trouble(self, why: str) -> None:
+        self._to_loop(lambda: self._take_trouble(why, ""))
+
+    def _on_refused(self, why: str) -> None:
+        self._to_loop(lambda: self._take_trouble("", why))
 
     def _to_loop(self, callback: Callable[[], object]) -> None:
         try:
@@ -235,8 +262,17 @@ class EnsembleConnection:
 
     # And this on the loop.
 
+    def _take_trouble(self, trouble: str, refused: str) -> None:
+        if (trouble, refused) != (self._trouble, self._refused) and not self._stopped:
+            _log.warning("ZooKeeper at %s: %s", self.hosts, refused or trouble)
+        self._trouble, self._refused = trouble, refused
+        if refused:
+            self._settled.set()
+
     def _become_connected(self) -> None:
+        self._trouble = self._refused = ""
         self._connected.set()
+        self._settled.set()
         if not self._stopped:
             self._listener.on_connected(self)
 

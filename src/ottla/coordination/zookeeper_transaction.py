@@ -10,9 +10,15 @@ from ottla.coordination.store import Check, Create, Delete, Operation, Result, S
 
 
 def transaction(
-    client: KazooClient, operations: Sequence[Operation], locate: Callable[[str], str], acl: Any
+    client: KazooClient,
+    operations: Sequence[Operation],
+    locate: Callable[[str], str],
+    acl: Callable[[str], Any],
 ) -> Any:
-    """Kazoo's transaction, not yet sent. `locate` gives the ensemble's path for one of ours."""
+    """Kazoo's transaction, not yet sent.
+
+    `locate` gives the ensemble's path for one of ours, `acl` the ACL of a new node.
+    """
     made = client.transaction()
     for operation in operations:
         place = locate(operation.path)
@@ -21,7 +27,7 @@ def transaction(
                 made.create(
                     place,
                     operation.data,
-                    acl=acl,
+                    acl=acl(operation.path),
                     ephemeral=operation.session is not None,
                     sequence=operation.sequential,
                 )

@@ -30,6 +30,9 @@ CONFIG_CHANGES = "/config/changes"
 # Producer ids are handed out in blocks; this holds the last block.
 PRODUCER_IDS = "/latest_producer_id_block"
 
+# What only brokers may read: secrets, and credentials from which logins can be forged or guessed.
+SENSITIVE = (CLUSTER_SECRET, "/config/users", CONFIG_BROKERS, "/delegation_token")
+
 # The nodes that must exist before anything else is written.
 FOUNDATIONS = (
     BROKER_IDS,

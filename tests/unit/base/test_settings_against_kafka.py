@@ -38,6 +38,7 @@ OURS = {
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
+    "coordination.sasl.mechanism",
     "coordination.user",
     "errors.deadletterqueue.auto.create.topics.enable",
     "errors.deadletterqueue.copy.record.enable",
@@ -57,6 +58,17 @@ OURS = {
     "sasl.oauthbearer.allowed.urls",
     "sasl.plain.without.tls.enable",
     "super.users",
+    "zookeeper.set.acl",
+    "zookeeper.ssl.cipher.suites",
+    "zookeeper.ssl.client.enable",
+    "zookeeper.ssl.enabled.protocols",
+    "zookeeper.ssl.endpoint.identification.algorithm",
+    "zookeeper.ssl.keystore.location",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.keystore.type",
+    "zookeeper.ssl.truststore.location",
+    "zookeeper.ssl.truststore.password",
+    "zookeeper.ssl.truststore.type",
 }
 
 

@@ -30,6 +30,7 @@ OURS = {
     "connection.authentication.timeout.ms",
     "coordination.connect",
     "coordination.password",
+    "coordination.sasl.mechanism",
     "coordination.user",
     "leader.imbalance.per.broker.percentage",
     "log.flush.policy",
@@ -44,6 +45,7 @@ OURS = {
     "sasl.oauthbearer.allowed.urls",
     "sasl.plain.without.tls.enable",
     "super.users",
+    *(name for name in BROKER_SETTINGS if name.startswith("zookeeper.")),
 }
 # Dead letters of share groups (KIP-1191), which Kafka has from 4.4 on.
 LATER_OF_BROKERS = {

@@ -23,6 +23,7 @@ from ottla.broker.configs.cluster_min_isr import agree_on_min_isr, initial_min_i
 from ottla.broker.process.closing import Closing
 from ottla.broker.process.patience import patiently
 from ottla.broker.process.seams import Seams
+from ottla.broker.process.store_access import store_access
 from ottla.broker.runtime.runtime import Runtime
 from ottla.coordination.connect import connect
 from ottla.coordination.memory import MemoryStore
@@ -100,11 +101,7 @@ async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> 
     """The configured store; else a file in the first log directory, or memory like it."""
     address = settings.text("coordination.connect")
     if address:
-        return await connect(
-            address,
-            user=settings.text("coordination.user"),
-            password=settings.text("coordination.password"),
-        )
+        return await connect(address, access=store_access(settings))
     if filesystem.in_memory:
         return MemoryStore()
     folder = settings.log_dirs[0]

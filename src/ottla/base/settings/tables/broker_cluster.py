@@ -5,6 +5,7 @@ from ottla.base.settings.tables.notation import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
+    LIST,
     LONG,
     LONG_MAX,
     PARTITIONS_MAX,
@@ -13,7 +14,9 @@ from ottla.base.settings.tables.notation import (
     SHORT,
     STRING,
 )
-from ottla.base.settings.validators import at_least, between
+from ottla.base.settings.validators import at_least, between, one_of
+
+_OF_KAFKA_3 = "Kafka had it while it used ZooKeeper."
 
 # Two lines a row keep the table readable.
 # fmt: off
@@ -34,6 +37,42 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("coordination.password", PASSWORD, "", None, READ_ONLY,
             "Password of coordination.user.",
             differs="Kafka has no such setting."),
+    Setting("coordination.sasl.mechanism", STRING, "", one_of("", "DIGEST-MD5"), READ_ONLY,
+            "How coordination.user logs in to ZooKeeper: DIGEST-MD5, by SASL; empty for "
+            "ZooKeeper's own scheme digest.",
+            differs="Kafka 3 had a JAAS file for it."),
+    Setting("zookeeper.set.acl", BOOLEAN, True, None, READ_ONLY,
+            "Whether nodes are made so that only the user or certificate of the brokers changes "
+            "them; false while an unprotected tree is being secured.",
+            differs="False in Kafka 3. Without a user or certificate there is nobody to protect "
+            "nodes for, and it does nothing."),
+    Setting("zookeeper.ssl.client.enable", BOOLEAN, False, None, READ_ONLY,
+            "Whether connections to ZooKeeper are encrypted; they go to its secureClientPort.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.keystore.location", STRING, "", None, READ_ONLY,
+            "Key and certificate shown to ZooKeeper.", differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.keystore.password", PASSWORD, "", None, READ_ONLY,
+            "Password of the key store: of a PKCS#12 file, or of an encrypted key in PEM.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.keystore.type", STRING, "", None, READ_ONLY,
+            "PEM or PKCS12; by the end of the file's name where it is not set.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.truststore.location", STRING, "", None, READ_ONLY,
+            "Certificates of the authorities that sign for ZooKeeper's servers.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.truststore.password", PASSWORD, "", None, READ_ONLY,
+            "Password of the trust store.", differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.truststore.type", STRING, "", None, READ_ONLY,
+            "PEM or PKCS12; by the end of the file's name where it is not set.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.enabled.protocols", LIST, (), None, READ_ONLY,
+            "Versions of TLS for ZooKeeper; those of ssl.enabled.protocols where it is not set.",
+            differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.cipher.suites", LIST, (), None, READ_ONLY,
+            "Cipher suites for ZooKeeper.", differs=_OF_KAFKA_3),
+    Setting("zookeeper.ssl.endpoint.identification.algorithm", STRING, "HTTPS", None, READ_ONLY,
+            "Whether the name of a ZooKeeper server is compared with its certificate; empty "
+            "switches it off.", differs=_OF_KAFKA_3),
     Setting("broker.session.timeout.ms", INT, 3000, at_least(1), READ_ONLY,
             "A broker whose session is silent for this long has failed, in milliseconds.",
             differs="Kafka waits 9000: here a false alarm costs little, a moved leader"

@@ -1,0 +1,54 @@
+"""Gives all nodes of a broker's store new ACLs."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings, parse_properties
+
+
+def rewrite(properties: Path, *, protects: bool) -> None:
+    """Protect all nodes for the identity in a broker's settings, or open them.
+
+    Raises OttlaError.
+    """
+    try:
+        text = properties.read_text(encoding="utf-8")
+    except OSError as error:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG, f"cannot read {properties}: {error.strerror}"
+        ) from None
+    settings = BrokerSettings(parse_properties(text))
+    address = settings.text("coordination.connect")
+    if not address.startswith("zookeeper:"):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"coordination.connect in {properties} names no ZooKeeper: other stores are files,"
+            " which the system's permissions protect",
+        )
+    count = asyncio.run(_rewrite(settings, address, protects=protects))
+    done = "only the brokers' user can change" if protects else "every client can change"
+    click.echo(f"{count} nodes of {address}: {done} them")
+
+
+async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) -> int:
+    from ottla.broker.process.store_access import store_access  # noqa: PLC0415  # Slow to import.
+    from ottla.coordination.connect import connect  # noqa: PLC0415
+    from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415  # An extra.
+
+    access = store_access(settings)
+    if protects and not access.identifies:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            "for whom are the nodes to be? Set coordination.user and coordination.password, or"
+            " zookeeper.ssl.keystore.location with zookeeper.ssl.client.enable=true",
+        )
+    store = await connect(address, access=replace(access, protects=protects))
+    assert isinstance(store, ZookeeperStore)
+    try:
+        return await store.rewrite_acls()
+    finally:
+        await store.close()
