@@ -19,9 +19,23 @@ from ottla.testing.simulation.worlds.calm import CALM_SEED_S, draw_calm
 from ottla.testing.simulation.worlds.exact import draw_exact
 from ottla.testing.simulation.worlds.idle import IDLE_SEED_S, draw_idle
 from ottla.testing.simulation.worlds.profile import draw
+from ottla.testing.simulation.worlds.secure import SECURE_SEED_S, draw_secure
 
-_DRAWN = {"": draw, "calm": draw_calm, "exact": draw_exact, "aimed": draw_aimed, "idle": draw_idle}
-_SECONDS = {"calm": CALM_SEED_S, "exact": 30.0, "aimed": AIMED_SEED_S, "idle": IDLE_SEED_S}
+_DRAWN = {
+    "": draw,
+    "calm": draw_calm,
+    "exact": draw_exact,
+    "aimed": draw_aimed,
+    "idle": draw_idle,
+    "secure": draw_secure,
+}
+_SECONDS = {
+    "calm": CALM_SEED_S,
+    "exact": 30.0,
+    "aimed": AIMED_SEED_S,
+    "idle": IDLE_SEED_S,
+    "secure": SECURE_SEED_S,
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -73,6 +87,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--aimed", action="store_true", help="those whose troubles hit decisions")
     parser.add_argument("--calm", action="store_true", help="long, calm worlds, as the soak has")
     parser.add_argument("--idle", action="store_true", help="worlds with partitions that idle")
+    parser.add_argument("--secure", action="store_true", help="worlds whose ACLs and users change")
     parser.add_argument("--brokers", type=int, default=None, help="instead of what seeds draw")
     parser.add_argument("--decisions", default=None, help="those to replay, as they were printed")
     parser.add_argument("--count", type=int, default=None, help="of seeds, instead of minutes")

@@ -15,6 +15,8 @@ from ottla.testing.history.recorder import HistoryRecorder
 from ottla.testing.simulation.copying import TARGET, Copying
 from ottla.testing.simulation.decisions import Choice, ChoiceSource
 from ottla.testing.simulation.faults import Faults
+from ottla.testing.simulation.guarding import GUARDED, Guarding
+from ottla.testing.simulation.guarding import SETTINGS as GUARDED_SETTINGS
 from ottla.testing.simulation.judging.atlas import Atlas
 from ottla.testing.simulation.judging.invariants import Invariants
 from ottla.testing.simulation.judging.liveness import PATIENCE_S, Liveness
@@ -69,6 +71,9 @@ class SimulationRun:
         if profile.copiers:
             self.world.copying = Copying(self.world, self.workload)
             self.topics |= {TARGET: profile.partitions, STATE: OFFSETS_PARTITIONS}
+        self.guarding = Guarding(self.world, profile.session_ms) if profile.guarded else None
+        if self.guarding is not None:
+            self.topics[GUARDED] = profile.partitions
         self.late_topics = LateTopics(self.world, profile.late_topics, profile.replication, seconds)
         self.invariants = Invariants(self.world, self.topics)
         self._clients: list[asyncio.Task[None]] = []
@@ -104,6 +109,8 @@ class SimulationRun:
         await self._trouble()
         await self.faults.heal()
         self.world.note("*", "healed")
+        if self.guarding is not None:
+            self.guarding.is_over = True
         liveness = Liveness(self.world, self.workload, self._clients, self.late_topics)
         await liveness.prove()
         for task in beside:
@@ -134,7 +141,7 @@ class SimulationRun:
                     "segment.ms": str(profile.segment_ms),
                 },
             )
-            for name in ([TOPIC, TARGET] if profile.copiers else [TOPIC])
+            for name in self._new_topics()
         ]
         deadline_s = self.loop.time() + _START_S
         async with Admin(self.world.bootstrap) as admin:
@@ -149,6 +156,10 @@ class SimulationRun:
                 else:
                     return
 
+    def _new_topics(self) -> list[str]:
+        more = [TARGET] if self.profile.copiers else []
+        return [TOPIC, *more, *([GUARDED] if self.guarding is not None else [])]
+
     def _start_clients(self) -> None:
         workload, profile = self.workload, self.profile
         lives = [(f"p{n}", workload.produce) for n in range(1, profile.producers + 1)]
@@ -161,12 +172,16 @@ class SimulationRun:
             self._clients.append(process.spawn(self.loop, life(name)))
         if self.world.copying is not None:
             self.world.copying.start()
+        if self.guarding is not None:
+            self.guarding.start()
 
     async def _look_around(self) -> None:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
             self.invariants.look()
             self.sights.look()
+            if self.guarding is not None:
+                self.guarding.look()
             self.atlas.look(self.world, self.topics)
 
     async def _collect_garbage(self) -> None:
@@ -233,4 +248,5 @@ def _settings(profile: Profile) -> dict[str, str]:
         "auto.create.topics.enable": "false",
         # Disks that lie for a while would have their replicas given up.
         "log.scrub.max.bytes.per.second": "0",
+        **(GUARDED_SETTINGS if profile.guarded else {}),
     }

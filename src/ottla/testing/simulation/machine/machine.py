@@ -78,6 +78,11 @@ class Machine:
     def is_running(self) -> bool:
         return self.process is not None and self.process.is_alive
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether its process stands still."""
+        return self.process is not None and self.process.is_paused
+
     def fail(self, what: str) -> None:
         """Report a violation on this machine to the world."""
         self._world.fail(what)

@@ -93,6 +93,8 @@ class Profile:
     late_topics: int = 0
     # How many of the records go to the first partition, beside its share; the others idle.
     busy_share: float = 0.0
+    # Whether ACLs and users change, and brokers go by them.
+    guarded: bool = False
 
     @property
     def replication(self) -> int:
