@@ -31,7 +31,7 @@ def main() -> int:
     if reason := missing((*hosts.TOOLS, *disks.TOOLS)):
         print(f"cannot make faults here: {reason}")
         return 2
-    names = _possible(chosen.faults.split(","), chosen.store, chosen.flush)
+    names = _possible(chosen.faults.split(","), chosen.store, chosen.flush, is_secure=chosen.secure)
     plan = Plan(
         names,
         chosen.cycles,
@@ -44,6 +44,7 @@ def main() -> int:
         flush=chosen.flush,
         min_isr=chosen.min_isr,
         at_most_s=chosen.minutes * 60,
+        is_secure=chosen.secure,
     )
     # Who is asked to end takes hosts and disks away first.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -73,7 +74,7 @@ def _run(plan: Plan, folder: Path) -> Outcome:
     return outcome
 
 
-def _possible(wanted: list[str], store: str, flush: str) -> list[str]:
+def _possible(wanted: list[str], store: str, flush: str, *, is_secure: bool) -> list[str]:
     """Those that can be made here; says which are left out, and why."""
     for name in set(BY_NAME_ONLY) - set(wanted):
         print(f"left out unless it is named: {name}")
@@ -81,7 +82,7 @@ def _possible(wanted: list[str], store: str, flush: str) -> list[str]:
     for name in wanted:
         if name not in FAULTS:
             raise SystemExit(f"no fault is called {name!r}; there are {', '.join(FAULTS)}")
-        if reason := impossible(name, store, flush):
+        if reason := impossible(name, store, flush, is_secure=is_secure):
             print(f"left out: {reason}")
         else:
             names.append(name)
@@ -105,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--java", action="store_true", help="a Java producer writes, too")
     parser.add_argument("--flush", choices=("group", "os"), default="group")
     parser.add_argument("--min-isr", type=int, choices=(1, 2), default=2)
+    parser.add_argument("--secure", action="store_true", help="TLS, logins, ACLs that change")
     parser.add_argument("--keep", action="store_true", help="keep logs and histories")
     parser.add_argument("--totals", action="store_true", help="what all runs so far showed")
     return parser

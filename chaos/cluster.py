@@ -7,13 +7,16 @@ import socket
 import subprocess
 import sys
 import time
+import unittest.mock
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from chaos.clocks import Clock
 from chaos.disks import Disk
 from chaos.hosts import Hosts, network
+from chaos.secured import ADMIN, Secured, secured
 from chaos.stores import STORE, StoreServer, store
+from chaos.tells import ask_securely
 from ottla.client import sync
 from rig import metadata
 from rig.nodes import properties
@@ -39,6 +42,7 @@ class Member:
         disk: Disk,
         settings: Mapping[str, str],
         clock: Clock | None,
+        secured: Secured | None = None,
     ) -> None:
         self.id = broker_id
         self.host = f"b{broker_id}"
@@ -46,6 +50,9 @@ class Member:
         self.clock = clock
         self._hosts = hosts
         self._settings = dict(settings)
+        self.secured = secured
+        if secured is not None:
+            secured.certify(broker_id, hosts.address(self.host))
         self._folder = disk.mount_point.parent
         self.process: Process | None = None
         self._spare = self._prepare()
@@ -68,6 +75,8 @@ class Member:
 
     def tells(self, topics: list[str]) -> metadata.Seen:
         """What it knows of the cluster. Raises OSError while it does not serve."""
+        if self.secured is not None:
+            return ask_securely(self.address, topics, self.secured.security(ADMIN))
         with socket.create_connection((self._hosts.address(self.host), PORT), 2.0) as connection:
             return metadata.ask(connection, topics)
 
@@ -127,7 +136,6 @@ class Member:
     def _all_settings(self) -> dict[str, str]:
         return {
             "broker.id": str(self.id),
-            "listeners": f"PLAINTEXT://{self.address}",
             "log.dirs": str(self.data),
             "default.replication.factor": "3",
             "min.insync.replicas": "2",
@@ -137,7 +145,13 @@ class Member:
             # Leaders come home between faults, so that each broker has some to lose.
             "leader.imbalance.check.interval.seconds": "5",
             **self._settings,
+            **self._listeners(),
         }
+
+    def _listeners(self) -> dict[str, str]:
+        if self.secured is None:
+            return {"listeners": f"PLAINTEXT://{self.address}"}
+        return self.secured.broker_settings(self.id, self._hosts.address(self.host), PORT)
 
 
 class Cluster:
@@ -149,7 +163,9 @@ class Cluster:
         members: Mapping[int, Member],
         store_server: StoreServer,
         store_hosts: list[str],
+        secured: Secured | None,
     ) -> None:
+        self.secured = secured
         self.hosts = hosts
         self.members = dict(members)
         self.store = store_server
@@ -171,7 +187,8 @@ class Cluster:
     @contextlib.contextmanager
     def admin(self) -> Iterator[sync.Admin]:
         """Asks the brokers as an onlooker whom no fault touches."""
-        with sync.Admin(self.bootstrap) as admin:
+        own = {} if self.secured is None else self.secured.environment(ADMIN)
+        with unittest.mock.patch.dict(os.environ, own), sync.Admin(self.bootstrap) as admin:
             yield admin
 
     def controller(self) -> int | None:
@@ -208,11 +225,15 @@ def cluster(
     *,
     clocks: bool,
     tick_ms: int = TICK_MS,
+    is_secure: bool = False,
 ) -> Iterator[Cluster]:
     """Three brokers that agree through a store of this kind, gone at the end of the block.
 
-    `clocks`: their wall clocks can be made to jump. `tick_ms` is ZooKeeper's.
+    `clocks`: their wall clocks can be made to jump. `tick_ms` is ZooKeeper's. `is_secure`: with
+    TLS, logins and ACLs, and a ZooKeeper whose nodes are for the brokers alone.
     """
+    secure = secured(folder / "security") if is_secure else None
+    own = {} if secure is None else {"coordination.user": "ottla", "coordination.password": "chaos"}
     names = ["b1", "b2", "b3", CLIENT, STORE]
     with (
         network(names) as hosts,
@@ -223,11 +244,13 @@ def cluster(
         for number in (1, 2, 3):
             disk = Disk(folder, f"disk{number}")
             stack.callback(disk.close)
-            chosen = {"coordination.connect": found.connect, **settings}
+            chosen = {"coordination.connect": found.connect, **own, **settings}
+            if secure is not None:
+                secure.write_users(chosen)
             clock = Clock(folder, f"b{number}") if clocks else None
-            members[number] = Member(number, hosts, disk, chosen, clock)
+            members[number] = Member(number, hosts, disk, chosen, clock, secure)
             stack.callback(members[number].close)
-        whole = Cluster(hosts, members, found, [] if kind == "sqlite" else [STORE])
+        whole = Cluster(hosts, members, found, [] if kind == "sqlite" else [STORE], secure)
         whole.start()
         yield whole
 

@@ -6,6 +6,7 @@ invent one.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from array import array
 
 from chaos.histories import Histories
 from chaos.task import Task, told
+from ottla.client.connection.security import CONFIG_VARIABLE, read_config
 from ottla.testing.history.operation import NEVER, Step
 from rig.jars import KAFKA, class_path
 from rig.java import java
@@ -104,7 +106,8 @@ def main() -> int:
     """Write as the command line says."""
     task = told()
     settings = task.folder / f"{task.name}.properties"
-    settings.write_text(properties(_SETTINGS))
+    given = os.environ.get(CONFIG_VARIABLE)
+    settings.write_text(properties({**_SETTINGS, **(read_config(given) if given else {})}))
     tool = subprocess.Popen(
         [
             *(str(java()), *_FLAGS, "-cp", class_path(KAFKA), VERIFIABLE_PRODUCER),

@@ -10,7 +10,7 @@ import time
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from chaos.histories import GROUP, Histories
-from chaos.task import Ending, Task, told
+from chaos.task import Ending, Task, librdkafka_security, told
 from ottla.testing.history.operation import NEVER, Step
 
 _GROUP = "chaos-group"
@@ -29,6 +29,7 @@ class GroupMember:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": task.bootstrap,
+                **librdkafka_security(),
                 "group.id": _GROUP,
                 "group.instance.id": task.name,
                 "session.timeout.ms": 10_000,

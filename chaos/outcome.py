@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from chaos.gaps import Moment
+from chaos.guard_verdict import GuardVerdict
 from ottla.testing.history.checker import HistoryVerdict
 from rig.zookeeper import TICK_MS
 
@@ -33,6 +34,8 @@ class Plan:
     at_most_s: float = float("inf")
     # How long a fault stays that would stay longer of itself.
     broken_at_most_s: float = 60.0
+    # With TLS and logins on all listeners, and ACLs and passwords that change.
+    is_secure: bool = False
 
     @property
     def writers(self) -> list[str]:
@@ -55,6 +58,8 @@ class Outcome:
     fatal: list[str] = field(default_factory=list)
     # What brokers called unexpected, by their logs.
     unexpected: list[str] = field(default_factory=list)
+    # Whether brokers went by the newest ACLs, where the run had any.
+    guard: GuardVerdict = field(default_factory=GuardVerdict)
     # Whether the first fault was made.
     has_begun: bool = False
     # Whether it came to its end, and was judged.
@@ -68,7 +73,7 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         right = self.verdict.is_valid and not self.different and not self.fatal
-        return self.is_whole and right
+        return self.is_whole and right and self.guard.is_good
 
     @property
     def is_odd(self) -> bool:
@@ -101,6 +106,8 @@ class Outcome:
             f"{'unexpected in broker logs':<28} {len(self.unexpected)}",
         ]
         rows += [f"  {line}" for line in self.unexpected[:10]]
+        if self.plan.is_secure:
+            rows += self.guard.rows()
         return "\n".join([*rows, *(str(anomaly) for anomaly in verdict.anomalies[:20])])
 
     def of(self, name: str, figures: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ import time
 from confluent_kafka import Consumer, TopicPartition
 
 from chaos.histories import Histories
-from chaos.task import Ending, Task, told
+from chaos.task import Ending, Task, librdkafka_security, told
 from ottla.testing.history.operation import Step
 
 _BATCH = 2000
@@ -23,6 +23,7 @@ class Reader:
         self.consumer = Consumer(
             {
                 "bootstrap.servers": task.bootstrap,
+                **librdkafka_security(),
                 "group.id": task.name,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",

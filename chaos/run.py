@@ -12,16 +12,26 @@ from chaos import pauses
 from chaos.cluster import CLIENT, TOPIC, UNJUDGED, Cluster, cluster, wait_until
 from chaos.faults import FAULTS
 from chaos.gaps import Moment
+from chaos.guard import GUARDED
+from chaos.guard_verdict import judge_guard
 from chaos.outcome import Outcome, Plan
+from chaos.secured import ADMIN, CLIENT_USER
 from chaos.task import HASTY, INTERRUPTED, PATIENT, Task
 from chaos.verdict import fatal, judge, replicas_differ, unexpected
 from ottla.client import NewTopic
+from ottla.security.acl import Acl, Pattern
+from ottla.security.names import AclOperation, AclResource, Permission
 from rig.process import Process, start
 
 PARTITIONS = 6
 _CALM_S = 1.0
 # Who reads millions of records to the end may share the machine with others.
 _PATIENCE_S = 900.0
+# What the clients may do; whom else, changes all the time.
+_RULES = [
+    Acl(Pattern(kind, "*"), f"User:{CLIENT_USER}", "*", AclOperation.ALL, Permission.ALLOW)
+    for kind in (AclResource.TOPIC, AclResource.GROUP, AclResource.TRANSACTIONAL_ID)
+]
 # Small segments, so that some are closed and carry indexes.
 _TOPIC_SETTINGS = {"segment.bytes": "1048576"}
 
@@ -35,7 +45,12 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
     rng = random.Random(plan.seed)
     settings = {"log.flush.policy": plan.flush, "min.insync.replicas": str(plan.min_isr)}
     with cluster(
-        folder, plan.store, settings, clocks="clock" in plan.faults, tick_ms=plan.tick_ms
+        folder,
+        plan.store,
+        settings,
+        clocks="clock" in plan.faults,
+        tick_ms=plan.tick_ms,
+        is_secure=plan.is_secure,
     ) as brokers:
         try:
             _break_under_load(brokers, folder, plan, rng, outcome, say)
@@ -45,6 +60,8 @@ def run(plan: Plan, folder: Path, say: Callable[[str], None], outcome: Outcome) 
             outcome.gaps_s = waits.of_partitions_s
             outcome.writer_gaps_s = waits.of_writers_s
             outcome.unexpected = unexpected([member.log for member in brokers.members.values()])
+            if plan.is_secure:
+                outcome.guard = judge_guard(folder / "guard.notes", outcome.moments)
             outcome.is_whole = True
         finally:
             outcome.fatal = fatal(folder)
@@ -114,7 +131,7 @@ def _different(brokers: Cluster) -> list[str]:
 def _make_topics(brokers: Cluster, folder: Path) -> None:
     new = [
         NewTopic(name=name, partitions=PARTITIONS, replication_factor=3, configs=_TOPIC_SETTINGS)
-        for name in (TOPIC, UNJUDGED)
+        for name in (TOPIC, UNJUDGED, *([GUARDED] if brokers.secured else []))
     ]
 
     def made() -> bool:
@@ -124,6 +141,8 @@ def _make_topics(brokers: Cluster, folder: Path) -> None:
             known = {topic.name for topic in admin.topics.all()}
             if missing := [topic for topic in new if topic.name not in known]:
                 admin.topics.create_all(missing)
+            if brokers.secured:
+                admin.acls.create(_RULES)
             return True
         return False
 
@@ -148,6 +167,8 @@ def _start_clients(brokers: Cluster, folder: Path, plan: Plan) -> list[Process]:
         clients.append(_ask(brokers, folder, "java_writer", "java", plan.rate))
     clients.append(_ask(brokers, folder, "reader", "reader"))
     clients.append(_ask(brokers, folder, "member", "member"))
+    if brokers.secured:
+        clients.append(_ask(brokers, folder, "guard", "guard", user=ADMIN))
     return clients
 
 
@@ -166,8 +187,11 @@ def _ask(
     *,
     topic: str = TOPIC,
     env: Mapping[str, str] | None = None,
+    user: str = CLIENT_USER,
 ) -> Process:
     folder.mkdir(exist_ok=True)
+    if brokers.secured is not None:
+        env = {**(env or {}), **brokers.secured.environment(user)}
     # Every second of those that are alike.
     alone = int(module == "writer" and (name[-1] in "13579" or name == INTERRUPTED))
     task = Task(name, brokers.bootstrap, topic, PARTITIONS, folder, rate, alone)

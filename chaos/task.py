@@ -1,9 +1,12 @@
 """What a client process is told on its command line, and how it hears that it is to end."""
 
 import argparse
+import os
 import signal
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+from ottla.client.connection.security import CONFIG_VARIABLE, read_config
 
 # The writer that goes by the library's own limits, so that much may stay unanswered for long.
 PATIENT = "patient"
@@ -50,6 +53,21 @@ def told() -> Task:
     words = vars(parser.parse_args())
     numbers = {name: int(words.pop(name)) for name in ("partitions", "rate", "alone")}
     return Task(**{**words, **numbers, "folder": Path(words["folder"])})
+
+
+def librdkafka_security() -> dict[str, str | int | bool]:
+    """A login in the words of librdkafka, by the file that OTTLA_CONFIG names; else nothing."""
+    path = os.environ.get(CONFIG_VARIABLE)
+    if not path:
+        return {}
+    found = read_config(path)
+    return {
+        "security.protocol": found["security.protocol"],
+        "sasl.mechanisms": found["sasl.mechanism"],
+        "sasl.username": found["sasl.username"],
+        "sasl.password": found["sasl.password"],
+        "ssl.ca.location": found["ssl.truststore.location"],
+    }
 
 
 class Ending:

@@ -35,6 +35,9 @@ def note(outcome: Outcome, failure: str | None, file: Path = FILE) -> None:
         "store": plan.store,
         "clients": ["librdkafka", "java"] if plan.java else ["librdkafka"],
         "flush": plan.flush,
+        "secure": plan.is_secure,
+        "rules": outcome.guard.changes,
+        "stale": len(outcome.guard.stale),
         # Nobody knows what was kept in cycles that were not judged.
         "cycles": dict(outcome.made) if outcome.is_whole else {},
         "acknowledged": verdict.records_acknowledged,
@@ -68,6 +71,9 @@ def table(file: Path = FILE) -> str:
     in_os = sum(run["flush"] == "os" for run in runs)
     ended = sum(_was_ended(run) for run in runs)
     rows.append(f"{with_java} runs with a Java producer beside librdkafka's, {in_os} in os mode")
+    secure = sum(run.get("secure", False) for run in runs)
+    rules, stale = (sum(run.get(figure, 0) for run in runs) for figure in ("rules", "stale"))
+    rows.append(f"{secure} runs with security on: {rules} changes of rules, {stale} stale answers")
     rows.append(f"{ended} runs were ended from outside, and their cycles are not counted")
     rows.append("")
     rows.append(

@@ -12,7 +12,7 @@ import time
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from chaos.histories import Histories
-from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, told
+from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, librdkafka_security, told
 from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
@@ -124,6 +124,7 @@ class Writer:
         return Producer(
             {
                 "bootstrap.servers": self._task.bootstrap,
+                **librdkafka_security(),
                 "enable.idempotence": True,
                 "acks": "all",
                 "linger.ms": 0 if self._task.alone else 2,
