@@ -89,7 +89,7 @@ class Administrator:
 
     def _change(self, admin: sync.Admin, *, denies: bool) -> None:
         begin_s = time.monotonic()
-        # Whoever reads sees that a change may hold from now on, though it is not acknowledged.
+        # The judge needs to know that a change may hold from now on, though not acknowledged.
         self._notes.note("attempt", begin_s, denies=denies)
         while not self.is_over:
             try:

@@ -42,7 +42,7 @@ async def connect(
     if parts.scheme == "zookeeper" and parts.netloc:
         # Its library is an extra, and slow to import.
         try:
-            from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415
+            from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.coordination.digest_md5 import DigestMd5, DigestRefused
+from ottla.coordination.zookeeper.digest_md5 import DigestMd5, DigestRefused
 
 CHALLENGE = (
     b'realm="elwood.innosoft.com",nonce="OA6MG9tEQGm2hh",qop="auth",algorithm=md5-sess,'

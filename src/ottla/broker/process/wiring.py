@@ -24,9 +24,9 @@ from ottla.broker.cluster.peer_login import broker_identity
 from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.configs.changes import ConfigChanges
-from ottla.broker.configs.reading_all import reading_all
 from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.features import Features
+from ottla.broker.configs.reading_all import reading_all
 from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions

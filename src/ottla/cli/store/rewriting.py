@@ -37,7 +37,7 @@ def rewrite(properties: Path, *, protects: bool) -> None:
 async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) -> int:
     from ottla.broker.process.store_access import store_access  # noqa: PLC0415  # Slow to import.
     from ottla.coordination.connect import connect  # noqa: PLC0415
-    from ottla.coordination.zookeeper import ZookeeperStore  # noqa: PLC0415  # An extra.
+    from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415  # An extra.
 
     access = store_access(settings)
     if protects and not access.identifies:

@@ -17,8 +17,8 @@ from random import Random
 
 from ottla.base.chance import new_random
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.access.acls import Acls
 from ottla.broker.login.users import ScramUsers, Wanted
-from ottla.broker.process.broker import Broker
 from ottla.client import Admin, Producer, ProducerOptions
 from ottla.metadata import paths
 from ottla.metadata.nodes import decode_configs
@@ -61,7 +61,7 @@ _SENDING = ProducerOptions(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RuleChange:
     """A change of the rules: from when it may hold, and when it was acknowledged."""
 
     denies: bool
@@ -84,7 +84,7 @@ class Guarding:
     def __init__(self, world: World, session_ms: int) -> None:
         self._world = world
         self._late_s = session_ms / 1000 + _ELECTION_S
-        self.changes: list[Change] = []
+        self.changes: list[RuleChange] = []
         self.probes: list[Probe] = []
         self.is_over = False
         # Whether a change is on its way, so that either answer is right.
@@ -126,7 +126,7 @@ class Guarding:
                 await asyncio.sleep(_AGAIN_S)
             else:
                 now_s = self._world.loop.time()
-                self.changes.append(Change(denies, begin_s, now_s))
+                self.changes.append(RuleChange(denies, begin_s, now_s))
                 self._is_changing = False
                 self._world.note("guard", "denies" if denies else "allows")
                 self._world.count("rules changed")
@@ -195,7 +195,9 @@ class Guarding:
                 continue
             since_s = self._in_touch_s.setdefault((machine.broker_id, machine.starts), now_s)
             if now_s - max(since_s, self._stored_s) > _SOON_S and machine.broker is not None:
-                self._compare(machine.host, machine.broker, *self._read())
+                parts = machine.broker.parts
+                assert parts.acls is not None
+                self._compare(machine.host, parts.acls, parts.users)
 
     def _is_in_touch(self, machine: Machine) -> bool:
         reachable = self._world.store_faults.reachable(machine.host)
@@ -214,11 +216,9 @@ class Guarding:
                 users += [] if credential is None else [f"{path}={credential}"]
         return frozenset(acls), frozenset(users)
 
-    def _compare(
-        self, host: str, broker: Broker, acls: frozenset[Acl], users: frozenset[str]
-    ) -> None:
-        assert broker.parts.acls is not None
-        authorizer = broker.parts.acls.authorizer
+    def _compare(self, host: str, own: Acls, own_users: ScramUsers) -> None:
+        acls, users = self._read()
+        authorizer = own.authorizer
         held = frozenset(authorizer.rules)
         if held != acls:
             self._world.fail(f"stale rules: {host} has {len(held)} ACLs, the store {len(acls)}")
@@ -226,7 +226,7 @@ class Guarding:
         fresh = Authorizer(allow_everyone_if_no_acl=True, rules=AclRules(acls))
         if authorizer.allows(*asked) != fresh.explain(*asked).allowed:
             self._world.fail(f"stale rules: {host} decides by other ACLs than it has")
-        if _named(broker.parts.users.all()) != frozenset(each.split("=", 1)[0] for each in users):
+        if _named(own_users.all()) != frozenset(each.split("=", 1)[0] for each in users):
             self._world.fail(f"stale rules: {host} has other users than the store")
 
 

@@ -44,8 +44,7 @@ CLUSTER: tuple[Setting, ...] = (
     Setting("zookeeper.set.acl", BOOLEAN, True, None, READ_ONLY,
             "Whether nodes are made so that only the user or certificate of the brokers changes "
             "them; false while an unprotected tree is being secured.",
-            differs="False in Kafka 3. Without a user or certificate there is nobody to protect "
-            "nodes for, and it does nothing."),
+            differs="False in Kafka 3. Without a user or certificate it does nothing."),
     Setting("zookeeper.ssl.client.enable", BOOLEAN, False, None, READ_ONLY,
             "Whether connections to ZooKeeper are encrypted; they go to its secureClientPort.",
             differs=_OF_KAFKA_3),

@@ -10,7 +10,7 @@ from ottla.testing.simulation.worlds.profile import Profile, draw
 
 SECURE_SEED_S = 30.0
 _OFTEN = {"store_outage": 4, "store_cut": 10, "store_answer": 4, "pause": 4, "kill_controller": 4}
-# With one broker there is nothing to be told by others.
+# They need more than one broker.
 _FOR_MANY = frozenset({"kill_controller"})
 
 

@@ -31,11 +31,11 @@ from ottla.coordination.store import (
     Result,
     check_path,
 )
-from ottla.coordination.zookeeper_connection import EnsembleConnection
-from ottla.coordination.zookeeper_security import ZookeeperSecurity
-from ottla.coordination.zookeeper_session import ZookeeperSession
-from ottla.coordination.zookeeper_transaction import first_refusal, result_of, transaction
-from ottla.coordination.zookeeper_watches import ZookeeperWatches
+from ottla.coordination.zookeeper.connection import EnsembleConnection
+from ottla.coordination.zookeeper.security import ZookeeperSecurity
+from ottla.coordination.zookeeper.session import ZookeeperSession
+from ottla.coordination.zookeeper.transaction import first_refusal, result_of, transaction
+from ottla.coordination.zookeeper.watches import ZookeeperWatches
 
 # The lease of a client that has opened no session of its own yet.
 _FIRST_LEASE_MS = 10_000

@@ -14,7 +14,7 @@ from kazoo.protocol.states import EventType
 from ottla.coordination.operations import ChangedPaths
 from ottla.coordination.store import Watch
 from ottla.coordination.watches import Watches
-from ottla.coordination.zookeeper_connection import EnsembleConnection
+from ottla.coordination.zookeeper.connection import EnsembleConnection
 
 Kind = Literal["data", "children"]
 

@@ -13,15 +13,15 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol.serialization import SASL, Connect
 
 from ottla.base.chance import random_bytes
-from ottla.coordination.digest_md5 import DigestMd5, DigestRefused
-from ottla.coordination.zookeeper_security import ZookeeperSecurity
+from ottla.coordination.zookeeper.digest_md5 import DigestMd5, DigestRefused
+from ottla.coordination.zookeeper.security import ZookeeperSecurity
 
 _NONCE_BYTES = 18
 # Why a login failed, and whether another attempt may succeed by itself.
 OnTrouble = Callable[[str], None]
 
 
-class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types.
+class EnsembleThreads(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types.
     """Kazoo's threads, and connections over TLS by our own contexts.
 
     Kazoo's own contexts trust all public authorities beside the configured one, and compare no
@@ -49,7 +49,7 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
             raise
 
 
-class Login:
+class EnsembleLogin:
     """SASL and what goes wrong on the way, of the connections of one client."""
 
     def __init__(

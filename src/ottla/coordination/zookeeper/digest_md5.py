@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import re
 
-# ZooKeeper's servers all go by this name, wherever they run.
+# The name that all of ZooKeeper's servers go by.
 _URI = "zookeeper/zk-sasl-md5"
 _COUNT = "00000001"
 _DIRECTIVE = re.compile(r'([\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^,\s]*))')

@@ -30,8 +30,8 @@ from ottla.coordination.errors import (
     StoreError,
     StoreUnavailable,
 )
-from ottla.coordination.zookeeper_login import Handler, Login
-from ottla.coordination.zookeeper_security import ZookeeperSecurity
+from ottla.coordination.zookeeper.login import EnsembleLogin, EnsembleThreads
+from ottla.coordination.zookeeper.security import ZookeeperSecurity
 
 _log = logging.getLogger(__name__)
 
@@ -87,13 +87,13 @@ class EnsembleConnection:
             timeout=lease_ms / 1000,
             connection_retry=KazooRetry(**_RETRY),
             client_id=client_id,
-            handler=Handler(security.tls, self._on_trouble),
+            handler=EnsembleThreads(security.tls, self._on_trouble),
             auth_data=security.auth_data,
             use_ssl=security.tls is not None,
         )
         self._client.add_listener(self._on_state)
         self._granted_ms = 0
-        Login(
+        EnsembleLogin(
             security,
             self._client._connection,
             on_granted=self._on_granted,

@@ -1,0 +1,1 @@
+"""The store in a ZooKeeper ensemble, by kazoo. Begin in `store`."""
