@@ -86,6 +86,8 @@ def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -
         ("log", "dump"),
         ("audit", "show"),
         ("audit", "verify"),
+        ("store", "open"),
+        ("store", "secure"),
         ("lake", "environment"),
         ("lake", "files"),
     }
