@@ -63,6 +63,7 @@ class Strangers:
             writer.write(_GREETING)
             await reader.readexactly(100)
         self.count["open"] += 1
+        self.count["most open"] = max(self.count["most open"], self.count["open"])
         try:
             while await reader.read(4096):
                 pass

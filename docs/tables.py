@@ -63,8 +63,8 @@ def limits_table() -> str:
         ("time from connection to login", "", "connection.authentication.timeout.ms"),
         ("delay of the answer to a failed login, doubled with each up to 5 s", "",
          "connection.failed.authentication.delay.ms"),
-        ("failed logins and handshakes a second of an address before it is slowed; five times as "
-         "many of all addresses", "", "max.failed.authentication.rate"),
+        ("failed logins and handshakes a second of an address before it is slowed; twice as many "
+         "of all addresses", "", "max.failed.authentication.rate"),
         ("connections of the broker; `listener.name.NAME.` in front: of a listener", "",
          "max.connections"),
         ("connections of all listeners but the brokers' own", "half of the open files allowed", ""),

@@ -9,6 +9,9 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL_MS = 600_000
 _INTERVAL = "10 minutes"
+# Lines of all causes: a client may have as many addresses as it likes.
+_LINES_MAX = 100
+_LINES_INTERVAL_MS = 60_000
 
 
 class Refusals:
@@ -17,6 +20,10 @@ class Refusals:
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._seldom = Seldom(_INTERVAL_MS)
+        # Lines of this minute, when it began, and what was left out in it.
+        self._lines = 0
+        self._began_ms = 0
+        self._left_out = 0
 
     def log(self, cause: Hashable, text: Callable[[], str]) -> None:
         """Log `text()`, unless a line of the same cause was logged a short time ago.
@@ -24,8 +31,25 @@ class Refusals:
         `cause` names the client's address or id, and what is wrong, without numbers that differ
         from try to try.
         """
-        held_back = self._seldom.admit(cause, int(self._now_s() * 1000))
-        if held_back is None:
+        now_ms = int(self._now_s() * 1000)
+        held_back = self._seldom.admit(cause, now_ms)
+        if held_back is None or not self._has_room(now_ms):
             return
         repeated = f" ({held_back} more like it since the last such line)" if held_back else ""
         _log.warning("%s%s; repetitions are not logged for %s", text(), repeated, _INTERVAL)
+
+    def _has_room(self, now_ms: int) -> bool:
+        if now_ms - self._began_ms >= _LINES_INTERVAL_MS:
+            if self._left_out:
+                _log.warning(
+                    "%d refusals of clients, each of another address or cause, were not logged:"
+                    " %d are, in a minute",
+                    self._left_out,
+                    _LINES_MAX,
+                )
+            self._lines, self._began_ms, self._left_out = 0, now_ms, 0
+        self._lines += 1
+        if self._lines <= _LINES_MAX:
+            return True
+        self._left_out += 1
+        return False

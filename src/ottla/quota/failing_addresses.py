@@ -11,7 +11,7 @@ _BURST_S = 2
 # No more is counted, so that an address is forgiven soon after its last failure.
 _LEVEL_S_MAX = 10
 # All addresses together may fail so many times as often as one.
-_ALL = 5
+_ALL = 2
 # A new connection that would have to wait for longer is closed, after this time: a client that
 # connects again at once is slowed, too. So many are kept in any such time; others are closed now.
 _WAIT_MS_MAX = 5_000
