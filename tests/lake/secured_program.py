@@ -22,6 +22,7 @@ def main() -> None:
         SparkSession.builder.master("local[2]")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.dir", (folder / "events").as_uri())
+        .config("spark.eventLog.compress", "false")
         .config("spark.ui.enabled", "true")
         .config("spark.ui.port", "0")
         .config("spark.ui.showConsoleProgress", "false")

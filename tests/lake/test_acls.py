@@ -1,15 +1,18 @@
 """Which ACLs each verb of the lake needs, as docs/security.md has them; without Spark."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from click.testing import CliRunner
 from rig.secured import Secured, secured
 
 import ottla.lake
 from ottla.base.errors import OttlaError
+from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.lake import run_here, run_jobs_here
 from ottla.lake.decode.redriving import redrive_table
@@ -177,3 +180,27 @@ def test_a_verb_needs_these_acls_and_names_the_one_that_is_missing(
         assert any(one in error.value.message for one in commands), (missing, error.value.message)
     with allowed(broker, needed):
         run()
+
+
+def test_a_pipeline_names_the_settings_of_clients(
+    broker: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file beside it, with the authority's certificate beside that; no option and no variable."""
+    monkeypatch.delenv("OTTLA_CONFIG", raising=False)
+    config = broker.write_config(tmp_path / "client.properties", USER)
+    shutil.copy(broker.files.authority, tmp_path / "authority.pem")
+    text = config.read_text().replace(str(broker.files.authority), "authority.pem")
+    config.write_text(text)
+    path = tmp_path / "flights.toml"
+    path.write_text(
+        f'[source]\ntopic = "flights"\nbootstrap = "{broker.sasl}"\nconfig = "client.properties"\n'
+        '[target]\ntable = "table"\n[spark]\nmaster = "here"\n'
+    )
+    with allowed(broker, READS):
+        for verb in ("plan", "run", "status", "verify"):
+            words = ["lake", verb, str(path if verb != "verify" else tmp_path / "table")]
+            if verb == "verify":
+                words += ["--bootstrap", broker.sasl, "--config", str(config)]
+            done = CliRunner().invoke(cli, words, catch_exceptions=False)
+            assert done.exit_code == 0, done.output
+    monkeypatch.delenv("OTTLA_CONFIG")

@@ -18,6 +18,7 @@ import ottla.lake
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
 
+SECRET = 'x required username="ann" password="hunter2 is \\\\ a \\" secret";'
 READ = """
 import sys
 import ottla.lake
@@ -26,6 +27,10 @@ spark = session(SparkSettings(sys.argv[1]))
 topic = ottla.lake.topic(sys.argv[2], bootstrap=sys.argv[3], columns=["partition", "value"])
 frame = topic.to_spark(spark)
 print(type(spark).__module__, frame.count(), frame.where("partition = 1").count())
+# What it logs in by, without a login: it is for the server's event log.
+options = {"kafka.sasl.jaas.config": sys.argv[5], "kafka.ssl.keystore.key": sys.argv[5]}
+reader = spark.read.format("ottla").option("topic", sys.argv[2]).option("bootstrap", sys.argv[3])
+assert reader.options(**options).load().count() == 300
 print(ottla.lake.table(sys.argv[4]).to_spark(spark).count())
 """
 
@@ -45,7 +50,15 @@ def remote(spark: Any, tmp_path: Path) -> Iterator[str]:
         "--conf",
         "spark.ui.enabled=false",
     ]
-    words += ["--conf", "spark.driver.host=127.0.0.1", "spark-internal"]
+    (tmp_path / "events").mkdir()
+    for setting in (
+        "spark.eventLog.enabled=true",
+        f"spark.eventLog.dir={(tmp_path / 'events').as_uri()}",
+        "spark.eventLog.compress=false",
+        "spark.driver.host=127.0.0.1",
+    ):
+        words += ["--conf", setting]
+    words.append("spark-internal")
     with started(tmp_path, "connect", words, port, PYSPARK_PYTHON=sys.executable):
         yield f"sc://127.0.0.1:{port}"
 
@@ -67,12 +80,15 @@ def test_connect_loads_and_reads(
     assert "300 rows in 2 files" in done.stdout
     assert "100% · 300 of 300 offsets" in done.stderr
 
-    words = [sys.executable, "-c", READ, remote, topic, node.bootstrap, target]
+    words = [sys.executable, "-c", READ, remote, topic, node.bootstrap, target, SECRET]
     read = subprocess.run(words, check=False, capture_output=True, text=True, env=dict(os.environ))
     assert read.returncode == 0, read.stderr[:3000]
     kind, count, of_one, in_table = read.stdout.split()
     assert kind == "pyspark.sql.connect.session"
     assert (count, in_table) == ("300", "300")
+    events = "".join(one.read_text() for one in (tmp_path / "events").rglob("events_*"))
+    assert "data_source" in events
+    assert "hunter2" not in events
     assert 0 < int(of_one) < 300
 
     produce(node, topic, 300, 340)
