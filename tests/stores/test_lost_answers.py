@@ -6,10 +6,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from rig.lossy_proxy import LossyProxy, lossy_proxy
+from rig.s3 import S3Server
 
 from ottla.lake.stores.opening import open_store
+from ottla.lake.stores.put_until_known import StoreUnreachable
 from ottla.lake.stores.store import FileStore, PutUnknown
-from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table, open_table
 from ottla.lake.tables.own import OwnTable
 from ottla.lake.tables.table import LoadLost
 from tests.stores.servers import BUCKET
@@ -131,3 +134,24 @@ def test_a_file_whose_last_answer_is_lost_is_there(
         proxy.lose(lambda method, path: method in ("PUT", "POST"), 1)
         writer.finish()
         assert store.size(f"data/{size}") == size
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_a_store_that_vanishes_is_not_called_damage(s3_server: S3Server, kind: Format) -> None:
+    """At any request of a look at the table: it is not known how the table is, and that is said."""
+    target = f"s3://{BUCKET}/vanishing-{next(_numbers)}"
+    here = {"aws_endpoint": s3_server.endpoint}
+    for _ in range(2):
+        commit(open_table(target, kind, here), 5)
+    with lossy_proxy(urlsplit(s3_server.endpoint).netloc) as proxy:
+        answered = itertools.count()
+        # The last requests of a look are for manifests, or for the log of the format.
+        proxy.lose(lambda _method, _path: next(answered) < 0)
+        there = {"aws_endpoint": proxy.endpoint}
+        assert existing_table(target, there).latest()[0]
+        requests = next(answered)
+        for last in (requests - 1, requests - 2):
+            left = iter(range(last))
+            proxy.lose(lambda _m, _p, left=left: next(left, None) is None, 10_000, forward=False)
+            with pytest.raises(StoreUnreachable):
+                existing_table(target, there).latest()

@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.folder.storage_errors import refusal_of_disk
+from ottla.lake.folder.storage_errors import plain, refusal_of_disk
+from ottla.lake.stores.put_until_known import StoreUnreachable
 
+# What delta-rs, pyarrow and pyiceberg say of a store that gives no answer.
+_NO_ANSWER = ("error sending request", "NETWORK_CONNECTION", "curlCode", "Connection refused")
+_WHY_MAX = 300
 # Of this process, not of the log.
 _PASSING = (OttlaError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
@@ -26,6 +30,13 @@ def as_log_error(kind: str, place: str) -> Iterator[None]:
         if refusal is not None:
             raise refusal from error
         why = f"{type(error).__name__}: {error}"
+        if any(words in why for words in _NO_ANSWER):
+            why = " ".join(plain(why).split())
+            raise StoreUnreachable(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"the store of the {kind} table in {place} does not answer ({why[:_WHY_MAX]}); see "
+                "that it runs and can be reached from the driver and from every worker",
+            ) from error
         raise OttlaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the {kind} table in {place} can't be read or written: {why}",

@@ -18,6 +18,11 @@ _SQLITE_FULL = "database or disk is full"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
+def plain(text: str) -> str:
+    """The text without a terminal's colours, which libraries put into their errors."""
+    return _COLOURS.sub("", text)
+
+
 def refusal_of_disk(error: BaseException) -> OSError | None:
     """The refusal of a full or read-only disk that `error` is, or wraps in words; else None.
 
@@ -75,5 +80,5 @@ def _sentence(error: OSError, folder: str) -> str:
                 "and all workers share, and that nothing else removes files from"
             )
         case _:
-            cause = " ".join(_COLOURS.sub("", error.strerror or str(error)).split())
+            cause = " ".join(plain(error.strerror or str(error)).split())
             return f"{place} cannot be written or read ({cause}); repair its disk, {_OTHER_FOLDER}"

@@ -27,6 +27,7 @@ from ottla.lake.log.heads import Heads, TableHead
 from ottla.lake.log.records import LogRecords
 from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
+from ottla.lake.stores.put_until_known import StoreUnreachable
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
@@ -128,6 +129,8 @@ class LoggedTable:
             reading = self._log.read(columns_of(newest), buckets_of_table(newest))
             with as_log_error(self._log.kind, self.store.url):
                 return compare(self._log.kind, reading, chain)
+        except StoreUnreachable:
+            raise
         except OttlaError as error:
             return Agreement([error.message])
 
@@ -136,6 +139,8 @@ class LoggedTable:
         heads = self._heads.all()
         try:
             newest = self._log.newest()
+        except StoreUnreachable:
+            raise
         except OttlaError as error:
             yield ManifestLink("log", None, since, [error.message])
             return
@@ -208,9 +213,12 @@ class LoggedTable:
     def _manifest(self, version: int, digest: str) -> _Found:
         name = _name(version, digest)
         try:
-            manifest, actual = from_bytes(self.store.read(_MANIFESTS + name), name)
+            # What the storage refuses, or does not answer, is no damage, and is raised.
+            content = self.store.read(_MANIFESTS + name)
         except FileNotFoundError:
             return None
+        try:
+            manifest, actual = from_bytes(content, name)
         except OttlaError as error:
             return error.message
         if actual != digest or manifest.version != version:

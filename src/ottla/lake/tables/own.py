@@ -131,9 +131,12 @@ class OwnTable:
         for version in range(since.version + 1, newest + 1):
             name = _name(version)
             try:
-                manifest, digest = self._read(version)
+                # What the storage refuses, or does not answer, is no damage, and is raised.
+                content = self.store.read(_path(version))
             except FileNotFoundError:
                 return
+            try:
+                manifest, digest = from_bytes(content, name)
             except OttlaError as error:
                 yield ManifestLink(name, None, standing, [error.message])
                 return
