@@ -16,6 +16,8 @@ from urllib.parse import parse_qs
 from joserfc import jws
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 
+from rig.secret_search import register
+
 AUDIENCE = "kafka-cluster"
 
 
@@ -97,7 +99,9 @@ class Issuer:
 
     def token(self, subject: str, now_s: float | None = None, **other: object) -> str:
         """A token of a subject, signed with the newest key."""
-        return signed(self.claims(subject, now_s, **other), self.keys[-1], self.algorithm)
+        token = signed(self.claims(subject, now_s, **other), self.keys[-1], self.algorithm)
+        register(token, "a bearer token")
+        return token
 
 
 class _Handler(BaseHTTPRequestHandler):
