@@ -181,6 +181,16 @@ def test_a_refused_login_says_what_to_mend(secured, changed, error, said):
     asyncio.run(attempt())
 
 
+def test_a_server_that_knows_no_users_is_named(server):
+    """It has no JAAS file: no broker waits for it, or goes on without having logged in."""
+
+    async def attempt():
+        with pytest.raises(StoreDenied, match="has it a JAAS file"):
+            await opened(f"zookeeper://{server.hosts}/no-users", SASL, timeout_ms=60_000)
+
+    asyncio.run(attempt())
+
+
 def test_tls_that_does_not_fit_is_named(secured, tmp_path):
     """The wrong port both ways, an authority that did not sign, another host's certificate."""
     other = tmp_path / "other.pem"

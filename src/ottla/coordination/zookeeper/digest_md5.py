@@ -33,7 +33,7 @@ class DigestMd5:
         asked = _directives(challenge)
         server_nonce, realm = asked.get("nonce", ""), asked.get("realm", "")
         if not server_nonce or asked.get("algorithm", "md5-sess") != "md5-sess":
-            raise DigestRefused("its challenge is not one of DIGEST-MD5")
+            raise DigestRefused("its challenge is not one of DIGEST-MD5: has it a JAAS file?")
         if "auth" not in asked.get("qop", "auth").replace(",", " ").split():
             raise DigestRefused(f"it demands qop={asked['qop']}, and only auth is there")
         whose = b":".join(_bytes(part) for part in (self._user, realm, self._password))

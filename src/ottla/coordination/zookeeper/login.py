@@ -94,8 +94,12 @@ class EnsembleLogin:
         try:
             challenge = self._exchange(b"", timeout, 1)
             last = self._exchange(login.answer(challenge), timeout, 2)
-        except (AuthFailedError, ConnectionDropped, DigestRefused) as error:
+        except (AuthFailedError, DigestRefused) as error:
             raise self._refused(str(error)) from error
+        except ConnectionDropped as error:
+            # A server that dies; one that refuses says so.
+            self._on_trouble(f"the connection ended during the login ({error})")
+            raise
         if not login.is_proven(last):
             raise self._refused("the server did not prove that it knows the password")
         self._on_done()
