@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -83,7 +84,7 @@ def make_development_files(
     make_private_folder(folder)
     found = DevelopmentFiles(folder, authority_is_new=False)
     if found.authority_key.exists():
-        authority = _load_authority(found)
+        authority = load_authority(found.authority, found.authority_key)
     else:
         found = DevelopmentFiles(folder, authority_is_new=True)
         authority = new_authority("Ottla development authority", now)
@@ -97,13 +98,21 @@ def make_development_files(
     return found
 
 
+def load_authority(certificate: Path, key: Path) -> Issued:
+    """An authority from its files. Raises OSError; ValueError where they hold something else."""
+    private = load_pem_private_key(key.read_bytes(), None)
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        raise ValueError(f"{key} holds another kind of key than this makes")
+    return Issued(x509.load_pem_x509_certificate(certificate.read_bytes()), private)
+
+
 def new_authority(name: str, now: datetime) -> Issued:
     """A root of its own."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     usage = _key_usage(signs_certificates=True)
     made = (
-        _builder(subject, subject, key, now, _AUTHORITY_DAYS)
+        _builder(subject, subject, key, now, now + timedelta(days=_AUTHORITY_DAYS))
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(usage, critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -117,9 +126,10 @@ def issue(
 ) -> Issued:
     """A certificate for CN=`name`; with `hosts` a broker's, else a client's.
 
-    With negative `days` it has expired.
+    With negative `days` it has expired. It does not outlive its authority.
     """
     key = ec.generate_private_key(ec.SECP256R1())
+    end = min(now + timedelta(days=days), authority.certificate.not_valid_after_utc)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     alternatives = [_general_name(host) for host in hosts]
     # A broker is a client of the other brokers, too.
@@ -128,7 +138,7 @@ def issue(
         purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
     signer = authority.key.public_key()
     builder = (
-        _builder(subject, authority.certificate.subject, key, now, days)
+        _builder(subject, authority.certificate.subject, key, now, end)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
@@ -137,6 +147,19 @@ def issue(
     if alternatives:
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     return Issued(builder.sign(authority.key, hashes.SHA256()), key)
+
+
+def serves(
+    certificate: x509.Certificate, authority: Issued, hosts: Iterable[str], until: datetime
+) -> bool:
+    """Whether clients that trust the authority accept a certificate at `hosts` until then."""
+    try:
+        certificate.verify_directly_issued_by(authority.certificate)
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
+        return False
+    wanted = {_general_name(host) for host in hosts}
+    return certificate.not_valid_after_utc > until and wanted <= set(names)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -149,9 +172,8 @@ def _builder(
     issuer: x509.Name,
     key: ec.EllipticCurvePrivateKey,
     now: datetime,
-    days: int,
+    end: datetime,
 ) -> x509.CertificateBuilder:
-    end = now + timedelta(days=days)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -182,13 +204,6 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host))
     except ValueError:
         return x509.DNSName(host)
-
-
-def _load_authority(found: DevelopmentFiles) -> Issued:
-    key = load_pem_private_key(found.authority_key.read_bytes(), None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{found.authority_key} holds another kind of key than this makes")
-    return Issued(x509.load_pem_x509_certificate(found.authority.read_bytes()), key)
 
 
 def _server_settings(files: DevelopmentFiles) -> str:

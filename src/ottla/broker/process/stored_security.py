@@ -21,6 +21,7 @@ from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,
     SALT_BYTES,
     ScramMechanism,
+    is_password,
     new_credential,
 )
 from ottla.storage.disk.filesystem import OsFileSystem
@@ -32,6 +33,13 @@ class StoredSecurity:
 
     users: ScramUsers
     acls: Acls
+
+    def has_password(self, user: str, password: str) -> bool | None:
+        """Whether it is the user's; None where there is no such user. Takes milliseconds."""
+        credentials = self.users.all().get(user)
+        if not credentials:
+            return None
+        return all(is_password(kind, held, password) for kind, held in credentials.items())
 
     async def set_password(
         self, user: str, password: str, iterations: int = ITERATIONS_DEFAULT

@@ -42,6 +42,7 @@ class Plan:
     host: str
     port: int
     assignments: Mapping[str, str]
+    protocol: str = "PLAINTEXT"
 
     def settings(self, number: int) -> dict[str, str]:
         """The settings of one broker, counted from 1."""
@@ -49,7 +50,7 @@ class Plan:
         port = self.port + number - 1 if self.port else 0
         return {
             "broker.id": str(number),
-            "listeners": f"PLAINTEXT://{self.host}:{port}",
+            "listeners": f"{self.protocol}://{self.host}:{port}",
             "log.dirs": str(self.folder(number)),
             **AT_HAND,
             "coordination.connect": f"sqlite://{self.data.absolute() / STORE_FILE}",
@@ -73,14 +74,17 @@ class Plan:
         """Brokers that an earlier start made in this folder and this plan does not start."""
         return [number for number in brokers_in(self.data) if number > self.brokers]
 
-    def prepare(self) -> None:
-        """Make the folder and files. Raises OttlaError where a single broker's logs are there."""
+    def require_place(self) -> None:
+        """Raise OttlaError where a single broker's logs are in the folder."""
         if (self.data / "meta.properties").exists():
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 f"{self.data} holds the logs of a single broker; choose another --data for"
                 " several, or start one with `ottla start`",
             )
+
+    def prepare(self) -> None:
+        """Make the folder and files."""
         make_private_folder(self.data)
         for number in range(1, self.brokers + 1):
             # There may be passwords among them.

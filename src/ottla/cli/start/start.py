@@ -3,15 +3,24 @@
 import json
 import logging
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from ottla import _compiled
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import is_wildcard
 from ottla.cli import options
+from ottla.cli.start.instructions import instructions
+from ottla.cli.start.secured import Secured
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
+from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.securing.login import PROTOCOL
+from ottla.operations.securing.settings import ADMINISTRATOR
 
 # Time, level, what happened.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
@@ -35,6 +44,11 @@ _CONTRACT = {
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="0.0.0.0 serves every network."
 )
+@click.option(
+    "--secure/--no-secure",
+    default=None,
+    help="With TLS, logins, ACLs and a user `admin`; all that is made stays in --data.",
+)
 @options.settings
 @click.option("--verbose", "-v", is_flag=True, help="Log changes of state, not only trouble.")
 @options.output
@@ -43,6 +57,7 @@ def start(
     data: Path,
     port: int,
     host: str,
+    secure: bool | None,
     assignments: tuple[str, ...],
     verbose: bool,
     form: str,
@@ -53,45 +68,50 @@ def start(
     ottla start
     ottla start --brokers 3 --port 9092
     ottla start --data /var/lib/ottla --port 19092
+    ottla start --secure
     ottla start --set log.retention.hours=24 --set num.partitions=4
 
     Any of Kafka's broker settings can be set; `ottla config explain NAME` says what it does.
     """  # noqa: D301
     if brokers < 1:
         raise click.BadParameter("at least one broker", param_hint="--brokers")
-    if brokers > 1:
-        plan = Plan(brokers, data, host, port, options.parse_settings(assignments))
-        sys.exit(_start_several(plan, verbose=verbose, form=form))
-    require_single(data)
-    settings = BrokerSettings(
-        {
-            "listeners": f"PLAINTEXT://{host}:{port}",
-            "log.dirs": str(data.absolute()),
-            **AT_HAND,
-            **options.parse_settings(assignments),
-        }
-    )
+    _require_decision(data, secure)
+    given = options.parse_settings(assignments)
     log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
+    if brokers > 1:
+        protocol = PROTOCOL if secure else "PLAINTEXT"
+        plan = Plan(brokers, data, host, port, given, protocol)
+        sys.exit(_start_several(plan, secure=bool(secure), form=form))
+    require_single(data)
+    protocol = PROTOCOL if secure else "PLAINTEXT"
+    texts = {
+        "listeners": f"{protocol}://{host}:{port}",
+        "log.dirs": str(data.absolute()),
+        **AT_HAND,
+        **given,
+    }
+    made = _secured(texts, data, several=False) if secure else None
+    settings = BrokerSettings(texts if made is None else {**texts, **made.settings})
     # The broker is imported last, so that a wrong option is refused at once.
     from ottla.broker.process.broker import Broker  # noqa: PLC0415
     from ottla.broker.process.main import run  # noqa: PLC0415
 
     def on_ready(broker: Broker) -> None:
+        address = f"{host}:{broker.port}"
         if form == "json":
-            address = f"{host}:{broker.port}"
             answer = {"bootstrap": address, "port": broker.port, "data": str(data)}
-            click.echo(json.dumps(answer))
+            click.echo(json.dumps({**answer, **_files(made)}))
             return
-        click.echo(f"Ottla serves on {host}:{broker.port}, data in {data}")
+        click.echo(f"Ottla serves on {address}, data in {data}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
         if why_plain := _compiled.reason():
             click.echo(f"the codec runs in its plain form, which is slower: {why_plain}")
+        _instruct(made, [address])
 
     run(settings, on_ready=on_ready)
 
 
-def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
-    log_to_stderr(logging.INFO if verbose else logging.WARNING, LOG_LAYOUT)
+def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
     if left_out := plan.left_out():
         click.echo(
             f"{plan.data} also holds broker{'s' * (len(left_out) > 1)} "
@@ -99,13 +119,18 @@ def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
             f"`--brokers {left_out[-1]}` starts all",
             err=True,
         )
+    plan.require_place()
+    made = _secured(plan.settings(1), plan.data, several=True) if secure else None
+    if made is not None:
+        plan = replace(plan, assignments={**made.settings, **plan.assignments})
     plan.prepare()
     running = Brokers(plan, LOG_LAYOUT)
     running.start()
     ports = dict(sorted(running.ports()))
     addresses = [f"{plan.host}:{port}" for port in ports.values()]
     if form == "json":
-        click.echo(json.dumps({"bootstrap": ",".join(addresses), "data": str(plan.data)}))
+        answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
+        click.echo(json.dumps({**answer, **_files(made)}))
     elif ports:
         click.echo(f"{len(ports)} brokers serve on {', '.join(addresses)}, data in {plan.data}")
         click.echo(
@@ -115,4 +140,61 @@ def _start_several(plan: Plan, *, verbose: bool, form: str) -> int:
         )
         settings = BrokerSettings(plan.settings(1))
         click.echo(_CONTRACT[settings.text("log.flush.policy")])
+        _instruct(made, addresses)
     return running.watch()
+
+
+def _require_decision(data: Path, secure: bool | None) -> None:
+    """Refuse to open a folder to every client that was secured before, unless that is asked for."""
+    if secure is None and SecureFolder(data.absolute()).is_there:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} was started with --secure: add it again, or --no-secure to serve what is there"
+            " without logins and without TLS",
+        )
+
+
+def _secured(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
+    """What `--secure` adds, with a line for each thing to know. Raises OttlaError."""
+    try:
+        from ottla.cli.start.secure import secure  # noqa: PLC0415  # An extra, and slow to import.
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("cryptography"):
+            raise
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            "--secure makes certificates, for which a library is missing: pip install"
+            " 'ottla[security]'",
+        ) from None
+    made = secure(given, data, several=several)
+    for note in made.notes:
+        click.echo(note, err=True)
+    return made
+
+
+def _files(made: Secured | None) -> dict[str, object]:
+    """The answer's part for programs; no secret."""
+    if made is None:
+        return {}
+    files = made.files
+    return {
+        "user": ADMINISTRATOR,
+        "password_file": str(files.password),
+        "authority": str(files.authority),
+        "client_properties": str(files.for_java),
+        "librdkafka_properties": str(files.for_librdkafka),
+    }
+
+
+def _instruct(made: Secured | None, addresses: list[str]) -> None:
+    """Say how clients reach secured brokers, and keep their certificates fresh."""
+    if made is None:
+        return
+    # A client cannot connect to every interface.
+    reached = [
+        f"localhost:{port}" if is_wildcard(host.strip("[]")) else f"{host}:{port}"
+        for host, _, port in (address.rpartition(":") for address in addresses)
+    ]
+    for line in instructions(made.files, reached):
+        click.echo(line)
+    made.keep_renewed()

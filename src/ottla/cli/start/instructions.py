@@ -1,0 +1,38 @@
+"""What to type in order to reach a secured broker: each line works as it stands. Pure."""
+
+import shlex
+from collections.abc import Sequence
+
+from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.securing.login import MECHANISM, PROTOCOL
+from ottla.operations.securing.settings import ADMINISTRATOR
+
+
+def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
+    """Blocks of lines, each with a heading. Files are named, so that no secret is shown."""
+    first, all_of_them = addresses[0], ",".join(addresses)
+    java = shlex.quote(str(files.for_java))
+    tool = f"--bootstrap-server {first} --command-config {java}"
+    rdkafka, password, authority = map(
+        repr, map(str, (files.for_librdkafka, files.password, files.authority))
+    )
+    return [
+        f"Clients log in as {ADMINISTRATOR}, who may do everything; the password is in"
+        f" {files.password}.",
+        "",
+        "ottla:",
+        f"  export OTTLA_CONFIG={java} OTTLA_BOOTSTRAP={all_of_them}",
+        "  ottla topic list",
+        "Kafka's tools:",
+        f"  kafka-topics.sh {tool} --list",
+        f"  kafka-console-producer.sh {tool} --topic greetings",
+        "confluent-kafka, and others on librdkafka (kcat -F):",
+        f"  settings = dict(line.strip().split('=', 1) for line in open({rdkafka}))",
+        f"  producer = confluent_kafka.Producer({{'bootstrap.servers': '{all_of_them}', **settings}})",
+        "kafka-python:",
+        f"  password = open({password}).read().strip()",
+        f"  producer = kafka.KafkaProducer(bootstrap_servers={list(addresses)!r},"
+        f" security_protocol='{PROTOCOL}', sasl_mechanism='{MECHANISM}',"
+        f" sasl_plain_username='{ADMINISTRATOR}', sasl_plain_password=password,"
+        f" ssl_cafile={authority})",
+    ]

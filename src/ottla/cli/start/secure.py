@@ -1,0 +1,77 @@
+"""`ottla start --secure`: TLS, logins, an administrator and ACLs, without settings by hand."""
+
+import asyncio
+import shlex
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import is_wildcard, listen_addresses
+from ottla.broker.process.stored_security import StoredSecurity, stored_security
+from ottla.cli.start.secured import Secured
+from ottla.operations.securing import making
+from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.securing.passwords import kept_password
+from ottla.operations.securing.settings import (
+    ADMINISTRATOR,
+    BROKERS,
+    broker_login,
+    certificate_hosts,
+    secured,
+)
+
+
+def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
+    """Make or find again what brokers with the settings `given` need, users in the store included.
+
+    Raises OttlaError: a setting contradicts security, a file or the store cannot be used.
+    """
+    files = SecureFolder(data.absolute())
+    added = secured(given, str(files.certificate), str(files.authority))
+    settings = BrokerSettings(given)
+    hosts = certificate_hosts(settings)
+    if any(is_wildcard(address.host) for address in listen_addresses(settings)):
+        hosts += _names_of_this_machine()
+    notes = making.prepare(files, hosts, datetime.now(UTC))
+    if several:
+        added |= broker_login(given, kept_password(files.broker_password))
+    notes += asyncio.run(_keep_users(BrokerSettings({**added, **given}), files, several=several))
+    return Secured(files, added, notes, lambda: making.renew(files, hosts, datetime.now(UTC)))
+
+
+async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several: bool) -> list[str]:
+    """Make the users that are missing. The administrator's password may have been changed."""
+    async with stored_security(settings) as stored:
+        if several:
+            password = kept_password(files.broker_password)
+            if not stored.has_password(BROKERS, password):
+                await stored.set_password(BROKERS, password)
+        return await _keep_administrator(stored, files)
+
+
+async def _keep_administrator(stored: StoredSecurity, files: SecureFolder) -> list[str]:
+    password = files.login().password
+    known = stored.has_password(ADMINISTRATOR, password)
+    if known is None:
+        await stored.set_password(ADMINISTRATOR, password)
+    if known is not False:
+        return []
+    folder, file = shlex.quote(str(files.folder)), shlex.quote(str(files.password))
+    return [
+        f"{ADMINISTRATOR} has another password than the one in {files.password}: write it there,"
+        f" or set it back with `ottla user password {ADMINISTRATOR} --store {folder} < {file}`"
+    ]
+
+
+def _names_of_this_machine() -> list[str]:
+    """Its names and addresses, for a listener on every interface."""
+    names = [socket.gethostname(), socket.getfqdn()]
+    try:
+        found = socket.getaddrinfo(names[0], None)
+    except OSError:
+        # The machine does not know its own name: clients reach it by another one.
+        found = []
+    names += [str(address[0]).partition("%")[0] for *_, address in found]
+    return [name for name in dict.fromkeys(names) if name and name.isascii()]

@@ -1,0 +1,106 @@
+"""The settings of secured brokers, and what contradicts them. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.base.settings.listeners import advertised_addresses, is_wildcard, listen_addresses
+from ottla.operations.securing.login import MECHANISM, PROTOCOL, jaas
+from ottla.security.principal import Principal, parse_super_users
+
+ADMINISTRATOR: Final = "admin"
+# By whom brokers log in to each other. ACLs give it nothing: their proof of the secret does.
+BROKERS: Final = "broker"
+
+_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_STORES: Final = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
+_INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.protocol")
+
+
+def secured(given: Mapping[str, str], certificate: str, authority: str) -> dict[str, str]:
+    """What to add to the settings `given`, which include listeners.
+
+    `certificate` and `authority` are what `ssl.keystore.…` and `ssl.truststore.…` of PEM files
+    take: paths. What is given stays; raises OttlaError(INVALID_CONFIG) for what contradicts
+    security.
+    """
+    added = {
+        "security.inter.broker.protocol": PROTOCOL,
+        "sasl.enabled.mechanisms": MECHANISM,
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": certificate,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": authority,
+        "authorizer.class.name": _AUTHORIZER,
+        "super.users": f"User:{ADMINISTRATOR}",
+        "allow.everyone.if.no.acl.found": "false",
+    }
+    if not given.keys().isdisjoint(_INTER_BROKER):
+        del added["security.inter.broker.protocol"]
+    _check_stores(given)
+    _check(BrokerSettings({**added, **given}), given)
+    return {name: text for name, text in added.items() if name not in given}
+
+
+def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
+    """What to add besides where there are several brokers, which log in to each other."""
+    added = {
+        "sasl.mechanism.inter.broker.protocol": MECHANISM,
+        "sasl.jaas.config": jaas(BROKERS, password),
+    }
+    return {name: text for name, text in added.items() if name not in given}
+
+
+def certificate_hosts(settings: BrokerSettings) -> list[str]:
+    """The names by which clients reach listeners, as far as settings name them."""
+    listening = [each.host for each in listen_addresses(settings)]
+    advertised = [each.host for each in advertised_addresses(settings).values()]
+    named = [host for host in (*advertised, *listening) if not is_wildcard(host)]
+    return list(dict.fromkeys(named))
+
+
+def _check_stores(given: Mapping[str, str]) -> None:
+    for name in given:
+        own = name.split(".", 3)[-1] if name.startswith("listener.name.") else name
+        if own.startswith(_STORES):
+            raise _contradiction(
+                name,
+                "the certificates are made there, and clients are given their authority: put your"
+                " own in the data folder as ca.pem and server.pem, without a ca.key",
+            )
+
+
+def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
+    """Refuse what would let a client in without TLS, without a login, or past the ACLs."""
+    for address in listen_addresses(settings):
+        if not address.is_tls:
+            raise _contradiction(
+                "listeners",
+                f"{address.name} is a {address.protocol} listener: make all of them {PROTOCOL}",
+            )
+        mechanisms = settings.texts_of_listener(address.name, "sasl.enabled.mechanisms")
+        if address.is_sasl and MECHANISM not in mechanisms:
+            raise _contradiction(
+                f"sasl.enabled.mechanisms of listener {address.name}",
+                f"{ADMINISTRATOR} logs in by {MECHANISM}: add it",
+            )
+    if not any(address.is_sasl for address in listen_addresses(settings)):
+        raise _contradiction("listeners", f"{ADMINISTRATOR} logs in on a {PROTOCOL} one: add it")
+    if not settings.text("authorizer.class.name"):
+        raise _contradiction("authorizer.class.name", "without it everything is allowed")
+    if settings.flag("allow.everyone.if.no.acl.found"):
+        raise _contradiction(
+            "allow.everyone.if.no.acl.found", "it opens what no ACL protects to every user"
+        )
+    administrator = Principal("User", ADMINISTRATOR)
+    if administrator not in parse_super_users(given.get("super.users", str(administrator))):
+        raise _contradiction("super.users", f"add {administrator}, whom clients log in as")
+
+
+def _contradiction(name: str, why: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"{name} contradicts --secure: {why}; or leave --secure out, and give all settings"
+        " yourself (docs/security.md)",
+    )
