@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Coroutine, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -20,8 +21,14 @@ from typing import Any, Literal, Self, TypeVar
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker as BrokerProcess
+from ottla.broker.process.stored_security import security_in, stored_security
 from ottla.coordination.memory import MemoryStore
+from ottla.coordination.store import Store
 from ottla.metadata.topic_plan import RequestedTopic
+from ottla.operations.securing.login import PROTOCOL, Login
+from ottla.operations.securing.passwords import new_password
+from ottla.operations.securing.settings import ADMINISTRATOR, secured
+from ottla.security.sasl.scram_keys import ITERATIONS_MIN
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
@@ -40,7 +47,8 @@ class Broker:
 
     `storage` is `"memory"`, `"temporary"` (files in a folder that is removed at the end), or a
     folder of yours, in which a later broker finds the data again. `settings` are Kafka's broker
-    settings by name. `port` 0 takes a free one.
+    settings by name. `port` 0 takes a free one. With `secure` clients log in over TLS by SCRAM, and
+    ACLs decide; `login` has the settings of an administrator, `admin`, for each client library.
     """
 
     def __init__(
@@ -50,11 +58,14 @@ class Broker:
         storage: Literal["memory", "temporary"] | Path = "memory",
         host: str = "127.0.0.1",
         port: int = 0,
+        secure: bool = False,
     ) -> None:
         self._given = dict(settings or {})
         self._storage = storage
         self._host = host
         self._asked_port = port
+        self._login: Login | None = None
+        self._is_secure = secure
         self._thread: threading.Thread | None = None
         self._folder: Path | None = None
 
@@ -67,6 +78,17 @@ class Broker:
     def port(self) -> int:
         """The port clients connect to."""
         return self._require_running().port
+
+    @property
+    def login(self) -> Login:
+        """The administrator of a broker with `secure`: `login.for_librdkafka()` and others."""
+        if self._login is None:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                "only a secure broker that runs has logins: `with ottla.testing.Broker(secure=True)"
+                " as broker:`",
+            )
+        return self._login
 
     def __enter__(self) -> Self:
         self.start()
@@ -88,6 +110,8 @@ class Broker:
         self._thread = threading.Thread(target=self._loop.run_forever, name="ottla", daemon=True)
         self._thread.start()
         try:
+            if self._login is not None:
+                self._on_loop(self._add_administrator(self._login))
             self._on_loop(self._broker.start())
         except BaseException:
             self._end_thread()
@@ -117,21 +141,51 @@ class Broker:
 
     def _make(self) -> BrokerProcess:
         filesystem: FileSystem = OsFileSystem()
-        store = None
+        self._store: Store | None = None
         if self._storage == "memory":
             # One folder that exists nowhere but in this filesystem.
-            folder, filesystem, store = Path("/ottla"), MemoryFileSystem(), MemoryStore()
+            folder, filesystem, self._store = Path("/ottla"), MemoryFileSystem(), MemoryStore()
         elif self._storage == "temporary":
             folder = self._folder = Path(tempfile.mkdtemp(prefix="ottla-"))
         else:
             folder = self._storage
+        protocol = PROTOCOL if self._is_secure else "PLAINTEXT"
         chosen = {
             **_SETTINGS,
-            "listeners": f"PLAINTEXT://{self._host}:{self._asked_port}",
+            "listeners": f"{protocol}://{self._host}:{self._asked_port}",
             "log.dirs": str(folder),
             **self._given,
         }
-        return BrokerProcess(BrokerSettings(chosen), filesystem=filesystem, store=store)
+        if self._is_secure:
+            chosen |= self._secured(chosen)
+        return BrokerProcess(BrokerSettings(chosen), filesystem=filesystem, store=self._store)
+
+    def _secured(self, given: Mapping[str, str]) -> dict[str, str]:
+        """What makes a broker with these settings secure; keys and passwords are of this start."""
+        try:
+            from ottla.operations.securing.making import (  # noqa: PLC0415  # An extra.
+                stores_in_memory,
+            )
+        except ImportError:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                "secure=True makes certificates, for which a library is missing: pip install"
+                " 'ottla[security]'",
+            ) from None
+        stores = stores_in_memory([self._host], datetime.now(UTC))
+        added = secured(given, stores)
+        authority = stores["ssl.truststore.certificates"]
+        self._login = Login(ADMINISTRATOR, new_password(), authority)
+        return added
+
+    async def _add_administrator(self, login: Login) -> None:
+        """Before the broker starts: a client may log in at once."""
+        if self._store is not None:
+            stored = await security_in(self._store)
+            await stored.set_password(login.user, login.password, ITERATIONS_MIN)
+            return
+        async with stored_security(self._broker.settings) as stored:
+            await stored.set_password(login.user, login.password, ITERATIONS_MIN)
 
     def _require_running(self) -> BrokerProcess:
         if self._thread is None:
@@ -150,6 +204,7 @@ class Broker:
         self._thread.join(_PATIENCE_S)
         self._loop.close()
         self._thread = None
+        self._login = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None

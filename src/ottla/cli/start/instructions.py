@@ -28,7 +28,8 @@ def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
         f"  kafka-console-producer.sh {tool} --topic greetings",
         "confluent-kafka, and others on librdkafka (kcat -F):",
         f"  settings = dict(line.strip().split('=', 1) for line in open({rdkafka}))",
-        f"  producer = confluent_kafka.Producer({{'bootstrap.servers': '{all_of_them}', **settings}})",
+        f"  settings['bootstrap.servers'] = '{all_of_them}'",
+        "  producer = confluent_kafka.Producer(settings)",
         "kafka-python:",
         f"  password = open({password}).read().strip()",
         f"  producer = kafka.KafkaProducer(bootstrap_servers={list(addresses)!r},"

@@ -29,7 +29,7 @@ def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
     Raises OttlaError: a setting contradicts security, a file or the store cannot be used.
     """
     files = SecureFolder(data.absolute())
-    added = secured(given, str(files.certificate), str(files.authority))
+    added = secured(given, files.stores)
     settings = BrokerSettings(given)
     hosts = certificate_hosts(settings)
     if any(is_wildcard(address.host) for address in listen_addresses(settings)):

@@ -51,6 +51,14 @@ class SecureFolder:
         return self.folder / "librdkafka.properties"
 
     @property
+    def stores(self) -> dict[str, str]:
+        """Where brokers find key, certificate and authority."""
+        return {
+            "ssl.keystore.location": str(self.certificate),
+            "ssl.truststore.location": str(self.authority),
+        }
+
+    @property
     def is_there(self) -> bool:
         """Whether brokers of this folder were started with --secure."""
         return self.password.exists()

@@ -27,6 +27,7 @@ from ottla.operations.securing.folder import SecureFolder
 _MARGIN: Final = timedelta(days=60)
 # A certificate's own name; clients compare the names of hosts.
 _NAME: Final = "ottla"
+_AUTHORITY: Final = "Ottla development authority"
 
 
 def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
@@ -45,6 +46,17 @@ def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[st
             f" {error.filename or files.folder}: {error.strerror}",
         ) from None
     return notes
+
+
+def stores_in_memory(hosts: Iterable[str], now: datetime) -> dict[str, str]:
+    """Key, certificate and authority as PEM in settings, for a broker that keeps no files."""
+    authority = new_authority(_AUTHORITY, now)
+    made = issue(authority, _NAME, now, hosts=dict.fromkeys([*hosts, *LOCAL_HOSTS]))
+    return {
+        "ssl.keystore.key": key_pem(made.key).decode(),
+        "ssl.keystore.certificate.chain": _pem(made),
+        "ssl.truststore.certificates": _pem(authority),
+    }
 
 
 def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
@@ -95,11 +107,14 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
             f"the authority of {files.folder} was about to expire, and a new one signs now: give"
             f" clients the new {files.authority}"
         ]
-    made = new_authority("Ottla development authority", now)
+    made = new_authority(_AUTHORITY, now)
     write_private(files.authority_key, key_pem(made.key), durably=True)
-    certificate = made.certificate.public_bytes(Encoding.PEM)
-    write_private(files.authority, certificate, 0o644, durably=True)
+    write_private(files.authority, _pem(made).encode(), 0o644, durably=True)
     return made, notes
+
+
+def _pem(issued: Issued) -> str:
+    return issued.certificate.public_bytes(Encoding.PEM).decode()
 
 
 def _serves(files: SecureFolder, authority: Issued, hosts: Iterable[str], now: datetime) -> bool:

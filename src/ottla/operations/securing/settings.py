@@ -18,20 +18,18 @@ _STORES: Final = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
 _INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.protocol")
 
 
-def secured(given: Mapping[str, str], certificate: str, authority: str) -> dict[str, str]:
+def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, str]:
     """What to add to the settings `given`, which include listeners.
 
-    `certificate` and `authority` are what `ssl.keystore.…` and `ssl.truststore.…` of PEM files
-    take: paths. What is given stays; raises OttlaError(INVALID_CONFIG) for what contradicts
-    security.
+    `stores` are `ssl.keystore.…` and `ssl.truststore.…`, of PEM. What is given stays; raises
+    OttlaError(INVALID_CONFIG) for what contradicts security.
     """
     added = {
         "security.inter.broker.protocol": PROTOCOL,
         "sasl.enabled.mechanisms": MECHANISM,
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": certificate,
         "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": authority,
+        **stores,
         "authorizer.class.name": _AUTHORIZER,
         "super.users": f"User:{ADMINISTRATOR}",
         "allow.everyone.if.no.acl.found": "false",

@@ -73,6 +73,12 @@ def new_credential(
     return credential_of(mechanism, salted, salt, iterations)
 
 
+def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
+    """Whether a credential is that of a password; slow, as `salted_password`."""
+    made = new_credential(mechanism, password, credential.salt, credential.iterations)
+    return hmac.compare_digest(made.stored_key, credential.stored_key)
+
+
 def client_proof(mechanism: ScramMechanism, salted: bytes, signed: bytes) -> bytes:
     """What a client that knows the password sends for the messages `signed`."""
     client_key = mac(mechanism, salted, b"Client Key")
