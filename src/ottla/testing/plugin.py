@@ -28,3 +28,12 @@ def ottla_broker() -> Iterator["Broker"]:
 def ottla(ottla_broker: "Broker") -> "Broker":
     """The broker of `ottla_broker`."""
     return ottla_broker
+
+
+@pytest.fixture
+def ottla_secure_broker() -> Iterator["Broker"]:
+    """As `ottla_broker`, with TLS, logins and ACLs; `….login` has the settings of clients."""
+    import ottla.testing  # noqa: PLC0415  # Only tests that ask for a broker pay for it.
+
+    with ottla.testing.Broker(secure=True) as broker:
+        yield broker

@@ -26,7 +26,7 @@ def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
         "Kafka's tools:",
         f"  kafka-topics.sh {tool} --list",
         f"  kafka-console-producer.sh {tool} --topic greetings",
-        "confluent-kafka, and others on librdkafka (kcat -F):",
+        "confluent-kafka; the file is for others on librdkafka, too:",
         f"  settings = dict(line.strip().split('=', 1) for line in open({rdkafka}))",
         f"  settings['bootstrap.servers'] = '{all_of_them}'",
         "  producer = confluent_kafka.Producer(settings)",
