@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
+from kafka import KafkaProducer
 
 import ottla.testing
 from ottla.base.errors import OttlaError
@@ -127,3 +128,43 @@ def test_having_ottla_installed_costs_other_test_runs_nothing() -> None:
         "assert not [m for m in sys.modules if m.startswith(('ottla.broker', 'uvloop'))]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_secure_broker_serves_those_who_log_in(
+    ottla_secure_broker: "ottla.testing.Broker",
+) -> None:
+    """Over TLS, as an administrator; in the words of each client library, without a file."""
+    broker = ottla_secure_broker
+    settings = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
+    producer = Producer({**settings, **broker.login.for_librdkafka()})
+    producer.produce("t", b"x")
+    assert producer.flush(120) == 0
+    python = KafkaProducer(bootstrap_servers=broker.bootstrap, **broker.login.for_kafka_python())
+    assert python.send("t", b"y").get(120).offset == 1
+    python.close()
+    wrong = {**broker.login.for_librdkafka(), "sasl.password": "x"}
+    for refused in ({}, wrong):
+        with pytest.raises(KafkaException):
+            Producer({**settings, **refused}).list_topics(timeout=3)
+
+
+def test_a_secure_broker_in_a_folder_has_a_new_login_each_time(tmp_path: Path) -> None:
+    """The former one is refused; records are found again."""
+    logins = []
+    for number in (1, 2):
+        with ottla.testing.Broker(storage=tmp_path, secure=True) as broker:
+            settings = {"bootstrap.servers": broker.bootstrap, "log_level": 0}
+            logins.append(broker.login)
+            producer = Producer({**settings, **broker.login.for_librdkafka()})
+            producer.produce("t", b"x")
+            assert producer.flush(120) == 0
+            assert producer.list_topics(timeout=60).topics.keys() == {"t"}, number
+    assert logins[0].password != logins[1].password
+    assert logins[0].password not in repr(logins)
+
+
+def test_an_open_broker_has_no_login_and_says_how_to_get_one() -> None:
+    with ottla.testing.Broker() as broker, pytest.raises(OttlaError, match="secure=True"):
+        _ = broker.login
+    with pytest.raises(OttlaError, match="contradicts --secure"):
+        ottla.testing.Broker(secure=True, settings={"super.users": "User:x"}).start()
