@@ -22,6 +22,8 @@ def commands() -> list[str]:
     texts = [page.read_text() for page in PAGES]
     texts.append(LAKE.read_text().partition("\n## Pipelines\n")[2])
     texts.append((ROOT / "docs" / "security.md").read_text())
+    quick = (ROOT / "README.md").read_text().partition("\n## Secure in one line\n")[2]
+    texts.append(quick.partition("\n## ")[0].replace("```\n", "```sh\n", 1))
     for text in texts:
         for block in _BLOCK.findall(text.replace("\\\n", " ")):
             found += [line for line in block.splitlines() if line.startswith("ottla ")]
@@ -56,4 +58,5 @@ def test_there_are_commands_to_try() -> None:
     found = commands()
     assert "ottla partition reassign flights-0 --to 2,3,4" in found
     assert "ottla why isr flights-0" in found
+    assert "ottla start --secure" in found
     assert len(found) > 20
