@@ -12,7 +12,12 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.network.tls import source
-from ottla.operations.certificates import issue, make_development_files, new_authority
+from ottla.operations.certificates import (
+    issue,
+    load_authority,
+    make_development_files,
+    new_authority,
+)
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.broker_client import Client, running, until
 
@@ -174,9 +179,7 @@ def strange_certificate(files, tmp_path, what):
 
 
 def _authority(files):
-    from ottla.operations.certificates import _load_authority
-
-    return _load_authority(files)
+    return load_authority(files.authority, files.authority_key)
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -21,14 +21,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ottla.operations.securing.login import ClientLogin
     from ottla.testing.broker import Broker
     from ottla.testing.simulation.cluster import SimulatedCluster, simulate, simulated
     from ottla.testing.simulation.loop import run_virtual
 
-__all__ = ["Broker", "SimulatedCluster", "run_virtual", "simulate", "simulated"]
+__all__ = ["Broker", "ClientLogin", "SimulatedCluster", "run_virtual", "simulate", "simulated"]
 
 _HOMES = {
     "Broker": "ottla.testing.broker",
+    "ClientLogin": "ottla.operations.securing.login",
     "SimulatedCluster": "ottla.testing.simulation.cluster",
     "run_virtual": "ottla.testing.simulation.loop",
     "simulate": "ottla.testing.simulation.cluster",

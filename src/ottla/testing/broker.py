@@ -25,7 +25,7 @@ from ottla.broker.process.stored_security import security_in, stored_security
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.store import Store
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.operations.securing.login import PROTOCOL, Login
+from ottla.operations.securing.login import PROTOCOL, ClientLogin
 from ottla.operations.securing.passwords import new_password
 from ottla.operations.securing.settings import ADMINISTRATOR, secured
 from ottla.security.sasl.scram_keys import ITERATIONS_MIN
@@ -64,7 +64,7 @@ class Broker:
         self._storage = storage
         self._host = host
         self._asked_port = port
-        self._login: Login | None = None
+        self._login: ClientLogin | None = None
         self._is_secure = secure
         self._thread: threading.Thread | None = None
         self._folder: Path | None = None
@@ -80,7 +80,7 @@ class Broker:
         return self._require_running().port
 
     @property
-    def login(self) -> Login:
+    def login(self) -> ClientLogin:
         """The administrator of a broker with `secure`: `login.for_librdkafka()` and others."""
         if self._login is None:
             raise OttlaError(
@@ -175,10 +175,10 @@ class Broker:
         stores = stores_in_memory([self._host], datetime.now(UTC))
         added = secured(given, stores)
         authority = stores["ssl.truststore.certificates"]
-        self._login = Login(ADMINISTRATOR, new_password(), authority)
+        self._login = ClientLogin(ADMINISTRATOR, new_password(), authority)
         return added
 
-    async def _add_administrator(self, login: Login) -> None:
+    async def _add_administrator(self, login: ClientLogin) -> None:
         """Before the broker starts: a client may log in at once."""
         if self._store is not None:
             stored = await security_in(self._store)

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings, is_secret
-from ottla.operations.securing.login import Login
+from ottla.operations.securing.login import ClientLogin
 from ottla.operations.securing.settings import broker_login, certificate_hosts, secured
 
 STORES = {"ssl.keystore.location": "/d/server.pem", "ssl.truststore.location": "/d/ca.pem"}
@@ -99,7 +99,7 @@ def test_a_certificate_is_for_the_names_that_clients_are_given():
 
 def test_a_login_shows_no_password_and_is_read_by_our_own_client():
     """In Java's words, which commands and clients read from a file."""
-    login = Login("admin", "the-password", "/d/ca.pem")
+    login = ClientLogin("admin", "the-password", "/d/ca.pem")
     assert "the-password" not in repr(login)
     assert login.for_java() == {
         "security.protocol": "SASL_SSL",
@@ -117,4 +117,4 @@ def test_a_login_shows_no_password_and_is_read_by_our_own_client():
         "ssl.ca.location": "/d/ca.pem",
     }
     with pytest.raises(ssl.SSLError):
-        Login("admin", "x", "-----BEGIN CERTIFICATE-----\n-----END").for_kafka_python()
+        ClientLogin("admin", "x", "-----BEGIN CERTIFICATE-----\n-----END").for_kafka_python()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.base.private_files import write_private
 from ottla.base.settings import properties_text
-from ottla.operations.securing.login import Login
+from ottla.operations.securing.login import ClientLogin
 from ottla.operations.securing.passwords import kept_password
 from ottla.operations.securing.settings import ADMINISTRATOR
 
@@ -63,9 +63,9 @@ class SecureFolder:
         """Whether brokers of this folder were started with --secure."""
         return self.password.exists()
 
-    def login(self) -> Login:
+    def login(self) -> ClientLogin:
         """The administrator's; a new password where there is none. Raises OttlaError, OSError."""
-        return Login(ADMINISTRATOR, kept_password(self.password), str(self.authority))
+        return ClientLogin(ADMINISTRATOR, kept_password(self.password), str(self.authority))
 
     def write_clients(self) -> None:
         """Write the settings of clients, as the folder and the password are now. Raises OSError."""

@@ -15,7 +15,7 @@ def jaas(user: str, password: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class ClientLogin:
     """A user, and the authority that signs the brokers' certificates.
 
     `authority` is the path of a PEM file, or the PEM itself. The repr has no password.
