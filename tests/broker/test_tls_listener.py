@@ -323,3 +323,28 @@ def test_a_listener_without_a_key_store_is_refused(files):
                 pass
 
     run(scenario)
+
+
+def test_users_of_certificates_and_failed_handshakes_are_counted(files, caplog):
+    """One connection more than its user may have is closed; a client without TLS is a failure."""
+
+    async def scenario():
+        more = {"ssl_client_auth": "required", "max_connections_per_user": "1"}
+        async with running(settings(files, **more)) as broker:
+            failing = broker.parts.quotas.connections.failing
+            context = client_side(files, files.client)
+            async with client_of(broker.port, context) as client:
+                await client.call(ApiVersionsRequest(), 0)
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await answer_of(broker.port, context)
+            await until(lambda: count_of(broker) == 0)
+            assert (await answer_of(broker.port, context)).error_code == 0
+            assert not failing._addresses
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            writer.write(b"no TLS at all")
+            await reader.read()
+            writer.close()
+            await until(lambda: failing._addresses)
+
+    run(scenario)
+    assert "its user CN=alice already has max.connections.per.user (1) of them" in caplog.text
