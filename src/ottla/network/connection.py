@@ -70,6 +70,8 @@ class Connection(asyncio.BufferedProtocol):
         self.principal: Principal = ANONYMOUS
         # The user that it is counted for.
         self.user: str | None = None
+        # Whether it has logged in with a delegation token: it may not ask for others then.
+        self.by_token = False
         # What the client calls itself (KIP-511), if it has said so.
         self.software = ""
         # Called when the connection has ended, for whatever reason.

@@ -32,6 +32,7 @@ OURS = {
     "coordination.password",
     "coordination.sasl.mechanism",
     "coordination.user",
+    "delegation.token.master.key",
     "leader.imbalance.per.broker.percentage",
     "log.flush.policy",
     "log.scrub.interval.ms",

@@ -85,7 +85,7 @@ def test_everything_is_every_node_of_settings_and_all_acls():
         async def load_acls():
             seen.append("acls")
 
-        await reading_all(store, on_changed, load_acls)()
+        await reading_all(store, on_changed, [load_acls])()
         assert seen == ["acls", "topics/t"]
 
     asyncio.run(scenario())

@@ -17,6 +17,8 @@ CODES: dict[AclResource, ErrorCode] = {
     AclResource.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     AclResource.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     AclResource.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    # Of users, only their tokens are protected.
+    AclResource.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 # Kafka's messages; which resource, and which ACL is missing, is in this broker's log.
 MESSAGES: dict[ErrorCode, str] = {
@@ -26,6 +28,7 @@ MESSAGES: dict[ErrorCode, str] = {
         (ErrorCode.GROUP_AUTHORIZATION_FAILED, "Group"),
         (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster"),
         (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactional Id"),
+        (ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "Delegation Token"),
     )
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
-from ottla.broker.access import groups, producing, seeing, sharing, topics
+from ottla.broker.access import groups, producing, seeing, sharing, tokens, topics
 from ottla.broker.access.guards import (
     Guard,
     both,
@@ -152,6 +152,11 @@ def guards(settings: BrokerSettings) -> Mapping[int, Guard]:
         ApiKey.ALTER_CLIENT_QUOTAS: cluster(_ALTER_CONFIGS),
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: cluster(_DESCRIBE),
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: cluster(_ALTER),
+        # Delegation tokens: owners and renewers are known to the handlers only.
+        ApiKey.CREATE_DELEGATION_TOKEN: tokens.create,
+        ApiKey.RENEW_DELEGATION_TOKEN: free,
+        ApiKey.EXPIRE_DELEGATION_TOKEN: free,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.describe,
         ApiKey.UPDATE_FEATURES: cluster(_ALTER),
         ApiKey.UNREGISTER_BROKER: cluster(_ALTER),
         ApiKey.CREATE_ACLS: cluster(_ALTER),

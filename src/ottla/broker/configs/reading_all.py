@@ -1,7 +1,7 @@
 """Reads everything below `/config` again, for a broker that has missed notices of changes."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.changes import OnChanged
@@ -15,16 +15,17 @@ _CONFIG = "/config"
 
 
 def reading_all(
-    store: Store, on_changed: OnChanged, load_acls: Callable[[], Awaitable[None]] | None
+    store: Store, on_changed: OnChanged, loads: Sequence[Callable[[], Awaitable[None]]]
 ) -> Callable[[], Awaitable[None]]:
     """A call that takes over each node of settings as if it had changed. Raises StoreError.
 
-    Such nodes are emptied and not deleted; those of ACLs are deleted, and read as a whole.
+    Such nodes are emptied and not deleted; those of ACLs and tokens are deleted, and read as a
+    whole by `loads`.
     """
 
     async def read_all() -> None:
-        if load_acls is not None:
-            await load_acls()
+        for load in loads:
+            await load()
         for path, node in (await store.subtree(_CONFIG)).items():
             # Nodes without data are folders.
             if not node.data or path.startswith((CONFIG_ACLS, paths.CONFIG_CHANGES)):

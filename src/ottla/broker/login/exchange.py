@@ -15,6 +15,8 @@ class Stepped(NamedTuple):
     valid_ms: int | None = None
     # The login has failed, as the answer says; the next step raises it.
     refusal: AuthenticationFailed | None = None
+    # Whether it was a delegation token.
+    by_token: bool = False
 
 
 class ServerExchange(Protocol):

@@ -184,6 +184,7 @@ class Login:
                 cause = f"{self._connection.principal} logged in again as {principal}"
                 self._refuse(slot, header, AuthenticationFailed(self._session.mechanism, cause))
                 return
+            self._connection.by_token = stepped.by_token
             if not self._open_session(principal, lifetime_ms):
                 return
         slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))

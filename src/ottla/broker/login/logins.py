@@ -11,6 +11,7 @@ from ottla.broker.login.bearer_settings import bearer_exchanges
 from ottla.broker.login.exchange import NewExchange
 from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
+from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.auditing import Auditing
 from ottla.broker.runtime.runtime import Runtime
@@ -53,12 +54,14 @@ class Logins:
         self,
         settings: BrokerSettings,
         users: ScramUsers,
+        tokens: DelegationTokens | None,
         runtime: Runtime,
         audit: Auditing | None = None,
     ) -> None:
         self._settings = settings
         self._audit = audit
         self._users = users
+        self._tokens = tokens
         self._runtime = runtime
         self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
         self._listeners = {
@@ -94,7 +97,7 @@ class Logins:
     def _mechanism(self, address: ListenerAddress, name: str) -> NewExchange:
         scram = _SCRAM.get(name)
         if scram is not None:
-            return lambda: ScramExchange(scram, self._users)
+            return lambda: ScramExchange(scram, self._users, self._tokens)
         if name == plain.MECHANISM:
             users = self._plain_users(address)
             return lambda: PlainExchange(users)

@@ -1,31 +1,49 @@
-"""SCRAM-SHA-256 and -512 against the credentials in the store."""
+"""SCRAM-SHA-256 and -512 against the credentials in the store, and against delegation tokens."""
 
 from ottla.base.chance import random_bytes
 from ottla.broker.login.exchange import Stepped
+from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
 from ottla.security.sasl.failing import AuthenticationFailed
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from ottla.security.sasl.scram_server import NONCE_BYTES, ScramServer
+from ottla.security.sasl.scram_messages import token_in
+from ottla.security.sasl.scram_server import NONCE_BYTES, ScramServer, unusable_token
 
 
 class ScramExchange:
     """Implements `ServerExchange`."""
 
-    def __init__(self, mechanism: ScramMechanism, users: ScramUsers) -> None:
+    def __init__(
+        self, mechanism: ScramMechanism, users: ScramUsers, tokens: DelegationTokens | None
+    ) -> None:
         self._mechanism = mechanism
         self._users = users
-        self._server = ScramServer(
-            mechanism, self._find, random_bytes(NONCE_BYTES), users.disguise(mechanism)
-        )
+        self._tokens = tokens
+        self._disguise = users.disguise(mechanism)
+        self._server = ScramServer(mechanism, self._find, random_bytes(NONCE_BYTES), self._disguise)
 
     async def step(self, token: bytes) -> Stepped:
         """See `ServerExchange`."""
+        tokens = self._tokens
+        if tokens is not None and (token_id := token_in(token)) is not None:
+            await tokens.prepare(self._mechanism, token_id, self._disguise.of_tokens())
         answer = self._server.step(token)
-        return Stepped(answer, self._server.user)
+        user = self._server.user
+        if user is None or tokens is None or not self._server.is_token:
+            return Stepped(answer, user)
+        # Its name is the token's id; the client is the owner. It may have ended meanwhile.
+        held = tokens.valid(user)
+        if held is None:
+            raise unusable_token(self._mechanism.sasl_name, user)
+        return Stepped(answer, held.owner.name, tokens.valid_ms(held), by_token=True)
 
     def _find(self, user: str, is_token: bool) -> ScramCredential | None:
-        if is_token:
+        if not is_token:
+            return self._users.find(self._mechanism, user)
+        if self._tokens is None:
             raise AuthenticationFailed(
-                self._mechanism.sasl_name, "it asks for a delegation token, and there are none"
+                self._mechanism.sasl_name,
+                "it has a delegation token, and there are none here: set"
+                " delegation.token.secret.key on all brokers",
             )
-        return self._users.find(self._mechanism, user)
+        return self._tokens.credential(self._mechanism, user)

@@ -16,6 +16,7 @@ from ottla.broker.handlers.consumer_group_describe import ConsumerGroupDescribe
 from ottla.broker.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
 from ottla.broker.handlers.controlled_shutdown import ControlledShutdown
 from ottla.broker.handlers.create_acls import CreateAcls
+from ottla.broker.handlers.create_delegation_token import CreateDelegationToken
 from ottla.broker.handlers.create_partitions import CreatePartitions
 from ottla.broker.handlers.create_topics import CreateTopics
 from ottla.broker.handlers.delete_acls import DeleteAcls
@@ -30,6 +31,7 @@ from ottla.broker.handlers.describe_client_quotas import DescribeClientQuotas
 from ottla.broker.handlers.describe_cluster import DescribeCluster
 from ottla.broker.handlers.describe_configs import DescribeConfigs
 from ottla.broker.handlers.describe_decisions import DescribeDecisions
+from ottla.broker.handlers.describe_delegation_token import DescribeDelegationToken
 from ottla.broker.handlers.describe_groups import DescribeGroups
 from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
 from ottla.broker.handlers.describe_producers import DescribeProducers
@@ -40,6 +42,7 @@ from ottla.broker.handlers.describe_transactions import DescribeTransactions
 from ottla.broker.handlers.describe_user_scram_credentials import DescribeUserScramCredentials
 from ottla.broker.handlers.elect_leaders import ElectLeaders
 from ottla.broker.handlers.end_txn import EndTxn
+from ottla.broker.handlers.expire_delegation_token import ExpireDelegationToken
 from ottla.broker.handlers.fetch import Fetch
 from ottla.broker.handlers.find_coordinator import FindCoordinator
 from ottla.broker.handlers.heartbeat import Heartbeat
@@ -64,6 +67,7 @@ from ottla.broker.handlers.offset_ledger import OffsetLedger
 from ottla.broker.handlers.produce import Produce
 from ottla.broker.handlers.read_share_group_state import ReadShareGroupState
 from ottla.broker.handlers.read_share_group_state_summary import ReadShareGroupStateSummary
+from ottla.broker.handlers.renew_delegation_token import RenewDelegationToken
 from ottla.broker.handlers.retention_standing import RetentionStanding
 from ottla.broker.handlers.sasl_authenticate import SaslAuthenticate
 from ottla.broker.handlers.sasl_handshake import SaslHandshake
@@ -102,6 +106,7 @@ def handlers(parts: Parts) -> list[Handler]:
         ConsumerGroupDescribe(parts.view, parts.groups),
         ConsumerGroupHeartbeat(parts.view, parts.groups, parts.settings),
         ControlledShutdown(parts.controller),
+        CreateDelegationToken(parts.tokens),
         CreatePartitions(parts.view, parts.topics),
         CreateTopics(parts.settings, parts.topics),
         DeleteGroups(parts.groups, parts.share_group_state),
@@ -120,6 +125,7 @@ def handlers(parts: Parts) -> list[Handler]:
         DescribeCluster(parts.view),
         DescribeConfigs(parts.configs),
         DescribeDecisions(parts.view, parts.decisions),
+        DescribeDelegationToken(parts.tokens),
         DescribeGroups(parts.groups),
         DescribeLogDirs(
             parts.settings, parts.replication.moves, parts.filesystem, parts.log_directories
@@ -137,6 +143,7 @@ def handlers(parts: Parts) -> list[Handler]:
         DescribeUserScramCredentials(parts.users),
         ElectLeaders(parts.controller),
         EndTxn(parts.transactions),
+        ExpireDelegationToken(parts.tokens),
         Fetch(parts.fetch, parts.replication.sessions, parts.replica_selector),
         FindCoordinator(
             parts.view,
@@ -183,6 +190,7 @@ def handlers(parts: Parts) -> list[Handler]:
         ),
         ReadShareGroupState(parts.persister),
         ReadShareGroupStateSummary(parts.persister),
+        RenewDelegationToken(parts.tokens),
         RetentionStanding(parts.view, parts.runtime, parts.partitions, parts.retention),
         SaslAuthenticate(),
         SaslHandshake(),

@@ -143,6 +143,11 @@ class Broker:
         parts.maintenance.start()
         parts.scrubber.start()
         parts.cleaner.start()
+        if parts.tokens is not None:
+            interval_ms = self.settings.integer("delegation.token.expiry.check.interval.ms")
+            parts.runtime.spawn(
+                parts.tokens.keep_removing(interval_ms, lambda: parts.controller.is_active)
+            )
         parts.readiness.begin()
         if parts.store_mark is not None:
             parts.runtime.spawn(parts.store_mark.keep())
@@ -200,6 +205,8 @@ class Broker:
         await self._ask_store(parts.users.load)
         if parts.acls is not None:
             await self._ask_store(parts.acls.load)
+        if parts.tokens is not None:
+            await self._ask_store(parts.tokens.load)
         parts.config_changes.follow()
         for deletion in parts.log_directories.leftovers():
             parts.removals.remove_later(deletion)

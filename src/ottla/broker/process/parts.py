@@ -25,6 +25,7 @@ from ottla.broker.configs.features import Features
 from ottla.broker.controller import Controller
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.groups import Groups
+from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.own_standing import OwnStanding
@@ -101,6 +102,7 @@ class Parts:
     quotas: Quotas
     acls: Acls | None
     users: ScramUsers
+    tokens: DelegationTokens | None
     audit: Audit | None
     features: Features
     config_changes: ConfigChanges

@@ -32,6 +32,7 @@ from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.groups import Groups
 from ottla.broker.login.logins import Logins
+from ottla.broker.login.tokens import DelegationTokens, new_tokens
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.partitions.failed_replicas import FailedReplicas
 from ottla.broker.partitions.flush import Flusher
@@ -143,6 +144,7 @@ class Settings(NamedTuple):
     quotas: Quotas
     acls: Acls | None
     users: ScramUsers
+    tokens: DelegationTokens | None
     audit: Audit | None
     features: Features
     config_changes: ConfigChanges
@@ -165,7 +167,7 @@ def listeners(parts: Parts) -> Listeners:
         parts.produce,
         parts.fetch,
         gate,
-        Logins(parts.settings, parts.users, parts.runtime, parts.audit),
+        Logins(parts.settings, parts.users, parts.tokens, parts.runtime, parts.audit),
         parts.audit,
     )
     return Listeners(parts.settings, parts.quotas.connections, dispatcher.service)
@@ -257,6 +259,7 @@ class _Wiring:
             quotas=changing.quotas,
             acls=changing.acls,
             users=changing.users,
+            tokens=changing.tokens,
             audit=changing.audit,
             features=changing.features,
             config_changes=changing.config_changes,
@@ -478,12 +481,17 @@ class _Wiring:
         on_changed = users.before(features.before(quotas.before(configs.on_changed)))
         if acls is not None:
             on_changed = acls.before(on_changed)
-        reload = reading_all(self.store, on_changed, None if acls is None else acls.load)
+        tokens = new_tokens(self.settings, self.store, self.runtime)
+        if tokens is not None:
+            on_changed = tokens.before(on_changed)
+        deleted = [part.load for part in (acls, tokens) if part is not None]
+        reload = reading_all(self.store, on_changed, deleted)
         return Settings(
             configs,
             quotas,
             acls,
             users,
+            tokens,
             new_audit(self.settings, self.seams.filesystem, self.runtime, authorizer),
             features,
             ConfigChanges(self.store, clock, on_changed, reload),

@@ -9,7 +9,9 @@ from typing import Literal
 
 import click
 
+from ottla.base.errors import OttlaError
 from ottla.cli.text.moment import FORMS, moment_ms, span_ms
+from ottla.security.principal import Principal, parse_principal
 
 _PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
 
@@ -67,6 +69,14 @@ def span(text: str | int) -> int:
     if found is None:
         raise click.BadParameter(f"{text!r} is no span of time; write 30s, 5m or 2h")
     return found
+
+
+def principal(text: str) -> Principal:
+    """`User:alice`."""
+    try:
+        return parse_principal(text)
+    except OttlaError as error:
+        raise click.BadParameter(error.message) from None
 
 
 def unescaped(text: str) -> str:

@@ -17,6 +17,7 @@ from ottla.client.admin.partitions import Partitions
 from ottla.client.admin.quotas import Quotas
 from ottla.client.admin.rebalances import Rebalances
 from ottla.client.admin.share_groups import ShareGroups
+from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.admin.users import Users
@@ -46,11 +47,10 @@ class Admin:
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
     Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
-    `transactions`, `quotas`, `acls`, `users`, `cluster`, `logs`; those of Ottla's own brokers are
-    `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise BrokerRefused
-    (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated without harm
-    are, for
-    `retry_timeout_ms`.
+    `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`; those of Ottla's own
+    brokers are `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
+    BrokerRefused (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated
+    without harm are, for `retry_timeout_ms`.
     """
 
     @checks
@@ -69,6 +69,7 @@ class Admin:
         self.quotas = Quotas(calls)
         self.acls = AccessRules(calls)
         self.users = Users(calls)
+        self.tokens = Tokens(calls)
         self.cluster = Brokers(calls)
         self.compaction = Compaction(calls)
         self.decisions = Decisions(calls)

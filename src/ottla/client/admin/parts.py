@@ -11,6 +11,7 @@ from ottla.client.admin.partitions import Partitions
 from ottla.client.admin.quotas import Quotas
 from ottla.client.admin.rebalances import Rebalances
 from ottla.client.admin.share_groups import ShareGroups
+from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.admin.users import Users
@@ -27,6 +28,7 @@ __all__ = [
     "Quotas",
     "Rebalances",
     "ShareGroups",
+    "Tokens",
     "Topics",
     "Transactions",
     "Users",

@@ -112,6 +112,16 @@ class Users(_Part):
     remove = waits(parts.Users.remove)
 
 
+class Tokens(_Part):
+    """See `ottla.client.admin.tokens.Tokens`."""
+
+    create = waits(parts.Tokens.create)
+    find = waits(parts.Tokens.find)
+    find_one = waits(parts.Tokens.find_one)
+    renew = waits(parts.Tokens.renew)
+    expire = waits(parts.Tokens.expire)
+
+
 class Brokers(_Part):
     """See `ottla.client.admin.cluster.Brokers`."""
 
@@ -158,6 +168,7 @@ class Admin:
         self.quotas = Quotas(thread, admin.quotas)
         self.acls = AccessRules(thread, admin.acls)
         self.users = Users(thread, admin.users)
+        self.tokens = Tokens(thread, admin.tokens)
         self.cluster = Brokers(thread, admin.cluster)
         self.compaction = Compaction(thread, admin.compaction)
         self.decisions = Decisions(thread, admin.decisions)

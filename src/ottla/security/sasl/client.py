@@ -37,6 +37,8 @@ class SaslIdentity(NamedTuple):
     password: str  # Of OAUTHBEARER: the token, once it is `ready`.
     # Gives the token of OAUTHBEARER, and may block.
     token: Callable[[], str] | None = None
+    # Whether they are the id and the HMAC of a delegation token.
+    is_token: bool = False
 
     def __repr__(self) -> str:
         return f"SaslIdentity({self.mechanism!r}, {self.user!r})"
@@ -44,6 +46,11 @@ class SaslIdentity(NamedTuple):
     def ready(self) -> "SaslIdentity":
         """The identity with a good token. May block where `token` is set; raises OttlaError."""
         return self if self.token is None else self._replace(password=self.token())
+
+    @property
+    def name(self) -> str:
+        """Who logs in, for messages."""
+        return f"{'delegation token' if self.is_token else 'user'} {self.user!r}"
 
     def exchange(self, random_bytes: Callable[[int], bytes]) -> ClientExchange:
         """A new login."""
@@ -53,7 +60,8 @@ class SaslIdentity(NamedTuple):
         if scram is None:
             return _Plain(self)
         nonce = base64.b64encode(random_bytes(_NONCE_BYTES)).decode()
-        return ScramClient(scram, self.user, self.password, nonce, {})
+        extensions = {"tokenauth": "true"} if self.is_token else {}
+        return ScramClient(scram, self.user, self.password, nonce, extensions)
 
 
 def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
@@ -72,7 +80,8 @@ def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
             f"sasl.jaas.config has no username and password for {mechanism}: name its login "
             "module, with both options",
         )
-    return SaslIdentity(mechanism, user, password)
+    is_token = jaas.options.get("tokenauth", "").lower() == "true"
+    return SaslIdentity(mechanism, user, password, is_token=is_token and family == "SCRAM")
 
 
 # Requests out, their responses in; the types of responses follow from the requests.
@@ -116,8 +125,8 @@ def _refused(server: str, identity: SaslIdentity) -> str:
             "cluster, and has it not expired? The broker's log says more"
         )
     return (
-        f"{server} refused the login of user {identity.user!r} by {identity.mechanism}: check "
-        "user and password; the broker's log says more"
+        f"{server} refused the login of {identity.name} by {identity.mechanism}: check user and "
+        "password; the broker's log says more"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,
+    ITERATIONS_MIN,
     ScramCredential,
     ScramMechanism,
     credential_of,
@@ -38,6 +39,7 @@ class SaltKind(NamedTuple):
     iterations: int
 
 
+_OF_TOKENS: Final = ((SaltKind(_SALT_BYTES, ITERATIONS_MIN), 1),)
 _DEFAULT: Final = ((SaltKind(_SALT_BYTES, ITERATIONS_DEFAULT), 1),)
 
 
@@ -56,6 +58,10 @@ class Disguise:
         """Kinds as often as these users have them."""
         counts = Counter(kind_of(each.salt, each.iterations) for each in credentials)
         return Disguise(secret, tuple(counts.most_common(_KINDS_MAX)) or _DEFAULT)
+
+    def of_tokens(self) -> "Disguise":
+        """What unknown delegation tokens are shown; those that exist have the same salts."""
+        return Disguise(self._secret, _OF_TOKENS)
 
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential:
         """What an unknown user is shown."""

@@ -65,6 +65,20 @@ def read_client_first(message: bytes) -> ClientFirst:
     return ClientFirst(header[0], bare, user, nonce, dict(fields[2:]))
 
 
+def token_in(message: bytes) -> str | None:
+    """The delegation token that a first message is of; None where it is of a user, or malformed."""
+    try:
+        first = read_client_first(message)
+    except ValueError:
+        return None
+    return first.user if is_of_token(first) else None
+
+
+def is_of_token(first: ClientFirst) -> bool:
+    """Whether its user is the id of a delegation token (KIP-48)."""
+    return first.extensions.get("tokenauth", "").lower() == "true"
+
+
 def write_client_first(user: str, nonce: str, extensions: dict[str, str]) -> bytes:
     """The first message of a client."""
     name = user.replace("=", "=3D").replace(",", "=2C")

@@ -61,10 +61,11 @@ class ScramServer:
 
     def _greet(self, message: bytes) -> bytes:
         self._first = first = scram_messages.read_client_first(message)
-        self.is_token = first.extensions.get("tokenauth", "").lower() == "true"
+        self.is_token = scram_messages.is_of_token(first)
         self._credential = self._find(first.user, self.is_token)
         # Made for a known user, too, so that both take the same time.
-        disguised = self._disguise.credential(self._mechanism, first.user)
+        disguise = self._disguise.of_tokens() if self.is_token else self._disguise
+        disguised = disguise.credential(self._mechanism, first.user)
         self._shown = shown = self._credential or disguised
         self._server_first = scram_messages.write_server_first(
             first.nonce + self._own_nonce, shown.salt, shown.iterations
@@ -81,17 +82,32 @@ class ScramServer:
         credential = self._shown
         assert credential is not None
         is_right = is_proof(self._mechanism, credential, signed, final.proof)
-        if self._credential is None:
-            raise unknown_user(self._mechanism.sasl_name, first.user)
-        if not is_right:
-            raise wrong_password(self._mechanism.sasl_name, first.user)
+        if self._credential is None or not is_right:
+            raise self._refused(first.user)
         self.user = first.user
         return scram_messages.write_server_final(
             mac(self._mechanism, credential.server_key, signed)
         )
 
+    def _refused(self, user: str) -> AuthenticationFailed:
+        name = self._mechanism.sasl_name
+        if self.is_token:
+            return unusable_token(name, user)
+        return unknown_user(name, user) if self._credential is None else wrong_password(name, user)
+
     def _malformed(self, cause: str) -> MalformedExchange:
         return MalformedExchange(self._mechanism.sasl_name, cause)
+
+
+def unusable_token(mechanism: str, token_id: str) -> AuthenticationFailed:
+    """The failure of a client that has no delegation token, or one that is over."""
+    return AuthenticationFailed(
+        mechanism,
+        f"there is no delegation token {shortened(token_id)!r}, it has expired, or the HMAC that "
+        "the client has is not of it; `ottla token list` lists tokens, `ottla token create` makes "
+        "one",
+        "token",
+    )
 
 
 def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:

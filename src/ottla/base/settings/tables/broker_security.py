@@ -57,13 +57,18 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "How long a session lasts before its client must log in again over the same "
             "connection, in milliseconds; 0 for no limit."),
     Setting("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), READ_ONLY,
-            SECURITY, use=Use.UNUSED),
+            "How often the controller removes delegation tokens that have expired, in "
+            "milliseconds; clients cannot log in with them before, either."),
     Setting("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), READ_ONLY,
-            SECURITY, use=Use.UNUSED),
+            "How long a delegation token is good before it must be renewed, in milliseconds."),
+    Setting("delegation.token.master.key", PASSWORD, None, None, READ_ONLY,
+            "The former name of delegation.token.secret.key, which wins where both are set.",
+            differs="Kafka 4 has it no more."),
     Setting("delegation.token.max.lifetime.ms", LONG, 604_800_000, at_least(1), READ_ONLY,
-            SECURITY, use=Use.UNUSED),
+            "How long a delegation token can be renewed at most, in milliseconds."),
     Setting("delegation.token.secret.key", PASSWORD, None, None, READ_ONLY,
-            SECURITY, use=Use.REFUSED),
+            "The key that the secrets of delegation tokens are made of, the same on all brokers; "
+            "empty: there are none."),
     Setting("principal.builder.class", CLASS, None, None, PER_BROKER,
             SECURITY,
             differs="Kafka names its own class.", use=Use.UNUSED),

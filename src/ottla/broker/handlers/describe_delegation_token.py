@@ -1,0 +1,78 @@
+"""DescribeDelegationToken (41), versions 1-3: tokens with their HMACs.
+
+`broker.access` leaves out those that the client may not see.
+"""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.access.tokens import require_identity
+from ottla.broker.login.tokens import DelegationTokens, require_tokens
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.security.principal import Principal
+from ottla.security.tokens import DelegationToken
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class DescribeDelegationToken(Handler):
+    """Serves DescribeDelegationToken."""
+
+    api = ApiKey.DESCRIBE_DELEGATION_TOKEN
+    versions = Versions(1, 3)
+
+    tokens: DelegationTokens | None
+
+    def handle(
+        self, request: RequestContext, body: DescribeDelegationTokenRequest
+    ) -> DescribeDelegationTokenResponse:
+        """The tokens that concern one of the owners; all of them where the request names none."""
+        require_identity(request)
+        tokens = require_tokens(self.tokens)
+        owners = (
+            None
+            if body.owners is None
+            else [Principal(one.principal_type, one.principal_name) for one in body.owners]
+        )
+        return DescribeDelegationTokenResponse(
+            tokens=[
+                _described(token, tokens.hmac(token))
+                for token in tokens.all()
+                if owners is None or any(token.concerns(owner) for owner in owners)
+            ]
+        )
+
+    @staticmethod
+    def on_error(
+        _body: DescribeDelegationTokenRequest,
+        code: ErrorCode,
+        _message: str | None,
+        _version: int,
+    ) -> DescribeDelegationTokenResponse:
+        """The error, and no tokens."""
+        return DescribeDelegationTokenResponse(error_code=code)
+
+
+def _described(token: DelegationToken, secret: bytes) -> DescribedDelegationToken:
+    return DescribedDelegationToken(
+        principal_type=token.owner.type,
+        principal_name=token.owner.name,
+        token_requester_principal_type=token.requester.type,
+        token_requester_principal_name=token.requester.name,
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.id,
+        hmac=secret,
+        renewers=[
+            DescribedDelegationTokenRenewer(principal_type=one.type, principal_name=one.name)
+            for one in token.renewers
+        ],
+    )

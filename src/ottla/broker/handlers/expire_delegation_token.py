@@ -1,0 +1,44 @@
+"""ExpireDelegationToken (40), versions 1-2: ends a token after a period, or removes it.
+
+Its owner and its renewers may (KIP-48).
+"""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.access.tokens import require_identity
+from ottla.broker.login.tokens import DelegationTokens, require_tokens
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ExpireDelegationToken(Handler):
+    """Serves ExpireDelegationToken."""
+
+    api = ApiKey.EXPIRE_DELEGATION_TOKEN
+    versions = Versions(1, 2)
+
+    tokens: DelegationTokens | None
+
+    async def handle(
+        self, request: RequestContext, body: ExpireDelegationTokenRequest
+    ) -> ExpireDelegationTokenResponse:
+        """The token's new end."""
+        require_identity(request)
+        tokens = require_tokens(self.tokens)
+        principal = request.connection.principal
+        end_ms = await tokens.expire(bytes(body.hmac), principal, body.expiry_time_period_ms)
+        return ExpireDelegationTokenResponse(expiry_timestamp_ms=end_ms)
+
+    @staticmethod
+    def on_error(
+        _body: ExpireDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> ExpireDelegationTokenResponse:
+        """The error, and no time."""
+        return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

@@ -1,0 +1,44 @@
+"""RenewDelegationToken (39), versions 1-2: moves the end of a token, within its lifetime.
+
+Its owner and its renewers may (KIP-48).
+"""
+
+from dataclasses import dataclass
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.access.tokens import require_identity
+from ottla.broker.login.tokens import DelegationTokens, require_tokens
+from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.request import RequestContext
+from ottla.wire.api import ApiKey
+from ottla.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class RenewDelegationToken(Handler):
+    """Serves RenewDelegationToken."""
+
+    api = ApiKey.RENEW_DELEGATION_TOKEN
+    versions = Versions(1, 2)
+
+    tokens: DelegationTokens | None
+
+    async def handle(
+        self, request: RequestContext, body: RenewDelegationTokenRequest
+    ) -> RenewDelegationTokenResponse:
+        """The token's new end."""
+        require_identity(request)
+        tokens = require_tokens(self.tokens)
+        principal = request.connection.principal
+        end_ms = await tokens.renew(bytes(body.hmac), principal, body.renew_period_ms)
+        return RenewDelegationTokenResponse(expiry_timestamp_ms=end_ms)
+
+    @staticmethod
+    def on_error(
+        _body: RenewDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
+    ) -> RenewDelegationTokenResponse:
+        """The error, and no time."""
+        return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

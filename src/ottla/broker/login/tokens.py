@@ -1,0 +1,289 @@
+"""The cluster's delegation tokens: reads and changes them in the store.
+
+Every broker keeps all of them in memory, and gets changes by the same notifications as changed
+settings. Clients log in with a token by SCRAM: its id is the user, its HMAC the password.
+"""
+
+import asyncio
+import logging
+from asyncio import Lock
+from collections.abc import Awaitable, Callable, Iterable
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings
+from ottla.broker.configs.changes import change_notice
+from ottla.broker.runtime.runtime import Runtime
+from ottla.coordination.store import (
+    BadVersion,
+    Create,
+    Delete,
+    Node,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+    StoreError,
+)
+from ottla.security.principal import Principal
+from ottla.security.sasl.disguise import Disguise
+from ottla.security.sasl.scram_keys import (
+    ITERATIONS_MIN,
+    ScramCredential,
+    ScramMechanism,
+    credential_of,
+    salted_password,
+)
+from ottla.security.stored_tokens import (
+    TOKENS,
+    decode_token,
+    encode_token,
+    token_id_of,
+    token_path,
+)
+from ottla.security.tokens import (
+    DelegationToken,
+    TokenRules,
+    ended,
+    no_such_token,
+    token_hmac,
+    token_password,
+)
+
+_log = logging.getLogger(__name__)
+
+OnChanged = Callable[[str], Awaitable[None]]
+# What becomes of a token; None removes it.
+_Decide = Callable[[DelegationToken, int], DelegationToken | None]
+
+
+class DelegationTokens:
+    """Finds, makes, renews and ends tokens."""
+
+    def __init__(self, store: Store, runtime: Runtime, key: str, rules: TokenRules) -> None:
+        """`key` is `delegation.token.secret.key`."""
+        self._store = store
+        self._clock = runtime.clock
+        self._runtime = runtime
+        self._key = key
+        self._rules = rules
+        self._changing = Lock()
+        self._tokens: dict[str, DelegationToken] = {}
+        self._ids: dict[bytes, str] = {}
+        # Hashed when a client first logs in with the token.
+        self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
+        self._hashing = Lock()
+
+    async def load(self) -> None:
+        """Read all tokens. One that cannot be read is logged, and lets no client in."""
+        async with self._changing:
+            await self._load()
+
+    async def _load(self) -> None:
+        nodes = await self._store.subtree(TOKENS)
+        found = {token_id_of(path): node for path, node in nodes.items()}
+        for token_id in self._tokens.keys() - found.keys():
+            self._take(token_id, None)
+        for name, node in found.items():
+            if name is not None:
+                self._take(name, node)
+
+    def before(self, others: OnChanged) -> OnChanged:
+        """A callback for change notifications: tokens are read here, all others go to `others`."""
+
+        async def on_changed(entity: str) -> None:
+            token_id = token_id_of(entity)
+            if token_id is None:
+                await others(entity)
+                return
+            async with self._changing:
+                self._take(token_id, await self._store.get(token_path(token_id)))
+
+        return on_changed
+
+    # -- reading
+
+    def all(self) -> Iterable[DelegationToken]:
+        """All tokens, those that have expired and are not removed yet, too."""
+        return self._tokens.values()
+
+    def hmac(self, token: DelegationToken) -> bytes:
+        """The secret of a token."""
+        return token_hmac(self._key, token.id)
+
+    def valid(self, token_id: str) -> DelegationToken | None:
+        """The token by which clients may log in; None where it is over, or there is none."""
+        token = self._tokens.get(token_id)
+        return None if token is None or token.is_over(self._clock.now_ms()) else token
+
+    def valid_ms(self, token: DelegationToken) -> int:
+        """For how long clients may be logged in with it."""
+        return max(0, token.expires_ms - self._clock.now_ms())
+
+    def credential(self, mechanism: ScramMechanism, token_id: str) -> ScramCredential | None:
+        """What `prepare` has made of a valid token."""
+        if self.valid(token_id) is None:
+            return None
+        return self._credentials.get((token_id, mechanism))
+
+    async def prepare(self, mechanism: ScramMechanism, token_id: str, disguise: Disguise) -> None:
+        """Hash a token's HMAC once, in a thread: it takes milliseconds.
+
+        The salt is the one that an unknown token would be shown.
+        """
+        name = (token_id, mechanism)
+        async with self._hashing:
+            token = self.valid(token_id)
+            if token is None or name in self._credentials:
+                return
+            password = token_password(self.hmac(token))
+            salt = disguise.credential(mechanism, token_id).salt
+            salted = await self._runtime.in_thread(
+                lambda: salted_password(mechanism, password, salt, ITERATIONS_MIN)
+            )
+            if token_id in self._tokens:
+                self._credentials[name] = credential_of(mechanism, salted, salt, ITERATIONS_MIN)
+
+    # -- changing
+
+    async def create(
+        self,
+        token_id: str,
+        owner: Principal,
+        requester: Principal,
+        renewers: Iterable[Principal],
+        lifetime_ms: int,
+    ) -> DelegationToken:
+        """Make a token of a new id, good on all brokers. Raises StoreError."""
+        now_ms = self._clock.now_ms()
+        token = self._rules.made(token_id, owner, requester, renewers, lifetime_ms, now_ms)
+        async with self._changing:
+            await self._store.ensure(TOKENS)
+            await self._write(Create(token_path(token_id), encode_token(token)), token_id, token)
+        _log.info("%s made delegation token %s of %s", requester, token_id, owner)
+        return token
+
+    async def renew(self, secret: bytes, principal: Principal, period_ms: int) -> int:
+        """When the token ends now. Raises OttlaError with Kafka's codes."""
+        token = await self._change(
+            secret, lambda held, now_ms: self._rules.renewed(held, principal, period_ms, now_ms)
+        )
+        assert token is not None, "renewing removes no token"
+        _log.info("%s renewed delegation token %s", principal, token.id)
+        return token.expires_ms
+
+    async def expire(self, secret: bytes, principal: Principal, period_ms: int) -> int:
+        """When the token ends now. Raises OttlaError with Kafka's codes."""
+        token = await self._change(
+            secret, lambda held, now_ms: ended(held, principal, period_ms, now_ms)
+        )
+        _log.info(
+            "%s ended a delegation token: %s", principal, "now" if token is None else token.id
+        )
+        return self._clock.now_ms() if token is None else token.expires_ms
+
+    async def remove_expired(self) -> None:
+        """Remove the tokens that are over. Raises StoreError."""
+        now_ms = self._clock.now_ms()
+        for token in [one for one in self._tokens.values() if one.is_over(now_ms)]:
+            try:
+                left = await self._change(self.hmac(token), _unless_renewed)
+            except StoreError:
+                raise
+            except OttlaError:
+                # Its owner was faster.
+                continue
+            if left is None:
+                _log.info("removed delegation token %s of %s: expired", token.id, token.owner)
+
+    async def keep_removing(self, interval_ms: int, is_due: Callable[[], bool]) -> None:
+        """Remove expired tokens again and again, where this broker is the one to do it."""
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            if not is_due():
+                continue
+            try:
+                await self.remove_expired()
+            except StoreError as error:
+                _log.warning("cannot remove expired delegation tokens: %s", error.message)
+
+    async def _change(self, secret: bytes, decide: _Decide) -> DelegationToken | None:
+        """Change or remove the token of that HMAC by what the store has, retried on conflicts."""
+        async with self._changing:
+            if secret not in self._ids:
+                # Another broker may have made it just now.
+                await self._load()
+            token_id = self._ids.get(secret)
+            if token_id is None:
+                raise no_such_token()
+            path = token_path(token_id)
+            while True:
+                node = await self._store.get(path)
+                self._take(token_id, node)
+                held = self._tokens.get(token_id)
+                if node is None or held is None:
+                    raise no_such_token()
+                token = decide(held, self._clock.now_ms())
+                if token is held:
+                    return held
+                change = (
+                    Delete(path, node.version)
+                    if token is None
+                    else Set(path, encode_token(token), node.version)
+                )
+                try:
+                    await self._write(change, token_id, token)
+                except (BadVersion, NoNode):
+                    continue
+                return token
+
+    async def _write(self, change: Operation, token_id: str, token: DelegationToken | None) -> None:
+        notice = change_notice(token_path(token_id), self._clock.now_ms())
+        await self._store.multi([change, notice])
+        self._put(token_id, token)
+
+    def _take(self, token_id: str, node: Node | None) -> None:
+        """Keep what a node holds."""
+        token: DelegationToken | None = None
+        if node is not None:
+            try:
+                token = decode_token(token_path(token_id), node.data)
+            except OttlaError as error:
+                _log.error("a delegation token cannot be read, and lets no client in: %s", error)
+        self._put(token_id, token)
+
+    def _put(self, token_id: str, token: DelegationToken | None) -> None:
+        if token is not None:
+            self._tokens[token_id] = token
+            self._ids[self.hmac(token)] = token_id
+        elif self._tokens.pop(token_id, None) is not None:
+            del self._ids[token_hmac(self._key, token_id)]
+            for mechanism in ScramMechanism:
+                self._credentials.pop((token_id, mechanism), None)
+
+
+def new_tokens(settings: BrokerSettings, store: Store, runtime: Runtime) -> DelegationTokens | None:
+    """The tokens of a broker; None where no secret key is set."""
+    key = settings.value("delegation.token.secret.key") or settings.value(
+        "delegation.token.master.key"
+    )
+    if not key:
+        return None
+    rules = TokenRules(
+        settings.integer("delegation.token.max.lifetime.ms"),
+        settings.integer("delegation.token.expiry.time.ms"),
+    )
+    return DelegationTokens(store, runtime, str(key), rules)
+
+
+def require_tokens(tokens: DelegationTokens | None) -> DelegationTokens:
+    """The tokens. Raises OttlaError(DELEGATION_TOKEN_AUTH_DISABLED) without a secret key."""
+    if tokens is None:
+        raise OttlaError(
+            ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,
+            "there are no delegation tokens here: set delegation.token.secret.key on all brokers",
+        )
+    return tokens
+
+
+def _unless_renewed(held: DelegationToken, now_ms: int) -> DelegationToken | None:
+    return None if held.is_over(now_ms) else held

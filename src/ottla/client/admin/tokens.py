@@ -1,0 +1,163 @@
+"""Delegation tokens: short-lived credentials, with which others log in as their owner (KIP-48)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ottla.base.errors import ErrorCode
+from ottla.client.admin.calls import Calls
+from ottla.client.checking import checks_calls
+from ottla.client.errors import check, refused
+from ottla.security.principal import Principal
+from ottla.security.tokens import DelegationToken, token_password
+from ottla.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from ottla.wire.messages.describe_delegation_token import (
+    DescribeDelegationTokenOwner,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from ottla.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+from ottla.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+_LONGEST = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TokenDescription:
+    """A token and its secret, which no repr has."""
+
+    token: DelegationToken
+    hmac: bytes = field(repr=False)
+
+    @property
+    def password(self) -> str:
+        """With which clients log in by SCRAM, as the user `token.id`, with `tokenauth=true`."""
+        return token_password(self.hmac)
+
+
+@checks_calls
+class Tokens:
+    """`admin.tokens`; the client must have logged in, and not with a token."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def create(
+        self,
+        owner: Principal | None = None,
+        renewers: Iterable[Principal] = (),
+        lifetime_ms: int = _LONGEST,
+    ) -> TokenDescription:
+        """Make a token; without an `owner`, of this client's user. Raises OttlaError.
+
+        Another owner needs CREATE_TOKENS on that user. The lifetime is at most the cluster's.
+        """
+        members = tuple(renewers)
+        answer = await self._calls.cluster.ask(
+            await self._calls.cluster.controller(),
+            CreateDelegationTokenRequest(
+                owner_principal_type=None if owner is None else owner.type,
+                owner_principal_name=None if owner is None else owner.name,
+                renewers=[
+                    CreatableRenewers(principal_type=one.type, principal_name=one.name)
+                    for one in members
+                ],
+                max_lifetime_ms=lifetime_ms,
+            ),
+            CreateDelegationTokenResponse,
+        )
+        check(answer.error_code, "make a delegation token")
+        holder = Principal(answer.principal_type, answer.principal_name)
+        requester = Principal(
+            answer.token_requester_principal_type, answer.token_requester_principal_name
+        )
+        token = DelegationToken(
+            answer.token_id,
+            holder,
+            requester if requester.name else holder,
+            members,
+            answer.issue_timestamp_ms,
+            answer.max_timestamp_ms,
+            answer.expiry_timestamp_ms,
+        )
+        return TokenDescription(token, bytes(answer.hmac))
+
+    async def find(self, owners: Iterable[Principal] | None = None) -> list[TokenDescription]:
+        """The tokens that this client may see; with `owners`, those that concern one of them."""
+        request = DescribeDelegationTokenRequest(
+            owners=None
+            if owners is None
+            else [
+                DescribeDelegationTokenOwner(principal_type=one.type, principal_name=one.name)
+                for one in owners
+            ]
+        )
+
+        async def ask() -> list[TokenDescription]:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(
+                broker_id, request, DescribeDelegationTokenResponse
+            )
+            check(answer.error_code, "describe delegation tokens")
+            found: list[TokenDescription] = []
+            for one in answer.tokens:
+                owner = Principal(one.principal_type, one.principal_name)
+                requester = Principal(
+                    one.token_requester_principal_type, one.token_requester_principal_name
+                )
+                token = DelegationToken(
+                    one.token_id,
+                    owner,
+                    requester if requester.name else owner,
+                    tuple(
+                        Principal(each.principal_type, each.principal_name) for each in one.renewers
+                    ),
+                    one.issue_timestamp,
+                    one.max_timestamp,
+                    one.expiry_timestamp,
+                )
+                found.append(TokenDescription(token, bytes(one.hmac)))
+            return found
+
+        return await self._calls.retried(ask)
+
+    async def find_one(self, token_id: str) -> TokenDescription:
+        """The token of that id. Raises OttlaError."""
+        for one in await self.find():
+            if one.token.id == token_id:
+                return one
+        raise refused(
+            ErrorCode.DELEGATION_TOKEN_NOT_FOUND,
+            f"find delegation token {token_id}",
+            "there is none that this user may see",
+        )
+
+    async def renew(self, hmac: bytes, period_ms: int = _LONGEST) -> int:
+        """Let a token be good for a period from now on; when it ends. Raises OttlaError."""
+        request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
+
+        async def ask() -> int:
+            broker_id = await self._calls.cluster.controller()
+            answer = await self._calls.cluster.ask(broker_id, request, RenewDelegationTokenResponse)
+            check(answer.error_code, "renew a delegation token")
+            return answer.expiry_timestamp_ms
+
+        return await self._calls.retried(ask)
+
+    async def expire(self, hmac: bytes, period_ms: int = _LONGEST) -> int:
+        """End a token after a period; at once, and for ever, where that is negative."""
+        request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
+        answer = await self._calls.cluster.ask(
+            await self._calls.cluster.controller(), request, ExpireDelegationTokenResponse
+        )
+        check(answer.error_code, "end a delegation token")
+        return answer.expiry_timestamp_ms

@@ -1,0 +1,146 @@
+"""Delegation tokens: who may make, renew, end and see which, and when one ends (KIP-48, KIP-373).
+
+A core, with the error codes of Kafka 4.3 and in its order. A token's secret is its HMAC: it is
+never stored, since every broker computes it of the token's id with the key of its settings.
+"""
+
+import base64
+import hmac
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import shortened
+from ottla.security.principal import USER, Principal
+
+_LONG_MAX = 2**63 - 1
+
+
+class DelegationToken(NamedTuple):
+    """A token; times are milliseconds since 1970."""
+
+    id: str
+    owner: Principal
+    # Who made it: another principal than the owner needs an ACL for that.
+    requester: Principal
+    renewers: tuple[Principal, ...]
+    issued_ms: int
+    # No renewal moves the end beyond it.
+    max_ms: int
+    # Invariant: it is not beyond max_ms.
+    expires_ms: int
+
+    def concerns(self, principal: Principal) -> bool:
+        """Whether a principal sees the token without an ACL."""
+        return principal in (self.owner, self.requester, *self.renewers)
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether it has expired."""
+        return self.max_ms < now_ms or self.expires_ms < now_ms
+
+
+class TokenRules(NamedTuple):
+    """The settings `delegation.token.max.lifetime.ms` and `delegation.token.expiry.time.ms`."""
+
+    lifetime_ms_max: int
+    renewal_ms_max: int
+
+    def made(
+        self,
+        token_id: str,
+        owner: Principal,
+        requester: Principal,
+        renewers: Iterable[Principal],
+        lifetime_ms: int,
+        now_ms: int,
+    ) -> DelegationToken:
+        """A new token; `lifetime_ms` of 0 and less stands for the longest."""
+        max_ms = _later(now_ms, _at_most(lifetime_ms, self.lifetime_ms_max))
+        expires_ms = min(max_ms, _later(now_ms, self.renewal_ms_max))
+        return DelegationToken(
+            token_id, owner, requester, tuple(renewers), now_ms, max_ms, expires_ms
+        )
+
+    def renewed(
+        self, token: DelegationToken, principal: Principal, period_ms: int, now_ms: int
+    ) -> DelegationToken:
+        """The token with a new end; a period of 0 and less stands for the longest."""
+        if token.is_over(now_ms):
+            raise _expired(token)
+        _check_may_change(token, principal)
+        end_ms = _later(now_ms, _at_most(period_ms, self.renewal_ms_max))
+        return token._replace(expires_ms=min(token.max_ms, end_ms))
+
+
+def ended(
+    token: DelegationToken, principal: Principal, period_ms: int, now_ms: int
+) -> DelegationToken | None:
+    """The token with its end after a period; None, removed at once, where that is negative.
+
+    The end may be later than before, as in Kafka, but not beyond the lifetime.
+    """
+    _check_may_change(token, principal)
+    if period_ms < 0:
+        return None
+    if token.is_over(now_ms):
+        raise _expired(token)
+    return token._replace(expires_ms=min(token.max_ms, _later(now_ms, period_ms)))
+
+
+def new_token_id(random_bytes: Callable[[int], bytes]) -> str:
+    """An id in the form of Kafka's: 22 characters of Base64 for URLs, none of them `-` in front."""
+    while True:
+        token_id = base64.urlsafe_b64encode(random_bytes(16)).decode().rstrip("=")
+        if not token_id.startswith("-"):
+            return token_id
+
+
+def token_hmac(key: str, token_id: str) -> bytes:
+    """The secret of a token: HMAC-SHA-512 of its id."""
+    return hmac.digest(key.encode(), token_id.encode(), "sha512")
+
+
+def token_password(secret: bytes) -> str:
+    """The HMAC as the password by which clients log in."""
+    return base64.b64encode(secret).decode()
+
+
+def check_renewers(renewers: Iterable[Principal]) -> None:
+    """Raises OttlaError(INVALID_PRINCIPAL_TYPE) where one of them is no user."""
+    for renewer in renewers:
+        if renewer.type != USER:
+            raise OttlaError(
+                ErrorCode.INVALID_PRINCIPAL_TYPE,
+                f"{shortened(str(renewer))} cannot renew tokens: a renewer is a {USER}",
+            )
+
+
+def no_such_token() -> OttlaError:
+    """For an HMAC that is of no token, or of one that was removed."""
+    return OttlaError(
+        ErrorCode.DELEGATION_TOKEN_NOT_FOUND,
+        "no delegation token has this HMAC: it is wrong, or the token has ended",
+    )
+
+
+def _check_may_change(token: DelegationToken, principal: Principal) -> None:
+    if principal not in (token.owner, *token.renewers):
+        raise OttlaError(
+            ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
+            f"{principal} is neither owner nor renewer of the token {token.id}",
+        )
+
+
+def _expired(token: DelegationToken) -> OttlaError:
+    return OttlaError(
+        ErrorCode.DELEGATION_TOKEN_EXPIRED, f"the token {token.id} has expired; make a new one"
+    )
+
+
+def _at_most(wanted_ms: int, limit_ms: int) -> int:
+    return min(wanted_ms, limit_ms) if wanted_ms > 0 else limit_ms
+
+
+def _later(now_ms: int, period_ms: int) -> int:
+    """A time that the protocol can carry."""
+    return min(_LONG_MAX, now_ms + period_ms)
