@@ -166,6 +166,7 @@ class Line:
     def __init__(self, broker_id=None):
         self.identity = None
         self.principal = ANONYMOUS
+        self.by_token = False
         self.software = ""
         self.refusals = Refusals(lambda: 0.0)
         self.answered = asyncio.Event()
