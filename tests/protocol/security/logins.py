@@ -40,7 +40,6 @@ _ORDERS: dict[str, tuple[_Step, ...]] = {
     "handshake twice": (_hello(), _hello(), _token()),
     "handshake twice, another mechanism": (_hello(), _hello("SCRAM-SHA-256")),
     "handshake, versions": (_hello(), _VERSIONS, _token()),
-    "handshake, metadata": (_hello(), _METADATA),
     "handshake, versions, handshake": (_hello(), _VERSIONS, _hello()),
     "unknown mechanism": (_hello("GSSAPI"), _hello()),
     "unknown mechanism, v0": (_hello("GSSAPI", 0), _hello()),
@@ -74,6 +73,9 @@ _ORDERS: dict[str, tuple[_Step, ...]] = {
     "scram, empty": (_hello("SCRAM-SHA-256"), _token(b"")),
     "scram, binding": (_hello("SCRAM-SHA-256"), _token(b"p=tls-unique,,n=a,r=abc")),
 }
+# Kafka parses such a request and answers with an error of its own kind; here the connection ends,
+# as with all others that are no login.
+DIFFERENT = ("handshake, metadata", (_hello(), _METADATA), "closed", "NONE")
 _IN_THE_CLEAR: dict[str, tuple[_Step, ...]] = {
     "in the clear, handshake": (_hello(), _METADATA),
     "in the clear, handshake v0": (_hello(version=0), _METADATA),
@@ -89,6 +91,11 @@ def transcript(ports: Ports) -> list[str]:
         for port, orders in ((ports.sasl, _ORDERS), (ports.plain, _IN_THE_CLEAR))
         for what, steps in orders.items()
     ]
+
+
+def differing(ports: Ports) -> str:
+    """The last answer of the order that is answered otherwise on purpose."""
+    return _play(ports.sasl, DIFFERENT[1]).rpartition(", ")[2]
 
 
 def _play(port: int, steps: tuple[_Step, ...]) -> str:

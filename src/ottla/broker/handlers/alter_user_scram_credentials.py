@@ -1,9 +1,9 @@
 """AlterUserScramCredentials (51), version 0: set and remove users' credentials (KIP-554).
 
-Each user is altered independently. The client has hashed the password already.
+Each user is altered independently, and a user's first error is answered. The client has hashed
+the password already.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -45,17 +45,17 @@ class AlterUserScramCredentials(Handler):
         self, _request: RequestContext, body: AlterUserScramCredentialsRequest
     ) -> AlterUserScramCredentialsResponse:
         """Alter each user whose changes are all valid."""
-        changes = _changes(body)
-        counts = Counter((change.name, change.mechanism) for change in changes)
         wanted: dict[str, _Wanted] = {}
         errors: dict[str, OttlaError] = {}
-        for change in changes:
+        for change in _changes(body):
             of_user = wanted.setdefault(change.name, {})
+            if change.name in errors:
+                continue
             try:
-                mechanism = self._check(change, counts[change.name, change.mechanism])
+                mechanism = self._check(change, of_user)
                 of_user[mechanism] = _credential(mechanism, change)
             except OttlaError as error:
-                errors.setdefault(change.name, error)
+                errors[change.name] = error
         results: list[AlterUserScramCredentialsResult] = []
         for user, of_user in wanted.items():
             found = errors.get(user)
@@ -64,8 +64,8 @@ class AlterUserScramCredentials(Handler):
             results.append(_result(user, found))
         return AlterUserScramCredentialsResponse(results=results)
 
-    def _check(self, change: _Change, count: int) -> ScramMechanism:
-        """The mechanism. Raises OttlaError with Kafka's codes."""
+    def _check(self, change: _Change, earlier: _Wanted) -> ScramMechanism:
+        """The mechanism. `earlier` are the user's other changes. Raises OttlaError."""
         if not change.name:
             raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
         mechanism = mechanism_numbered(change.mechanism)
@@ -75,7 +75,7 @@ class AlterUserScramCredentials(Handler):
                 f"Unknown SCRAM mechanism {change.mechanism}; there are 1 (SCRAM-SHA-256) and 2 "
                 "(SCRAM-SHA-512)",
             )
-        if count > 1:
+        if mechanism in earlier:
             raise OttlaError(
                 ErrorCode.DUPLICATE_RESOURCE,
                 "A user credential cannot be altered twice in the same request",
