@@ -36,6 +36,7 @@ SHARE_GROUPS = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 GROUPS_OF_ALL_KINDS = "org.apache.kafka.tools.GroupsCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
+DELEGATION_TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 LEADER_ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
 
 
