@@ -25,6 +25,7 @@ from ottla.client.admin.partitions import ElectionKind, PartitionStanding, Reass
 from ottla.client.admin.rebalances import RebalanceStory
 from ottla.client.admin.retention import RetentionStanding, TimeLeft
 from ottla.client.admin.share_groups import SharePosition
+from ottla.client.admin.tokens import TokenDescription
 from ottla.client.admin.topics import NewTopic
 from ottla.client.admin.transactions import (
     OpenTransaction,
@@ -74,8 +75,10 @@ from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
+from ottla.security.principal import Principal
 from ottla.security.sasl.scram_keys import ScramMechanism
 from ottla.security.sasl.token import Token
+from ottla.security.tokens import DelegationToken
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     MemberWait,
@@ -114,6 +117,7 @@ __all__ = [
     "ConsumerOptions",
     "DecisionRecord",
     "Default",
+    "DelegationToken",
     "DeletedBy",
     "Delivery",
     "DeliveryFailed",
@@ -142,6 +146,7 @@ __all__ = [
     "PatternType",
     "Permission",
     "PreparedBatch",
+    "Principal",
     "Producer",
     "ProducerDescription",
     "ProducerFenced",
@@ -163,6 +168,7 @@ __all__ = [
     "Subscription",
     "TimeLeft",
     "Token",
+    "TokenDescription",
     "TopicMadeAnew",
     "TopicPartition",
     "TopicView",

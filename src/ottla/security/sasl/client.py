@@ -38,7 +38,7 @@ class SaslIdentity(NamedTuple):
     # Gives the token of OAUTHBEARER, and may block.
     token: Callable[[], str] | None = None
     # Whether they are the id and the HMAC of a delegation token.
-    is_token: bool = False
+    is_delegation_token: bool = False
 
     def __repr__(self) -> str:
         return f"SaslIdentity({self.mechanism!r}, {self.user!r})"
@@ -50,7 +50,7 @@ class SaslIdentity(NamedTuple):
     @property
     def name(self) -> str:
         """Who logs in, for messages."""
-        return f"{'delegation token' if self.is_token else 'user'} {self.user!r}"
+        return f"{'delegation token' if self.is_delegation_token else 'user'} {self.user!r}"
 
     def exchange(self, random_bytes: Callable[[int], bytes]) -> ClientExchange:
         """A new login."""
@@ -60,7 +60,7 @@ class SaslIdentity(NamedTuple):
         if scram is None:
             return _Plain(self)
         nonce = base64.b64encode(random_bytes(_NONCE_BYTES)).decode()
-        extensions = {"tokenauth": "true"} if self.is_token else {}
+        extensions = {"tokenauth": "true"} if self.is_delegation_token else {}
         return ScramClient(scram, self.user, self.password, nonce, extensions)
 
 
@@ -81,7 +81,9 @@ def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
             "module, with both options",
         )
     is_token = jaas.options.get("tokenauth", "").lower() == "true"
-    return SaslIdentity(mechanism, user, password, is_token=is_token and family == "SCRAM")
+    return SaslIdentity(
+        mechanism, user, password, is_delegation_token=is_token and family == "SCRAM"
+    )
 
 
 # Requests out, their responses in; the types of responses follow from the requests.
