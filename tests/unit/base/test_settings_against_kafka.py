@@ -57,6 +57,7 @@ OURS = {
     "ottla.retention.hold.max.ms",
     "sasl.oauthbearer.allowed.urls",
     "sasl.plain.without.tls.enable",
+    "delegation.token.master.key",
     "super.users",
     "zookeeper.set.acl",
     "zookeeper.ssl.cipher.suites",

@@ -1,11 +1,13 @@
 """Delegation tokens: who gets them, and Kafka's code for each mistake."""
 
+import asyncio
 import base64
 
 import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.gate import Gate
+from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.handlers.create_delegation_token import CreateDelegationToken
 from ottla.broker.handlers.describe_delegation_token import DescribeDelegationToken
 from ottla.broker.handlers.expire_delegation_token import ExpireDelegationToken
@@ -49,12 +51,12 @@ class TokenWorld(World):
         line.principal, line.by_token = principal, by_token
         return line
 
-    async def create(self, principal=ALICE, **fields):
+    async def create(self, principal=ALICE, version=3, **fields):
         line = fields.pop("line", None) or self.line(principal)
         request = CreateDelegationTokenRequest(
             **{"max_lifetime_ms": -1, "owner_principal_name": None, **fields}
         )
-        return await call(CreateDelegationToken(self.tokens), request, line=line)
+        return await call(CreateDelegationToken(self.tokens), request, version, line=line)
 
     async def renew(self, hmac, principal=ALICE, period_ms=-1):
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
@@ -139,6 +141,22 @@ def test_a_token_is_made_described_and_known_to_other_brokers():
         assert list(other.all()) == list(world.tokens.all())
         node = await world.store.get(token_path(made.token_id))
         assert base64.b64encode(made.hmac) not in node.data
+
+    world_of(scenario)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_versions_leave_the_requester_out(version):
+    """It has no place in their answers."""
+
+    async def scenario(world):
+        made = await world.create(version=version, owner_principal_name="")
+        assert (made.error_code, made.principal_name) == (0, "alice")
+        assert made.token_requester_principal_name == ""
+        request = DescribeDelegationTokenRequest(owners=None)
+        handler = DescribeDelegationToken(world.tokens)
+        answer = await call(handler, request, version, line=world.line(ALICE))
+        assert [one.token_id for one in answer.tokens] == [made.token_id]
 
     world_of(scenario)
 
@@ -289,6 +307,37 @@ def test_changes_are_heard_of_by_their_notifications():
         assert other.valid(made.token_id) is None
         await on_changed("topics/flights")
         assert passed == ["topics/flights"]
+
+    world_of(scenario)
+
+
+def test_a_token_is_known_on_other_brokers_at_once():
+    """By a notification, without another request; so is its end."""
+
+    async def scenario(world):
+        other = new_tokens(world.settings, world.store, world.runtime)
+        heard = asyncio.Event()
+
+        async def on_changed(entity):
+            await other.before(not_ours)(entity)
+            heard.set()
+
+        async def not_ours(entity):
+            raise AssertionError(entity)
+
+        changes = ConfigChanges(world.store, world.clock, on_changed)
+        await changes.start()
+        changes.follow()
+        try:
+            made = await world.create()
+            await heard.wait()
+            assert [one.id for one in other.all()] == [made.token_id]
+            heard.clear()
+            await world.expire(made.hmac)
+            await heard.wait()
+            assert list(other.all()) == []
+        finally:
+            changes.stop()
 
     world_of(scenario)
 

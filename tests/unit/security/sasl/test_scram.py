@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
-from ottla.security.sasl.disguise import Disguise
+from ottla.security.sasl.disguise import Disguise, SaltKind
 from ottla.security.sasl.failing import AuthenticationFailed
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import (
@@ -22,6 +22,7 @@ from ottla.security.sasl.scram_keys import (
     mac,
     salted_password,
 )
+from ottla.security.sasl.scram_messages import token_in
 from ottla.security.sasl.scram_server import ScramServer
 
 SHA_256 = ScramMechanism.SCRAM_SHA_256
@@ -241,3 +242,32 @@ def test_known_and_unknown_users_cost_the_same_hashes(
     assert len(hashes) == 5
     with pytest.raises(AuthenticationFailed):
         known.step(other.step(final))
+
+
+def test_unknown_tokens_are_shown_what_known_ones_have() -> None:
+    """The fewest iterations and a salt of the secret, whatever users have."""
+    disguise = Disguise(b"secret", ((SaltKind(24, 16_384), 1),))
+    unknown = ScramServer(SHA_256, lambda _user, _token: None, NONCE, disguise)
+    other = ScramClient(SHA_256, "id", "x", "abc", {"tokenauth": "TRUE"})
+    salt = disguise.of_tokens().credential(SHA_256, "id").salt
+    shown = f"r=abc{OWN},s={base64.b64encode(salt).decode()},i=4096"
+    assert unknown.step(other.first) == shown.encode()
+    assert len(salt) == 16
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (b"n,,n=id,r=abc,tokenauth=true", "id"),
+        (b"n,,n=id,r=abc,tokenauth=True", "id"),
+        (b"n,,n=id,r=abc,tokenauth=false", None),
+        (b"n,,n=id,r=abc", None),
+        (b"c=biws,r=abc,p=xx", None),
+        (b"\xff", None),
+    ],
+)
+def test_a_first_message_says_whether_it_is_of_a_token(
+    message: bytes, expected: str | None
+) -> None:
+    """A malformed one is judged later."""
+    assert token_in(message) == expected
