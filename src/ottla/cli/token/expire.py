@@ -10,10 +10,10 @@ from ottla.client.admin import Admin
 
 
 @click.command()
-@click.argument("token_id", metavar="ID")
+@click.argument("identity", metavar="ID")
 @click.option("--in", "period_ms", type=span, default=-1, help="After this time: 10m, 2h.")
 @options.bootstrap
-def expire(token_id: str, period_ms: int, bootstrap: str) -> None:
+def expire(identity: str, period_ms: int, bootstrap: str) -> None:
     """End a token, at once unless --in says otherwise.
 
     \b
@@ -25,9 +25,9 @@ def expire(token_id: str, period_ms: int, bootstrap: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> int:
-        found = await admin.tokens.find_one(token_id)
+        found = await admin.tokens.find_one(identity)
         return await admin.tokens.expire(found.hmac, period_ms)
 
     end_ms = with_admin(bootstrap, work)
     what = "has ended" if period_ms < 0 else f"ends at {iso(end_ms)}"
-    click.echo(f"token {token_id} {what}")
+    click.echo(f"token {identity} {what}")

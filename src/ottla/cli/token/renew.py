@@ -10,10 +10,10 @@ from ottla.client.admin import Admin
 
 
 @click.command()
-@click.argument("token_id", metavar="ID")
+@click.argument("identity", metavar="ID")
 @click.option("--for", "period_ms", type=span, default=-1, help="How long from now on: 12h, 1d.")
 @options.bootstrap
-def renew(token_id: str, period_ms: int, bootstrap: str) -> None:
+def renew(identity: str, period_ms: int, bootstrap: str) -> None:
     """Let a token be good for longer, within its lifetime.
 
     \b
@@ -24,7 +24,7 @@ def renew(token_id: str, period_ms: int, bootstrap: str) -> None:
     """  # noqa: D301
 
     async def work(admin: Admin) -> int:
-        found = await admin.tokens.find_one(token_id)
+        found = await admin.tokens.find_one(identity)
         return await admin.tokens.renew(found.hmac, period_ms)
 
-    click.echo(f"token {token_id} is good until {iso(with_admin(bootstrap, work))}")
+    click.echo(f"token {identity} is good until {iso(with_admin(bootstrap, work))}")
