@@ -31,6 +31,10 @@ from ottla.wire.messages.alter_user_scram_credentials import (
 )
 from ottla.wire.messages.compact_log import CompactLogRequest
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from ottla.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
@@ -50,6 +54,7 @@ from ottla.wire.messages.delete_share_group_offsets import (
 )
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -61,6 +66,7 @@ from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from ottla.wire.messages.write_txn_markers import (
@@ -408,6 +414,32 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
                 "done",
             )
         ],
+    ),
+    # Over a listener without logins no client gets tokens; others are in a test of their own.
+    (
+        CreateDelegationTokenRequest(
+            owner_principal_type="User",
+            owner_principal_name="bob",
+            renewers=[CreatableRenewers(principal_type="User", principal_name="carol")],
+        ),
+        3,
+        [
+            (
+                "User:User:bob",
+                {"token": "", "renewers": ["User:carol"]},
+                "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED",
+            )
+        ],
+    ),
+    (
+        RenewDelegationTokenRequest(hmac=b"not to be seen"),
+        2,
+        [("DelegationToken:a42e226b6d57a947", {}, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")],
+    ),
+    (
+        ExpireDelegationTokenRequest(hmac=b"not to be seen"),
+        2,
+        [("DelegationToken:a42e226b6d57a947", {}, "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED")],
     ),
     (
         UpdateFeaturesRequest(

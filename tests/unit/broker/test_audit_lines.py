@@ -17,11 +17,14 @@ from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.names import parse_file_name
 from ottla.security.audit.verification import ChainCheck
 from ottla.security.names import AclOperation, AclResource, Permission
+from ottla.security.principal import Principal
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.api import BROKER_APIS, ApiKey
 from ottla.wire.messages.create_acls import CreateAclsRequest
+from ottla.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest
@@ -30,6 +33,7 @@ from ottla.wire.messages.log_ends import LogEndsRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
 
@@ -46,6 +50,7 @@ READING = {
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_CONFIGS,
     ApiKey.DESCRIBE_DECISIONS,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DESCRIBE_GROUPS,
     ApiKey.DESCRIBE_LOG_DIRS,
     ApiKey.DESCRIBE_PRODUCERS,
@@ -159,7 +164,10 @@ def test_each_change_leaves_its_lines_and_no_secret() -> None:
     for secret in (SALT, SALTED, b"not to be seen"):
         assert secret.decode() not in text
         assert base64.b64encode(secret).decode() not in text
-    assert {line["rule"] for line in lines} == {"allow.everyone.if.no.acl.found"}
+    assert {line["rule"] for line in lines} == {
+        "allow.everyone.if.no.acl.found",
+        "owner and renewers of the token may",
+    }
     assert lines[0] == {
         "api": "CREATE_TOPICS",
         "broker": 1,
@@ -334,3 +342,31 @@ def test_a_failed_login_leaves_a_line_with_its_cause() -> None:
 def test_the_audit_log_is_on_where_security_is(settings: dict[str, str], expected: bool) -> None:
     """Unless audit.log.enable says otherwise."""
     assert is_audited(BrokerSettings(settings)) is expected
+
+
+def test_what_becomes_of_a_token_is_told_without_its_secret() -> None:
+    """The line of its making has the fingerprint by which later lines name it."""
+    alice = Principal("User", "alice")
+    secrets = []
+
+    async def scenario(caller: Any) -> None:
+        (listener,) = caller.broker.listeners.open
+        (connection,) = listener.connections
+        connection.principal = alice
+        made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7), 3)
+        assert made.error_code == 0
+        secrets.extend([made.hmac.hex(), base64.b64encode(made.hmac).decode()])
+        await caller.call(RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=5), 2)
+        await caller.call(ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1), 2)
+
+    made, renewed, ended = played(scenario, {"delegation.token.secret.key": "the key"})
+    assert (made["resource"], made["rule"]) == (
+        "User:User:alice",
+        "a user's own tokens need no ACL",
+    )
+    now_ms = made["detail"]["ends"] - 7
+    name = f"DelegationToken:{made['detail']['fingerprint']}"
+    assert (renewed["resource"], renewed["detail"]) == (name, {"renewed_until": now_ms + 5})
+    assert (ended["resource"], ended["detail"]) == (name, {"ends": now_ms, "removed": True})
+    text = json.dumps([made, renewed, ended])
+    assert [secret for secret in [*secrets, "the key"] if secret in text] == []

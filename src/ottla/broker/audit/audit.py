@@ -110,6 +110,7 @@ class Audit:
 
     def changed(self, request: RequestContext, change: AdminChange, rule: str = "") -> None:
         """See `Auditing`."""
+        rule = rule or change.rule
         event = {
             **_origin(request),
             **_resource(change.needs[-1]),

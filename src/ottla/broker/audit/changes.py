@@ -6,7 +6,7 @@ A new API that changes something gets a function here; a test lists those that c
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ottla.broker.audit import of_cluster, of_groups, of_topics
+from ottla.broker.audit import of_cluster, of_groups, of_tokens, of_topics
 from ottla.broker.requests.auditing import AdminChange
 from ottla.wire.api import ApiKey
 
@@ -36,6 +36,9 @@ CHANGES: Mapping[int, Describe] = {
     ApiKey.CREATE_ACLS: of_cluster.create_acls,
     ApiKey.DELETE_ACLS: of_cluster.delete_acls,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: of_cluster.alter_users,
+    ApiKey.CREATE_DELEGATION_TOKEN: of_tokens.create_token,
+    ApiKey.RENEW_DELEGATION_TOKEN: of_tokens.renew_token,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: of_tokens.expire_token,
     ApiKey.ALTER_CLIENT_QUOTAS: of_cluster.alter_quotas,
     ApiKey.UPDATE_FEATURES: of_cluster.update_features,
     ApiKey.UNREGISTER_BROKER: of_cluster.unregister_broker,

@@ -26,6 +26,8 @@ class AdminChange(NamedTuple):
     code: int = 0
     # Whether clients do it so often that repetitions are counted.
     is_frequent: bool = False
+    # What allows it where no ACL does.
+    rule: str = ""
 
 
 # A `RequestContext` is Any here: it has the audit log as a field.
