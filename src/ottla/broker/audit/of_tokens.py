@@ -1,7 +1,7 @@
 """Changes of delegation tokens, which the lines name by a fingerprint of their secret."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.security.audit.line import bounded
@@ -34,7 +34,10 @@ def create_token(
         f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
     )
     renewers = [f"{one.principal_type}:{one.principal_name}" for one in body.renewers[:_ITEMS_MAX]]
-    detail = {"token": response.token_id, "renewers": [bounded(one) for one in renewers]}
+    detail: dict[str, object] = {
+        "token": response.token_id,
+        "renewers": [bounded(one) for one in renewers],
+    }
     if not response.error_code:
         detail |= {"fingerprint": _fingerprint(response.hmac), "ends": response.max_timestamp_ms}
     need = Need(AclOperation.CREATE_TOKENS, AclResource.USER, bounded(owner))
@@ -57,7 +60,7 @@ def expire_token(
     yield _change(body.hmac, detail, response.error_code)
 
 
-def _change(secret: bytes, detail: dict[str, object], code: int) -> AdminChange:
+def _change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, _fingerprint(secret))
     return AdminChange((need,), {} if code else detail, code, rule=_OWNERS)
 
