@@ -49,7 +49,7 @@ def test_a_verb_is_the_file_of_its_name(words: tuple[str, ...]) -> None:
 
 def test_the_walk_finds_the_commands() -> None:
     """It would pass if it found none."""
-    assert len(NOUNS) == 17
+    assert len(NOUNS) >= 15
     assert {("why", "lso"), ("topic", "create"), ("config", "set"), ("produce",)} <= set(VERBS)
 
 

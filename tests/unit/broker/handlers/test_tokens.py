@@ -325,7 +325,7 @@ def test_a_token_is_known_on_other_brokers_at_once():
         async def not_ours(entity):
             raise AssertionError(entity)
 
-        changes = ConfigChanges(world.store, world.clock, on_changed)
+        changes = ConfigChanges(world.store, world.clock, on_changed, other.load)
         await changes.start()
         changes.follow()
         try:
