@@ -6,6 +6,7 @@ brokers' SQLite stores the cluster's secret and the keys of SCRAM users. Logs of
 files are searched at the end of the session, also where their folders are gone by then.
 """
 
+import atexit
 import base64
 import contextlib
 import json
@@ -90,6 +91,8 @@ class SecretSearch:
             return
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="rig-searched-"))
+            # Benchmarks and other programs search nothing.
+            atexit.register(self.close)
         link = self._folder / str(len(self._kept))
         try:
             os.link(file, link)
