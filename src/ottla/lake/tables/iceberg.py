@@ -291,9 +291,25 @@ class IcebergLog:
             return None
         with self._as_error():
             try:
-                return self._settings.catalog(self._store).load_table(self._settings.table)
+                table = self._settings.catalog(self._store).load_table(self._settings.table)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            except FileNotFoundError as error:
+                if self._settings.is_own and self._store.url not in str(error):
+                    raise self._moved("another folder") from error
+                raise
+        if not self._settings.is_at(table.location(), self._store):
+            raise self._moved(table.location().removeprefix("file://"))
+        return table
+
+    def _moved(self, place: str) -> OttlaError:
+        """The error of a copy, whose commits would go into the original's folder."""
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the Iceberg table in {self._store.url} was copied or renamed: its metadata names "
+            f"files of {place}, as Iceberg's absolute paths do; move it back there, or load into "
+            "a new folder (tables of Parquet and Delta may be moved)",
+        )
 
     def _create(self, columns: pa.Schema) -> Table:
         with self._as_error():

@@ -57,6 +57,13 @@ class CatalogSettings:
         """The root of the table in Iceberg's words."""
         return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
 
+    def is_at(self, location: str, store: FileStore) -> bool:
+        """Whether a table at `location` is the one in `store`; believed of other catalogs."""
+        if not self.is_own or not isinstance(store, LocalStore):
+            return True
+        place = Path(location.removeprefix("file://"))
+        return place == Path(store.root) or (place.exists() and place.samefile(store.root))
+
     def may_exist(self, store: FileStore) -> bool:
         """False where the catalog is a file that is not there: it is made by the first commit."""
         return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
