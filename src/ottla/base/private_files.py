@@ -85,6 +85,22 @@ def exposed_folder(path: str) -> int | None:
     return None if mode is None or not mode & _OTHERS else mode
 
 
+def whose(path: str) -> str:
+    """Which user a path, or the nearest folder above it that exists, belongs to, and which we are.
+
+    A clause for the message of a denied access; empty where the system has no such numbers.
+    """
+    if not HAS_MODES:
+        return ""
+    for place in (Path(path), *Path(path).parents):
+        try:
+            owner = os.stat(place).st_uid
+        except OSError:
+            continue
+        return f" ({place} belongs to user {owner}, and this process is user {os.geteuid()})"
+    return ""
+
+
 def _mode(path: str) -> int | None:
     if not HAS_MODES:
         return None

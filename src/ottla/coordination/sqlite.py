@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from ottla.base.private_files import whose
 from ottla.coordination.bell import Bell
 from ottla.coordination.client import StoreClient
 from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
@@ -158,6 +159,11 @@ class SqliteStore(StoreClient):
             raise self._unavailable(error) from error
 
     def _unavailable(self, error: Exception) -> StoreUnavailable:
+        if isinstance(error, PermissionError):
+            return StoreUnavailable(
+                f"the store {self._path} cannot be opened: {error.strerror}{whose(self._path)}; run"
+                " the broker as the owner, or `chown -R` the folder to the user that runs it"
+            )
         return StoreUnavailable(
             f"the store {self._path} did not answer ({error}); look at its disk, and whether "
             "another program holds the file"

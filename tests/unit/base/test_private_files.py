@@ -1,5 +1,6 @@
 """Which files others may use, and how a file is made that they never could."""
 
+import errno
 import os
 import stat
 
@@ -11,8 +12,10 @@ from ottla.base.private_files import (
     is_exposed,
     make_private_folder,
     narrow,
+    whose,
     write_private,
 )
+from ottla.storage.disk.errors import storage_error
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -104,3 +107,12 @@ def test_exposed_files_and_folders_are_named_by_their_mode(tmp_path):
         folder.chmod(bits)
         found.append(exposed_folder(str(folder)))
     assert found == [None, 0o604, None, None, 0o755, 0o1777]
+
+
+def test_a_denied_access_names_both_users(tmp_path):
+    """By the nearest thing that exists: a missing folder's parent is what denies."""
+    clause = f"belongs to user {os.geteuid()}, and this process is user {os.geteuid()})"
+    assert whose(f"{tmp_path}/missing/file") == f" ({tmp_path} {clause}"
+    error = storage_error(PermissionError(errno.EACCES, "denied"), f"{tmp_path}/x", "open the log")
+    assert f"denied ({tmp_path} {clause}" in error.message
+    assert "`chown -R` it to the user that runs the broker" in error.message

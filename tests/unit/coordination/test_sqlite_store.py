@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -164,6 +165,23 @@ def test_files_that_were_open_to_others_are_narrowed_with_a_line_that_says_so(tm
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_store_of_another_user_is_refused_with_both_users(tmp_path, monkeypatch):
+    """A container that runs as another user than before, for example."""
+
+    def denied(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    async def main():
+        monkeypatch.setattr("ottla.coordination.sqlite_file.os.open", denied)
+        with pytest.raises(StoreUnavailable) as refused:
+            await SqliteStore.open(str(tmp_path / "store.db"))
+        return refused.value.message
+
+    said = asyncio.run(main())
+    assert f"Permission denied ({tmp_path} belongs to user {os.geteuid()}" in said
+    assert "run the broker as the owner, or `chown -R` the folder" in said
 
 
 def test_the_stores_folder_is_made_for_its_owner_only(tmp_path):

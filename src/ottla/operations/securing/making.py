@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.private_files import make_private_folder, narrow, write_private
+from ottla.base.private_files import make_private_folder, narrow, whose, write_private
 from ottla.operations.certificates import (
     LOCAL_HOSTS,
     Issued,
@@ -43,7 +43,8 @@ def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[st
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"--secure keeps certificates and passwords in {files.folder}, and cannot:"
-            f" {error.filename or files.folder}: {error.strerror}",
+            f" {error.filename or files.folder}: {error.strerror}"
+            f"{whose(str(error.filename)) if isinstance(error, PermissionError) else ''}",
         ) from None
     return notes
 

@@ -3,6 +3,7 @@
 import errno
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.private_files import whose
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _GONE = frozenset({errno.ENOENT, errno.EBADF})
@@ -60,6 +61,11 @@ def storage_error(error: OSError, path: str, what: str) -> StorageError:
         )
     if error.errno in _GONE:
         return LogGone(f"{path}: could not {what}: the log's files are gone")
+    if isinstance(error, PermissionError):
+        return DirectoryFailed(
+            f"{path}: could not {what}: {error.strerror or error}{whose(path)}. Its log directory "
+            "is offline; `chown -R` it to the user that runs the broker, then restart the broker."
+        )
     return DirectoryFailed(
         f"{path}: could not {what}: {error.strerror or error}. "
         "Its log directory is offline; check the disk, then restart the broker."
