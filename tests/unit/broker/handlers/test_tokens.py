@@ -266,6 +266,21 @@ def test_a_token_that_another_broker_has_just_made_is_found():
     world_of(scenario)
 
 
+def test_tokens_that_went_while_notices_were_missed_are_forgotten():
+    """A broker that reads all tokens again lets no client in with those that are gone."""
+
+    async def scenario(world):
+        other = new_tokens(world.settings, world.store, world.runtime)
+        gone, kept = await world.create(), await world.create()
+        await other.load()
+        await world.expire(gone.hmac)
+        assert other.valid(gone.token_id) is not None
+        await other.load()
+        assert [one.id for one in other.all()] == [kept.token_id]
+
+    world_of(scenario)
+
+
 def test_only_expired_tokens_are_removed():
     """Also not one that another broker has renewed meanwhile."""
 
