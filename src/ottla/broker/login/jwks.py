@@ -17,6 +17,8 @@ _log = logging.getLogger(__name__)
 # A token with an unknown key has the keys read again, but not more often than this: strangers can
 # send such tokens as fast as they like.
 _LOOK_AGAIN_MS = 10_000
+# A setting of nothing would ask the issuer without a pause.
+_REFRESH_MS_MIN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Jwks:
     def _pause_ms(self) -> int:
         pace = self._pace
         if not self._failures:
-            return max(pace.refresh_ms, 1)
+            return max(pace.refresh_ms, _REFRESH_MS_MIN)
         doubled = max(pace.backoff_ms, 1) << min(self._failures - 1, 16)
         return min(doubled, max(pace.backoff_ms_max, 1))
 
