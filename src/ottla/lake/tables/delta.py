@@ -37,7 +37,7 @@ from ottla.lake.stores.store import FileStore, PutUnknown
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
-from ottla.lake.tables.durable import sync_written
+from ottla.lake.tables.durable import Doubt, doubted_once_tried, sync_written
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -130,6 +130,18 @@ class DeltaLog:
         buckets = buckets_of_table(manifest)
         columns = pa.schema([*columns_of(manifest), *_partition_fields(buckets)])
         adds = self._adds(manifest, columns, buckets)
+        with doubted_once_tried(self._store.url, manifest.version) as doubt:
+            return self._commit(manifest, digest, columns, adds, buckets, doubt)
+
+    def _commit(
+        self,
+        manifest: Manifest,
+        digest: str,
+        columns: pa.Schema,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
+        doubt: Doubt,
+    ) -> bool:
         for tried in range(_TRIES):
             table = self._open() or self._create(manifest, columns, buckets)
             newest = _named(table)
@@ -142,6 +154,7 @@ class DeltaLog:
                     # Of its own, before the files that have them: to readers they are null so far.
                     table.alter.add_columns(missing)
                     continue
+                doubt.is_tried = True
                 self._try(table, manifest, digest, adds, buckets)
             except (DeltaError, OSError) as error:
                 # Another commit came first, or its own answer was lost: the log says which.

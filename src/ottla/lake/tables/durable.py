@@ -1,11 +1,46 @@
-"""Forces to disk what a library has written into a store, where the store is a local folder."""
+"""Whether a library's commit is on the disk, or was done at all."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
+from ottla.lake.folder.storage_errors import plain, refusal_of_disk
 from ottla.lake.stores.local import LocalStore
-from ottla.lake.stores.store import FileStore
+from ottla.lake.stores.store import FileStore, PutUnknown
+
+
+@dataclass(slots=True)
+class Doubt:
+    """Whether a commit was tried: after that it may be done, though no answer came."""
+
+    is_tried: bool = False
+
+
+@contextmanager
+def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
+    """Raise PutUnknown where the storage fails once the commit of `version` was tried.
+
+    Its files stay then. What a full or read-only disk refused is not done.
+    """
+    doubt = Doubt()
+    try:
+        yield doubt
+    except PutUnknown:
+        raise
+    except (OSError, OttlaError) as error:
+        is_of_store = isinstance(error, OSError) or error.code is ErrorCode.KAFKA_STORAGE_ERROR
+        if not doubt.is_tried or not is_of_store or refusal_of_disk(error) is not None:
+            raise
+        said = error.message if isinstance(error, OttlaError) else str(error)
+        why = " ".join(plain(said).split())
+        raise PutUnknown(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"it is not known whether version {version} of {place} was committed ({why}); see that "
+            "the store can be reached, then run this again: what was committed is not done twice",
+        ) from error
 
 
 def sync_written(store: FileStore, folder: str, *, after: str) -> None:

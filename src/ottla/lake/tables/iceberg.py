@@ -53,6 +53,7 @@ from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.columns import buckets_of_table, columns_of
+from ottla.lake.tables.durable import Doubt, doubted_once_tried
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
@@ -185,7 +186,10 @@ class IcebergLog:
         raise self._refused("others commit to it all the time")
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        columns = columns_of(manifest)
+        with doubted_once_tried(self._store.url, manifest.version) as doubt:
+            return self._commit(manifest, digest, columns_of(manifest), doubt)
+
+    def _commit(self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt) -> bool:
         for tried in range(_TRIES):
             table = self._load() or self._create(columns)
             newest = named_by(table)
@@ -193,6 +197,7 @@ class IcebergLog:
                 raise self._refused(newest.problem)
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
+            doubt.is_tried = True
             try:
                 with _removed_where_refused(table):
                     self._try(table, manifest, digest, columns)

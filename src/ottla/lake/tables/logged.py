@@ -32,6 +32,7 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import buckets_of_table, columns_of
+from ottla.lake.tables.durable import doubted_once_tried
 from ottla.lake.tables.log import NamedLoad, TableLog
 from ottla.lake.tables.on_record.log_apart import LogApart
 from ottla.lake.tables.on_record.log_check import check_log_files
@@ -237,18 +238,20 @@ class LoggedTable:
         self._on_step("manifest stored")
         # From here on a crash may leave the load in the log.
         self._on_step("manifest offered")
-        if not self._log.commit(manifest, digest) and not self._counts(digest):
+        if not self._log.commit(manifest, digest) and not self._counts(manifest.version, digest):
             self.store.remove(path)
             raise self._chain.lost(manifest)
         self._on_step("manifest written")
         self._chain.committed(manifest.version, digest, self._on_step)
 
-    def _counts(self, digest: str) -> bool:
+    def _counts(self, version: int, digest: str) -> bool:
         """Whether the chain has the manifest, though the log names a later one by now.
 
         So it is where the answer to the commit was lost, and another came on top of it at once.
         """
-        return any(link.after.digest == digest for link in self.links())
+        with doubted_once_tried(self.store.url, version) as doubt:
+            doubt.is_tried = True
+            return any(link.after.digest == digest for link in self.links())
 
     def _loads_now(self) -> list[str]:
         return self._chain.newest()[1].loads.split()
