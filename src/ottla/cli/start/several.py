@@ -13,7 +13,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def require_single(data: Path) -> None:
 
 
 class Brokers:
-    """The processes. `start`, then `watch` until all have ended.
+    """The processes. `start`, then within `stopped_by_signals` `watch` until all have ended.
 
     `log_layout` is the layout of their log lines, each of which also names its broker.
     """
@@ -169,15 +169,27 @@ class Brokers:
             waiting -= set(self._reap())
 
     def watch(self) -> int:
-        """Wait until every broker has ended; the exit code. A signal ends all of them."""
-        with _stopped_by_signals(self._stop):
-            while self._numbers:
-                try:
-                    process, status = os.wait()
-                except InterruptedError:
-                    continue
-                self._ended(process, status)
+        """Wait until every broker has ended; the exit code."""
+        while self._numbers:
+            try:
+                process, status = os.wait()
+            except InterruptedError:
+                continue
+            self._ended(process, status)
         return 0 if self._stopping else 1
+
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """Within it SIGINT and SIGTERM stop all brokers. Begins after `start`: forks inherit it."""
+        before = {
+            number: signal.signal(number, lambda _number, _frame: self._stop())
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _reap(self) -> list[int]:
         ended = []
@@ -242,16 +254,3 @@ def _end_with(pipe: int) -> None:
     """Stop this process in order when the process with the other end of the pipe has ended."""
     os.read(pipe, 1)
     os.kill(os.getpid(), ALL_STOP)
-
-
-@contextlib.contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    before = {
-        number: signal.signal(number, lambda _number, _frame: stop())
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

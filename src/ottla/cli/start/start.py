@@ -126,7 +126,14 @@ def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
     plan.prepare()
     running = Brokers(plan, LOG_LAYOUT)
     running.start()
-    ports = dict(sorted(running.ports()))
+    # Before anything is said: a program that reads it may send a signal at once.
+    with running.stopped_by_signals():
+        _announce(plan, dict(sorted(running.ports())), made, form)
+        return running.watch()
+
+
+def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: str) -> None:
+    """Say where the brokers serve, to a person or to a program."""
     addresses = [f"{plan.host}:{port}" for port in ports.values()]
     if form == "json":
         answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
@@ -141,7 +148,6 @@ def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
         settings = BrokerSettings(plan.settings(1))
         click.echo(_CONTRACT[settings.text("log.flush.policy")])
         _instruct(made, addresses)
-    return running.watch()
 
 
 def _require_decision(data: Path, secure: bool | None) -> None:
