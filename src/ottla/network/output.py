@@ -192,10 +192,10 @@ class Output:
 
     def _on_cold_read(self, job: "asyncio.Future[bytes]") -> None:
         self._reading_cold = False
+        error = job.exception()
         if self._closed:
             self.close()
             return
-        error = job.exception()
         chunk = b"" if error is not None else job.result()
         if not chunk:
             # The answer's size was sent before: the client can learn of it only by the close.

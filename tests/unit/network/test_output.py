@@ -1,6 +1,7 @@
 """Output in order: bytes, warm and cold regions of files, and sockets that take no more."""
 
 import asyncio
+import gc
 import os
 import socket
 
@@ -172,6 +173,23 @@ def test_a_file_that_cannot_be_read_ends_the_connection(tmp_path):
         assert rig.written == b"answer"
 
     run(check())
+
+
+def test_a_read_that_fails_after_the_connection_has_ended_is_no_error_of_the_loop(tmp_path, caplog):
+    """As on a disk that lost its power: the client is gone, and the loop has nothing to report."""
+
+    async def check():
+        rig = Rig()
+        folder = os.open(tmp_path, os.O_RDONLY)  # Reading a folder fails, as of a broken disk.
+        rig.output.send(held([FileRegion(folder, 0, 100)]))
+        os.close(folder)
+        rig.output.close()
+        await asyncio.get_running_loop().shutdown_default_executor()
+        await asyncio.sleep(0)
+        gc.collect()
+
+    run(check())
+    assert "never retrieved" not in caplog.text
 
 
 class Feeding(asyncio.Protocol):
