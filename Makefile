@@ -14,8 +14,8 @@ help:
 	@echo "make test    every test, part by part, each within its time budget"
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
-	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10"
-	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite"
+	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10 SECURE=1"
+	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite SECURE=1"
 	@echo "make suites  other projects' tests against Ottla and Apache Kafka: SUITES=\"kgo streams\""
 	@echo "make rig     Java and the jars that tests and measurements use"
 
@@ -58,12 +58,12 @@ bench: rig
 SEED ?= 1
 MINUTES ?= 10
 sim: venv
-	@$(PY) -m ottla.testing.simulation --seed $(SEED) --minutes $(MINUTES)
+	@$(PY) -m ottla.testing.simulation --seed $(SEED) --minutes $(MINUTES) $(if $(SECURE),--secure)
 
 CYCLES ?= 2
 STORE ?= sqlite
 chaos: rig
-	@$(PY) -m chaos --java --seed $(SEED) --cycles $(CYCLES) --store $(STORE)
+	@$(PY) -m chaos --java --seed $(SEED) --cycles $(CYCLES) --store $(STORE) $(if $(SECURE),--secure)
 
 SUITES ?=
 suites: rig
