@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.broker.configs.changes import ConfigChanges
 from ottla.broker.login.users import ScramUsers
 from ottla.metadata import paths
 from ottla.security.authorizer import Authorizer
@@ -56,3 +57,14 @@ def what_came_while_away_is_lost(patch: pytest.MonkeyPatch) -> None:
             on_changes(self, changes)
 
     patch.setattr(SimulatedStore, "on_changes", forgetful)
+
+
+def missed_notices_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """A notice that another broker's clock called old before it was read is missed for ever."""
+
+    async def nothing(self):
+        _, version = await deleted(self)
+        return "", version
+
+    deleted = ConfigChanges._deleted
+    patch.setattr(ConfigChanges, "_deleted", nothing)

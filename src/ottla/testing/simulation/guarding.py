@@ -89,8 +89,8 @@ class Guarding:
         self.is_over = False
         # Whether a change is on its way, so that either answer is right.
         self._is_changing = False
-        # The newest notice of a change, and since when it is there.
-        self._newest = ""
+        # The newest notice of a change, the last one that was deleted, and since when it is so.
+        self._newest = "", b""
         self._stored_s = 0.0
         # Since when each broker's process has reached the store without a break.
         self._in_touch_s: dict[tuple[int, int], float] = {}
@@ -182,10 +182,13 @@ class Guarding:
     def look(self) -> None:
         """Compare what brokers hold with what the store does."""
         now_s = self._world.loop.time()
-        # Not what it has, which may have changed to and fro since the last look.
+        # Not what it has, which may have changed to and fro since the last look; a notice may have
+        # been deleted since.
+        entries = self._world.tree.entries
         notices = f"{paths.CONFIG_CHANGES}/"
-        names = (path for path in self._world.tree.entries if path.startswith(notices))
-        newest = max(names, default="")
+        left = max((path for path in entries if path.startswith(notices)), default="")
+        folder = entries.get(paths.CONFIG_CHANGES)
+        newest = left, folder.data if folder is not None else b""
         if newest != self._newest:
             self._newest, self._stored_s = newest, now_s
         for machine in self._world.machines.values():
