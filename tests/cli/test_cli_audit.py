@@ -14,6 +14,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from ottla_command import Command
 from rig.broker import ottla
 
+from ottla.security.audit.chain import Chain
+from ottla.security.audit.line import hash_of
+
 CHECKER = Path(__file__).resolve().parents[2] / "examples" / "check_audit.py"
 COUNT = 30
 
@@ -85,7 +88,12 @@ def test_a_head_of_the_brokers_own_log_proves_the_lines_up_to_it(audited: Audite
         r"audit log: line (\d+) of broker 1 has the hash ([0-9a-f]{64})", audited.log
     )[0]
     told = command("audit", "verify", str(audited.folder), "--head", head[1]).out
-    assert f"line {head[0]} of broker 1 has the hash: up to it nothing has changed" in told
+    proven = f"lines 1 to {head[0]} are those that were there when it was noted"
+    assert f"line {head[0]} of broker 1 has the hash: {proven}" in told
+    assert told.endswith(f"Not proven: lines behind line {head[0]}\n")
+    spelled = f" {head[1].upper()} "
+    assert _exit_code("audit", "verify", str(audited.folder), "--head", spelled) == 0
+    assert _exit_code("audit", "verify", str(audited.folder), "--head", head[1][:10]) == 2
     assert _exit_code("audit", "verify", str(audited.folder), "--head", "0" * 64) == 3
 
 
@@ -110,6 +118,54 @@ def test_a_tampered_log_is_found_by_command_and_checker(audited: Audited, tmp_pa
     assert len(chain["problems"]) == 1
     os.unlink(copies[0])
     assert _exit_code("audit", "verify", str(tmp_path)) == 3
+    checked = subprocess.run([sys.executable, CHECKER, *logs[2:]], check=False, capture_output=True)
+    assert checked.returncode == 3
+    assert b"are missing, and none says that retention did it" in checked.stdout
+
+
+def test_what_verify_does_not_prove_it_names(audited: Audited, tmp_path: Path) -> None:
+    """Lines of other brokers; a broker of whom the head file alone is there has lost its files."""
+    for file in [*files(audited), audited.folder / "ottla-audit-1.head"]:
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    command = Command("127.0.0.1:1")
+    head = re.findall(r"head ([0-9a-f]{64})", command("audit", "verify", str(tmp_path)).out)[0]
+    chain = Chain()
+    other = tmp_path / "ottla-audit-2-00000000000000000001.log"
+    other.write_bytes(chain.link({"event": "start", "broker": 2}))
+    told = command("audit", "verify", str(tmp_path), "--head", head).out
+    assert "broker 2: intact, lines 1 to 1" in told
+    assert "there is no head file, or it is damaged" in told
+    assert told.endswith("; the lines of other brokers (2)\n")
+    (tmp_path / "ottla-audit-2.head").write_text(f"1 {chain.head}\n")
+    other.unlink()
+    found = subprocess.run(
+        [sys.executable, "-m", "ottla.cli", "audit", "verify", str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 3
+    assert "the end is cut off: the head file knows line 1\nbroker 2: DAMAGED" in found.stdout
+
+
+def test_the_checker_knows_crashes_and_what_brokers_found(tmp_path: Path) -> None:
+    """A torn line that a later one records is in order; lines that were cut off are not."""
+    log = tmp_path / "ottla-audit-1-00000000000000000001.log"
+    chain, torn = Chain(), b'{"event":"den'
+    start = chain.link({"event": "start", "broker": 1})
+    record = {"event": "torn", "broker": 1, "bytes": len(torn), "sha256": hash_of(torn)}
+    log.write_bytes(start + torn + b"\n" + chain.link(record))
+    assert _checked(log) == 0
+    chain.skip(5)
+    missing = chain.link({"event": "missing", "broker": 1, "first": 3, "last": 5})
+    log.write_bytes(log.read_bytes() + missing)
+    assert _checked(log) == 3
+    log.write_bytes(b"5\n" + start)
+    assert _checked(log) == 3
+
+
+def _checked(log: Path) -> int:
+    return subprocess.run([sys.executable, CHECKER, log], check=False).returncode
 
 
 def test_a_folder_without_an_audit_log_is_refused(tmp_path: Path) -> None:

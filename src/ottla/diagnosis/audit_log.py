@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.audit.line import Line, parse_line
-from ottla.security.audit.names import AuditFile, Head, head_name, parse_file_name, parse_head
-from ottla.security.audit.verification import ChainCheck, Verified
+from ottla.security.audit.names import (
+    AuditFile,
+    Head,
+    head_name,
+    parse_file_name,
+    parse_head,
+    parse_head_name,
+)
+from ottla.security.audit.verification import ChainCheck, Remark, Verified
+
+_NO_HEAD_FILE = "there is no head file, or it is damaged: careless cuts at the end are not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,7 @@ def audit_files(target: Path) -> list[AuditFile]:
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
-    names = [target.name] if target.is_file() else [path.name for path in _listed(target)]
-    found = sorted(file for file in map(parse_file_name, names) if file is not None)
+    found = [one] if (one := _file_at(target)) else _files_in(target)
     if not found:
         raise OttlaError(
             ErrorCode.LOG_DIR_NOT_FOUND,
@@ -47,6 +53,15 @@ def audit_files(target: Path) -> list[AuditFile]:
     return found
 
 
+def _file_at(target: Path) -> AuditFile | None:
+    return parse_file_name(target.name) if target.is_file() else None
+
+
+def _files_in(folder: Path) -> list[AuditFile]:
+    found = (parse_file_name(path.name) for path in _listed(folder))
+    return sorted(file for file in found if file is not None)
+
+
 def _listed(target: Path) -> list[Path]:
     return list(target.iterdir()) if target.is_dir() else []
 
@@ -54,23 +69,32 @@ def _listed(target: Path) -> list[Path]:
 def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
     """Check the chains in a file or folder; `anchor` is the hash of a line that was noted."""
     folder = target.parent if target.is_file() else target
-    chains: list[Verified] = []
+    is_whole = target.is_dir()
     # Before the files, so that a broker that writes meanwhile is not ahead of them.
-    noted = {file.broker: _noted(folder, file.broker) for file in audit_files(folder)}
-    for broker, group in groupby(audit_files(target), attrgetter("broker")):
-        files = list(group)
-        last = max(file for file in audit_files(folder) if file.broker == broker)
-        check = ChainCheck(
-            broker,
-            is_whole=target.is_dir(),
-            noted=noted[broker] if files[-1] == last else None,
-            anchor=anchor,
-        )
-        for file in files:
+    noted = {broker: _noted(folder, broker) for broker in _with_heads(folder)}
+    # A broker that has a head file and no other has lost them all.
+    files = _files_in(folder) if is_whole and noted else audit_files(target)
+    last = {file.broker: file for file in _files_in(folder)}
+    brokers = {file.broker for file in files} | (set(noted) if is_whole else set())
+    chains: list[Verified] = []
+    for broker in sorted(brokers):
+        own = [file for file in files if file.broker == broker]
+        has_end = not own or own[-1] == last.get(broker)
+        head = noted.get(broker) if has_end else None
+        check = ChainCheck(broker, is_whole=is_whole, noted=head, anchor=anchor)
+        for file in own:
             with (folder / file.name).open("rb") as lines:
                 check.read(file, lines)
-        chains.append(check.finish())
+        found = check.finish()
+        if is_whole and head is None:
+            found = found._replace(notes=(*found.notes, Remark("", 0, _NO_HEAD_FILE)))
+        chains.append(found)
     return AuditVerdict(tuple(chains), anchor)
+
+
+def _with_heads(folder: Path) -> list[int]:
+    found = (parse_head_name(path.name) for path in _listed(folder))
+    return sorted(broker for broker in found if broker is not None)
 
 
 def _noted(folder: Path, broker: int) -> Head | None:

@@ -1,5 +1,7 @@
 """`ottla audit verify`: whether an audit log is as its broker wrote it."""
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -9,6 +11,7 @@ from ottla.cli.text.output import show_one
 from ottla.diagnosis.audit_log import AuditVerdict, verify_audit
 from ottla.security.audit.verification import Remark, Verified
 
+_HASH = re.compile("[0-9a-f]{64}")
 # As of other verify commands.
 _DAMAGED = 3
 _UNPROVEN = (
@@ -30,9 +33,13 @@ def verify(ctx: click.Context, path: Path, head: str | None, form: str) -> None:
     ottla audit verify ottla-data
     ottla audit verify ottla-data --head 9f3a...
 
-    Exits with 3 where there is damage. With --head, all lines up to the one with that hash are
-    proven to be those that were there when it was noted.
+    Exits with 3 where there is damage. With --head, the lines up to the one with that hash are
+    proven to be those that were there when it was noted, and it says which are not.
     """  # noqa: D301
+    if head is not None:
+        head = head.strip().lower()
+        if not _HASH.fullmatch(head):
+            raise click.BadParameter("a hash has 64 hexadecimal digits", param_hint="--head")
     verdict = verify_audit(path, head)
     if form == "json":
         chains = [_plain(chain) for chain in verdict.chains]
@@ -60,9 +67,8 @@ def _show(chain: Verified) -> None:
     for problem in chain.problems:
         click.secho(str(problem), fg="red")
     verdict = "intact" if chain.intact else f"DAMAGED: {len(chain.problems)} problem(s)"
-    click.echo(
-        f"broker {chain.broker}: {verdict}, lines {chain.first} to {chain.last}, head {chain.head}"
-    )
+    lines = f"lines {chain.first} to {chain.last}, head {chain.head}" if chain.last else "no lines"
+    click.echo(f"broker {chain.broker}: {verdict}, {lines}")
 
 
 def _show_anchor(verdict: AuditVerdict) -> None:
@@ -73,9 +79,23 @@ def _show_anchor(verdict: AuditVerdict) -> None:
     if chain is None:
         text = "it was changed or cut off, the log written anew, or its file removed by retention"
         click.secho(f"no line has the hash {verdict.anchor}: {text}", fg="red")
-    else:
-        line = chain.anchor_line
-        click.echo(
-            f"line {line} of broker {chain.broker} has the hash: up to it nothing has changed "
-            f"since it was noted; of lines behind {line} the same is not proven"
+        return
+    line = chain.anchor_line
+    proven = f"lines {chain.proven_from} to {line} are those that were there when it was noted"
+    click.echo(f"line {line} of broker {chain.broker} has the hash: {proven}")
+    click.echo("Not proven: " + "; ".join(_unproven(verdict, chain)))
+
+
+def _unproven(verdict: AuditVerdict, chain: Verified) -> Iterator[str]:
+    """What the hash of a line says nothing of."""
+    if chain.first < chain.proven_from:
+        yield f"lines before line {chain.proven_from}, where the chain is broken"
+    if chain.retention_line > chain.anchor_line:
+        yield (
+            f"that retention removed the lines before line {chain.first}: line"
+            f" {chain.retention_line} says so, which came later than the hash"
         )
+    yield f"lines behind line {chain.anchor_line}"
+    others = [str(each.broker) for each in verdict.chains if each is not chain]
+    if others:
+        yield f"the lines of other brokers ({', '.join(others)})"

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 _FILE = re.compile(r"ottla-audit-(\d+)-(\d{20})\.log")
+_HEAD_FILE = re.compile(r"ottla-audit-(\d+)\.head")
 _HEAD = re.compile(r"([0-9]{1,20}) ([0-9a-f]{64})\n?")
 
 
@@ -42,6 +43,12 @@ def parse_file_name(name: str) -> AuditFile | None:
 def head_text(head: Head) -> bytes:
     """The content of the head file."""
     return f"{head.number} {head.hash}\n".encode()
+
+
+def parse_head_name(name: str) -> int | None:
+    """The broker whose head file that is; None where it is no head file's name."""
+    found = _HEAD_FILE.fullmatch(name)
+    return None if found is None else int(found[1])
 
 
 def parse_head(data: bytes) -> Head | None:

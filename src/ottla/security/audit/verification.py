@@ -12,6 +12,8 @@ from typing import NamedTuple
 from ottla.security.audit.line import NO_LINE, Line, hash_of, parse_line
 from ottla.security.audit.names import AuditFile, Head
 
+_NO_LINE_OF_A_BROKER = "was changed: it is none that a broker writes"
+
 
 class Remark(NamedTuple):
     """What was seen, and where. `line` counts the lines of the file, from 1 on."""
@@ -34,6 +36,11 @@ class Verified(NamedTuple):
     head: str
     # The number of the line whose hash is the anchor; 0 where there is none.
     anchor_line: int
+    # From which line on the anchor proves what is there: up to it, each has the hash of the one
+    # before. 0 where there is none.
+    proven_from: int
+    # Which line says that retention removed those before the first; 0 where none are gone.
+    retention_line: int
     # Damage.
     problems: tuple[Remark, ...]
     # What is in order and worth knowing, such as the end of a crash.
@@ -91,19 +98,29 @@ class ChainCheck:
         self._noted = noted
         self._anchor = anchor
         self._anchor_line = 0
+        self._proven_from = 0
+        # The first line of the unbroken part of the chain.
+        self._linked_from = 0
         self._first = 0
         self._first_at = ("", 0)
         # What the first line says of the one before it.
         self._before = NO_LINE
         self._last = 0
         self._head = NO_LINE
-        # Ends of files that retention removed: line numbers and their hashes.
-        self._removed: dict[int, str] = {}
+        # Ends of files that retention removed, by their numbers: the hash, and which line says it.
+        self._removed: dict[int, tuple[str, int]] = {}
+        self._retention_line = 0
+        # What is behind the last line of the file that was read last.
+        self._trailing: Remark | None = None
         self._problems: list[Remark] = []
         self._notes: list[Remark] = []
 
     def read(self, file: AuditFile, lines: Iterable[bytes]) -> None:
         """Check the next file; `lines` have their newlines, the last one perhaps not."""
+        if self._trailing is not None:
+            # The broker had gone on in another file, so it did not die here.
+            self._problems.append(self._trailing._replace(text=_NO_LINE_OF_A_BROKER))
+            self._trailing = None
         garbage = _Garbage()
         is_first = True
         position = 0
@@ -127,11 +144,13 @@ class ChainCheck:
             self._compare(file, position)
         if garbage.position:
             text = "what is behind the last line is none: the broker writes it now, or died there"
-            self._notes.append(Remark(file.name, garbage.position, text))
+            self._trailing = Remark(file.name, garbage.position, text)
 
     def finish(self) -> Verified:
         """The outcome."""
         self._judge_beginning()
+        if self._trailing is not None:
+            self._notes.append(self._trailing)
         noted = self._noted
         if noted is not None and noted.number > self._last:
             missing = _lines(self._last + 1, noted.number)
@@ -145,6 +164,8 @@ class ChainCheck:
             self._last,
             head,
             self._anchor_line,
+            self._proven_from,
+            self._retention_line,
             tuple(self._problems),
             tuple(self._notes),
         )
@@ -154,7 +175,7 @@ class ChainCheck:
             text = f"a line that the broker had not finished when it died, as line {line.number}"
             self._notes.append(Remark(file.name, garbage.position, f"{text} says"))
         else:
-            self._problem(file, garbage.position, "was changed: it is none that a broker writes")
+            self._problem(file, garbage.position, _NO_LINE_OF_A_BROKER)
 
     def _check(self, file: AuditFile, position: int, line: Line) -> None:
         if line.fields.get("broker") != self._broker:
@@ -162,7 +183,9 @@ class ChainCheck:
         if not self._first:
             self._first, self._before = line.number, line.previous
             self._first_at = file.name, position
+            self._linked_from = line.number
         elif line.previous != self._head:
+            self._linked_from = line.number
             self._problem(file, position, _broken(self._last + 1, line.number))
         elif line.number != self._last + 1 and line.event != "missing":
             self._problem(file, position, f"has number {line.number} after {self._last}")
@@ -172,7 +195,8 @@ class ChainCheck:
         elif line.event == "altered":
             self._problem(file, position, "the broker found the line before it changed")
         elif line.event == "removed":
-            self._removed[_integer(line, "last")] = str(line.fields.get("hash"))
+            said = str(line.fields.get("hash")), line.number
+            self._removed[_integer(line, "last")] = said
 
     def _compare(self, file: AuditFile, position: int) -> None:
         """Compare the last line with what was noted elsewhere."""
@@ -181,7 +205,7 @@ class ChainCheck:
             text = f"line {self._last} was changed: the head file has another hash of it"
             self._problem(file, position, text)
         if self._anchor == self._head:
-            self._anchor_line = self._last
+            self._anchor_line, self._proven_from = self._last, self._linked_from
 
     def _judge_beginning(self) -> None:
         """Lines before the first one must be those that retention removed."""
@@ -190,8 +214,11 @@ class ChainCheck:
             self._problems.append(Remark(*self._first_at, "line 1 was changed"))
         if first <= 1:
             return
-        if self._removed.get(first - 1) == self._before:
-            self._notes.append(Remark("", 0, f"{_lines(1, first - 1)} were removed by retention"))
+        hash_said, said_by = self._removed.get(first - 1, ("", 0))
+        if hash_said == self._before:
+            self._retention_line = said_by
+            text = f"{_lines(1, first - 1)} were removed by retention, as line {said_by} says"
+            self._notes.append(Remark("", 0, text))
         elif self._is_whole:
             text = f"{_lines(1, first - 1)} are missing, and no line says that retention did it"
             self._problems.append(Remark("", 0, text))

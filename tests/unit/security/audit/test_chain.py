@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from ottla.security.audit.chain import Chain, find_tail
 from ottla.security.audit.line import LINE_BYTES_MAX, hash_of, parse_line
-from ottla.security.audit.names import AuditFile, Head, file_name, parse_file_name, parse_head
+from ottla.security.audit.names import (
+    AuditFile,
+    Head,
+    file_name,
+    parse_file_name,
+    parse_head,
+    parse_head_name,
+)
 from ottla.security.audit.verification import ChainCheck, Verified
 
 BROKER = 3
@@ -66,7 +73,7 @@ def test_an_untouched_chain_is_intact() -> None:
     lines = chain_of(9)
     for files in ([lines], [lines[:4], lines[4:]], [lines[:1], lines[1:8], lines[8:]]):
         found = verified(files, noted=head_of(lines))
-        assert found == (BROKER, 1, 9, head_of(lines).hash, 0, (), ())
+        assert found == (BROKER, 1, 9, head_of(lines).hash, 0, 0, 0, (), ())
 
 
 @given(data=st.data(), count=st.integers(2, 8))
@@ -118,6 +125,38 @@ def test_a_chain_that_is_written_anew_is_found_by_its_anchor_alone(
     assert verified([forged], noted=head_of(forged), anchor=anchor).anchor_line == 0
 
 
+def test_an_anchor_proves_lines_back_to_where_the_chain_is_broken() -> None:
+    """Before that, each could have been written anew, though the line of the anchor is there."""
+    lines = chain_of(9)
+    anchor = hash_of(lines[7][:-1])
+    assert verified([lines], anchor=anchor).proven_from == 1
+    forger = Chain()
+    forged = [forger.link(event(f"User:x{number}")) for number in range(4)] + lines[4:]
+    found = verified([forged], anchor=anchor)
+    assert (found.intact, found.anchor_line, found.proven_from) == (False, 8, 5)
+
+
+def test_a_removal_by_retention_that_came_after_the_anchor_is_not_proven_by_it() -> None:
+    """The line that excuses the missing ones can be the forger's, so it is named."""
+    chain = Chain()
+    lines = [chain.link(event(f"User:{number}")) for number in range(9)]
+    head = hash_of(lines[3][:-1])
+    removal = {"event": "removed", "broker": BROKER, "last": 4, "hash": head}
+    forged = [*lines[4:], chain.link(removal)]
+    found = verified([forged], names=[5], anchor=hash_of(lines[7][:-1]))
+    assert (found.intact, found.anchor_line, found.proven_from) == (True, 8, 5)
+    assert found.retention_line == 10
+
+
+def test_bytes_behind_the_last_line_are_damage_where_another_file_follows() -> None:
+    """The broker had gone on, so they are no torn end; at the end of all they may be."""
+    lines = chain_of(6)
+    insertion = b'{"event":"inserted"}\n'
+    (problem,) = verified([[*lines[:3], insertion], lines[3:]], names=[1, 4]).problems
+    assert problem.text == "was changed: it is none that a broker writes"
+    assert verified([lines[:3], [*lines[3:], insertion]]).intact
+
+
 def test_a_missing_file_is_found() -> None:
     """The first, one in the middle, and the last, of which the head file knows."""
     lines = chain_of(9)
@@ -141,7 +180,9 @@ def test_a_file_that_retention_removed_is_no_damage() -> None:
     after = [chain.link(event("User:b")), chain.link(removal)]
     found = verified([after], names=[4])
     assert found.intact
-    assert [note.text for note in found.notes] == ["lines 1 to 3 were removed by retention"]
+    assert [note.text for note in found.notes] == [
+        "lines 1 to 3 were removed by retention, as line 5 says"
+    ]
     assert not verified([[before[1], before[2], *after]], names=[2]).intact
 
 
@@ -247,5 +288,6 @@ def test_names_of_files_say_broker_and_first_line(
     """Other names in the folder are none."""
     found = parse_file_name(name)
     assert (None if found is None else (found.broker, found.first)) == expected
+    assert parse_head_name(name) == (3 if name.endswith(".head") else None)
     assert parse_head(b"7 nonsense") is None
     assert parse_head(b"7 " + b"a" * 64 + b"\n") == (7, "a" * 64)
