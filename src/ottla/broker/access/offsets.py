@@ -12,6 +12,7 @@ from ottla.group.offsets.fetching import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
+    OffsetFetchRequestGroup,
     OffsetFetchResponse,
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
@@ -38,40 +39,47 @@ def offset_fetch(check: RequestCheck) -> Amend | DeniedAnswer:
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    refused: dict[str, list[OffsetFetchResponseTopics]] = {}
-    for group in body.groups:
-        if group.topics is None:
-            continue
-        denied = [t for t in group.topics if check.topic_code(_DESCRIBE, t) is not None]
-        group.topics = [topic for topic in group.topics if topic not in denied]
-        refused[group.group_id] = [
-            OffsetFetchResponseTopics(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetFetchResponsePartitions(
-                        partition_index=index,
-                        committed_offset=NO_OFFSET,
-                        metadata="",
-                        error_code=_DENIED,
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in denied
-        ]
+    # By place, since a request may name a group twice: None for a list of all topics.
+    refused: list[list[OffsetFetchResponseTopics] | None] = [
+        None if group.topics is None else _take_denied(check, group) for group in body.groups
+    ]
 
     def amend(response: OffsetFetchResponse) -> None:
-        for group in response.groups:
-            if group.group_id in refused:
-                # As in Kafka, the error of a group has no topics beside it.
-                group.topics += [] if group.error_code else refused[group.group_id]
-            else:
+        for group, hidden in zip(response.groups, refused, strict=True):
+            if hidden is None:
                 group.topics = [t for t in group.topics if _sees(check, t)]
+            elif not group.error_code:
+                # As in Kafka, the error of a group has no topics beside it.
+                group.topics += hidden
         if others is not None:
             others(response)
 
     return amend
+
+
+def _take_denied(
+    check: RequestCheck, group: OffsetFetchRequestGroup
+) -> list[OffsetFetchResponseTopics]:
+    """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
+    asked = group.topics or ()
+    denied = [topic for topic in asked if check.topic_code(_DESCRIBE, topic) is not None]
+    group.topics = [topic for topic in asked if topic not in denied]
+    return [
+        OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                OffsetFetchResponsePartitions(
+                    partition_index=index,
+                    committed_offset=NO_OFFSET,
+                    metadata="",
+                    error_code=_DENIED,
+                )
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in denied
+    ]
 
 
 def _of_one(check: RequestCheck) -> Amend:

@@ -14,6 +14,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
 from ottla.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
@@ -117,55 +118,63 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    refused: dict[str, list[Any]] = {}
+    # By place, since a request may name a group twice: None for a list of all topics.
+    refused: list[list[DescribeShareGroupOffsetsResponseTopic] | None] = []
+    served: list[DescribeShareGroupOffsetsRequestGroup] = []
     unserved: list[DescribeShareGroupOffsetsResponseGroup] = []
     for group in body.groups:
-        if group.topics is None:
-            continue
-        denied = [
-            asked
-            for asked in group.topics
-            if check.code(_DESCRIBE, _TOPIC, asked.topic_name) is not None
-        ]
-        group.topics = [asked for asked in group.topics if asked not in denied]
-        refused[group.group_id] = [
-            DescribeShareGroupOffsetsResponseTopic(
-                topic_name=asked.topic_name,
-                topic_id=NO_TOPIC_ID,
-                partitions=[
-                    DescribeShareGroupOffsetsResponsePartition(
-                        partition_index=index,
-                        start_offset=-1,
-                        error_code=_DENIED,
-                        error_message=MESSAGES[_DENIED],
-                    )
-                    for index in asked.partitions
-                ],
-            )
-            for asked in denied
-        ]
-        if denied and not group.topics:
+        hidden = None if group.topics is None else _take_denied(check, group)
+        if hidden and not group.topics:
+            # As in Kafka, a group of which no topic may be described is not looked up.
             unserved.append(
                 DescribeShareGroupOffsetsResponseGroup(
-                    group_id=group.group_id, topics=refused[group.group_id], error_message=None
+                    group_id=group.group_id, topics=hidden, error_message=None
                 )
             )
-    # As in Kafka, a group of which no topic may be described is not looked up.
-    finished = {group.group_id for group in unserved}
-    body.groups = [group for group in body.groups if group.group_id not in finished]
-    if unserved and not body.groups and others is None:
+        else:
+            refused.append(hidden)
+            served.append(group)
+    body.groups = served
+    if unserved and not served and others is None:
         return DeniedAnswer(check.response(groups=unserved))
 
     def amend(response: Any) -> None:
-        for group in response.groups:
-            if group.group_id in refused:
-                group.topics += [] if group.error_code else refused[group.group_id]
-            else:
+        for group, hidden in zip(response.groups, refused, strict=True):
+            if hidden is None:
                 group.topics = [
                     t for t in group.topics if check.sees(_DESCRIBE, _TOPIC, t.topic_name)
                 ]
+            elif not group.error_code:
+                group.topics += hidden
         response.groups += unserved
         if others is not None:
             others(response)
 
     return amend
+
+
+def _take_denied(
+    check: RequestCheck, group: DescribeShareGroupOffsetsRequestGroup
+) -> list[DescribeShareGroupOffsetsResponseTopic]:
+    """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
+    topics = group.topics or ()
+    denied = [
+        asked for asked in topics if check.code(_DESCRIBE, _TOPIC, asked.topic_name) is not None
+    ]
+    group.topics = [asked for asked in topics if asked not in denied]
+    return [
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=asked.topic_name,
+            topic_id=NO_TOPIC_ID,
+            partitions=[
+                DescribeShareGroupOffsetsResponsePartition(
+                    partition_index=index,
+                    start_offset=-1,
+                    error_code=_DENIED,
+                    error_message=MESSAGES[_DENIED],
+                )
+                for index in asked.partitions
+            ],
+        )
+        for asked in denied
+    ]

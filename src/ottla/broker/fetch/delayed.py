@@ -1,5 +1,9 @@
-"""A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10)."""
+"""A fetch that waits for `min_bytes`, woken by the high watermarks of its partitions (P10).
 
+It is answered by the ACLs of that moment: what was removed while it waited opens nothing.
+"""
+
+from ottla.broker.fetch.allowed import NOTHING_DENIED, Denied, readable_by
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import read_all
 from ottla.broker.fetch.reply import FetchReply
@@ -25,6 +29,7 @@ class DelayedFetch(Woken):
         "_parts",
         "_reply",
         "_request",
+        "_rules",
         "_wanted",
     )
 
@@ -36,7 +41,9 @@ class DelayedFetch(Woken):
         wanted: list[tuple[PartitionKey, WantedPartition]],
         reply: FetchReply,
         partitions: list[Partition],
+        rules: int,
     ) -> None:
+        """`rules`: the version of the ACLs that allowed `wanted`; 0 without an authorizer."""
         super().__init__(parts.runtime)
         self._parts = parts
         self._request = request
@@ -44,6 +51,7 @@ class DelayedFetch(Woken):
         self._wanted = wanted
         self._reply = reply
         self._partitions = partitions
+        self._rules = rules
         self._done = False
 
     def start(self) -> None:
@@ -72,6 +80,7 @@ class DelayedFetch(Woken):
             self._finish()
             self._request.reply(self._reply.nothing(self._parts.sessions))
             return
+        denied = self._newly_denied()
         found = read_all(
             self._parts.partitions,
             self._wanted,
@@ -79,11 +88,22 @@ class DelayedFetch(Woken):
             committed=body.isolation_level == _READ_COMMITTED,
             from_followers=self._request.version >= FOLLOWERS_SINCE,
         )
+        if denied:
+            found.add_denied(denied)
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
             response = self._reply.build(found)
             self._parts.new_leaders.tell_consumer(self._request, response)
             self._request.reply(response)
+
+    def _newly_denied(self) -> Denied:
+        """The answers for what the client may not read any more; `_wanted` is what is left."""
+        access = self._request.access
+        if access is None or access.authorizer.version == self._rules:
+            return NOTHING_DENIED
+        self._rules = access.authorizer.version
+        self._wanted, denied = readable_by(self._request, self._parts.partitions, self._wanted)
+        return denied
 
     def _finish(self) -> None:
         self._done = True

@@ -13,6 +13,8 @@ from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSession
 from ottla.broker.fetch.wait import FetchWait
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.access import Access
+from ottla.broker.requests.auditing import Auditing
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError
@@ -29,6 +31,8 @@ class FetchShortcut:
     """The shortcut of one connection: the last fetch of one partition that it brought."""
 
     __slots__ = (
+        "_access",
+        "_audit",
         "_connection",
         "_known",
         "_learnt",
@@ -38,10 +42,19 @@ class FetchShortcut:
         "_sessions",
     )
 
-    def __init__(self, parts: FetchParts, connection: Connection, listener: str) -> None:
+    def __init__(
+        self,
+        parts: FetchParts,
+        connection: Connection,
+        listener: str,
+        access: Access | None = None,
+        audit: Auditing | None = None,
+    ) -> None:
         self._parts = parts
         self._connection = connection
         self._listener = listener
+        self._access = access
+        self._audit = audit
         self._sessions = parts.sessions
         self._now_ms = parts.runtime.clock.monotonic_ms
         self._known: KnownFetch | None = None
@@ -70,7 +83,15 @@ class FetchShortcut:
             self._sessions.use(session, self._now_ms())
             known.want(offset)
         if not parts:
-            FetchWait(self._parts, self._connection, self._listener, known, request).start()
+            FetchWait(
+                self._parts,
+                self._connection,
+                self._listener,
+                known,
+                request,
+                self._access,
+                self._audit,
+            ).start()
         return parts
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:

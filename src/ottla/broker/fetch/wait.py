@@ -1,7 +1,7 @@
 """A known fetch of one partition that waits for records, as `delayed` does for any fetch.
 
 If records come, as they mostly do, it is answered without the codec. In every other case (the
-time is over, the partition moved, an error) a `DelayedFetch` takes over and answers.
+time is over, the partition moved, ACLs changed, an error) a `DelayedFetch` takes over and answers.
 """
 
 from ottla.broker.fetch.delayed import DelayedFetch
@@ -9,6 +9,8 @@ from ottla.broker.fetch.known import KnownFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.reply import FullReply, IncrementalReply
 from ottla.broker.partitions.woken import Woken
+from ottla.broker.requests.access import Access
+from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.wire.codec import decode
@@ -19,6 +21,8 @@ class FetchWait(Woken):
     """Registered with its partition until it is answered, or handed on."""
 
     __slots__ = (
+        "_access",
+        "_audit",
         "_connection",
         "_deadline",
         "_done",
@@ -27,6 +31,7 @@ class FetchWait(Woken):
         "_listener",
         "_parts",
         "_received_ms",
+        "_rules",
         "_slot",
     )
 
@@ -37,6 +42,8 @@ class FetchWait(Woken):
         listener: str,
         known: KnownFetch,
         frame: bytes,
+        access: Access | None,
+        audit: Auditing | None,
     ) -> None:
         super().__init__(parts.runtime)
         self._parts = parts
@@ -44,6 +51,10 @@ class FetchWait(Woken):
         self._listener = listener
         self._known = known
         self._frame = frame
+        self._access = access
+        self._audit = audit
+        # The version of the ACLs that allowed the fetch.
+        self._rules = 0 if access is None else access.authorizer.version
         self._done = False
 
     def start(self) -> None:
@@ -60,6 +71,10 @@ class FetchWait(Woken):
         if self._done:
             return
         known = self._known
+        access = self._access
+        if access is not None and access.authorizer.version != self._rules:
+            self._hand_on()
+            return
         if not known.fits_leader() or not known.fits(known.session):
             self._hand_on()
             return
@@ -82,11 +97,14 @@ class FetchWait(Woken):
         request = RequestContext(
             header, self._connection, self._listener, self._received_ms, known.size
         )
+        request.access, request.audit = self._access, self._audit
         request.wait_in(self._slot)
         session = known.session
         reply = FullReply(None) if session is None else IncrementalReply(session)
         wanted = [(known.key, known.wanted_at(known.offset_of(self._frame)))]
-        DelayedFetch(self._parts, request, body, wanted, reply, [known.partition]).take_over()
+        DelayedFetch(
+            self._parts, request, body, wanted, reply, [known.partition], self._rules
+        ).take_over()
 
     def _finish(self) -> None:
         self._done = True

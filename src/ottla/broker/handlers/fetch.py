@@ -55,8 +55,9 @@ class Fetch(Handler):
             return self._serve_follower(request, body)
         body.max_bytes = min(body.max_bytes, self.parts.settings.integer("fetch.max.bytes"))
         wanted, reply = self._open(request.version, body)
-        denied = NOTHING_DENIED
+        denied, rules = NOTHING_DENIED, 0
         if request.access is not None:
+            rules = request.access.authorizer.version
             wanted, denied = readable_by(request, self.parts.partitions, wanted)
         if request.throttle is not None and not request.throttle.make_room(body):
             return reply.nothing(self.parts.sessions)
@@ -81,7 +82,7 @@ class Fetch(Handler):
             response = reply.build(found)
             self.parts.new_leaders.tell_consumer(request, response)
             return response
-        DelayedFetch(self.parts, request, body, wanted, reply, found.partitions).start()
+        DelayedFetch(self.parts, request, body, wanted, reply, found.partitions, rules).start()
         return None
 
     def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:

@@ -165,7 +165,9 @@ class Conversation:
     def _learn_anew(self) -> None:
         """Forget the shortcuts: they were learned from requests that other rules allowed."""
         self._produces = ProduceShortcuts(self._produce_parts, self._connection, self._listener)
-        self._fetches = FetchShortcut(self._fetch_parts, self._connection, self._listener)
+        self._fetches = FetchShortcut(
+            self._fetch_parts, self._connection, self._listener, self._access, self._audit
+        )
         if self._access is not None:
             self._access.seen = self._access.authorizer.version
 

@@ -1,0 +1,70 @@
+"""A request that names the same group twice shows no more than one that names it once."""
+
+import time
+
+from rig.broker import ottla
+from rig.wire_client import WireClient
+
+from ottla.security.acl import Acl, Pattern
+from ottla.security.names import AclOperation, AclResource, Permission
+from ottla.wire.messages import describe_share_group_offsets, offset_fetch
+from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from tests.protocol.acls.cases import CASES, GROUP, TOPIC
+from tests.protocol.acls.matrix import ADMIN, CLIENT, SETTINGS, WHO, Subject
+
+_SHARE_GROUP = "acl-sharers"
+_PATIENCE_S = 60.0
+
+
+def test_a_list_of_all_topics_beside_a_list_of_none_hides_topics() -> None:
+    """OffsetFetch and DescribeShareGroupOffsets by a client that may DESCRIBE only the group."""
+    with ottla(settings=SETTINGS) as node:
+        subject = Subject(node.port)
+        (commit,) = [case for case in CASES if case.name == "OffsetCommit"]
+        with WireClient(node.port, from_host=ADMIN) as admin:
+            admin.call(commit.make(subject.topic_id), 8)
+            _share(admin)
+            subject.set_rules(frozenset(_describes(name) for name in (GROUP, _SHARE_GROUP)))
+            for host, topics in ((ADMIN, 2), (CLIENT, 0)):
+                with WireClient(node.port, from_host=host) as client:
+                    assert _committed(client) == topics // 2, host
+                    assert _shared(client) == topics // 2, host
+        subject.close()
+
+
+def _describes(group: str) -> Acl:
+    pattern = Pattern(AclResource.GROUP, group)
+    return Acl(pattern, WHO, CLIENT, AclOperation.DESCRIBE, Permission.ALLOW)
+
+
+def _share(admin: WireClient) -> None:
+    """A share group that reads the topic."""
+    joining = ShareGroupHeartbeatRequest(
+        group_id=_SHARE_GROUP,
+        member_id="AAAAAAAAAAAAAAAAAAAAAQ",
+        member_epoch=0,
+        subscribed_topic_names=[TOPIC],
+    )
+    deadline = time.monotonic() + _PATIENCE_S
+    while (code := admin.call(joining, 1).error_code) or not _shared(admin):
+        assert time.monotonic() < deadline, code
+        time.sleep(0.05)
+
+
+def _committed(client: WireClient) -> int:
+    """How many topics the answer shows that were not named."""
+    group = offset_fetch.OffsetFetchRequestGroup
+    asked = [group(group_id=GROUP, topics=None), group(group_id=GROUP, topics=[])]
+    every, none = client.call(offset_fetch.OffsetFetchRequest(groups=asked), 8).groups
+    assert (every.error_code, none.error_code, none.topics) == (0, 0, [])
+    return len(every.topics)
+
+
+def _shared(client: WireClient) -> int:
+    """As `_committed`; what is named and hidden stays in the answer that it belongs to."""
+    group = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup
+    asked = [group(group_id=_SHARE_GROUP, topics=None), group(group_id=_SHARE_GROUP, topics=[])]
+    request = describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=asked)
+    every, none = client.call(request, 1).groups
+    assert none.topics == []
+    return len(every.topics)
