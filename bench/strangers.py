@@ -154,13 +154,9 @@ def main() -> None:
     parser.add_argument("plain_port", type=int)
     for kind in ("idle", "stall", "fail"):
         parser.add_argument(f"--{kind}", type=int, default=0)
-    parser.add_argument("--spin", action="store_true", help="use a processor, and do nothing")
     arguments = parser.parse_args()
     # Other machines would not take time from the broker and its clients.
     os.nice(10)
-    if arguments.spin:
-        while True:
-            pass
     uvloop.run(play(arguments))
 
 
