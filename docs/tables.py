@@ -24,6 +24,7 @@ from ottla.network.limits import ConnectionLimits
 from ottla.network.tls.door import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
+from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.codec import ELEMENTS_MAX
 
@@ -83,6 +84,8 @@ def limits_table() -> str:
          f"{_size(EXPANDED_FREE_BYTES)} and {EXPANDED_RATIO_MAX:,} times its size, at most "
          f"{_size(MAX_EXPANDED_BYTES)}", ""),
         ("a batch", "", "message.max.bytes"),
+        ("delegation tokens of one requester", f"{TOKENS_OF_REQUESTER_MAX:,}", ""),
+        ("names of a delegation token, together", _size(NAMES_CHARACTERS_MAX), ""),
         ("fetch sessions", "", "max.incremental.fetch.session.cache.slots"),
         ("members of a group, by protocol", "", "group.max.size"),
         ("", "", "group.consumer.max.size"),

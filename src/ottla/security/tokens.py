@@ -6,13 +6,16 @@ never stored, since every broker computes it of the token's id with the key of i
 
 import base64
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
 from ottla.security.principal import USER, Principal
 
+# All brokers keep all tokens, and every user that has logged in may make some.
+TOKENS_OF_REQUESTER_MAX = 10_000
+NAMES_CHARACTERS_MAX = 16 << 10
 _LONG_MAX = 2**63 - 1
 
 
@@ -105,14 +108,34 @@ def token_password(secret: bytes) -> str:
     return base64.b64encode(secret).decode()
 
 
-def check_renewers(renewers: Iterable[Principal]) -> None:
-    """Raises OttlaError(INVALID_PRINCIPAL_TYPE) where one of them is no user."""
-    for renewer in renewers:
-        if renewer.type != USER:
+def check_principals(owner: Principal, renewers: Collection[Principal]) -> None:
+    """Raises OttlaError(INVALID_PRINCIPAL_TYPE) where one of them is no user.
+
+    Who logs in by a token is `User:` with the owner's name: one of type `User:team` and name
+    `admin` would be asked for as `User:team:admin`, and be `User:admin`.
+    """
+    for one, what in ((owner, "own"), *((renewer, "renew") for renewer in renewers)):
+        if one.type != USER:
             raise OttlaError(
                 ErrorCode.INVALID_PRINCIPAL_TYPE,
-                f"{shortened(str(renewer))} cannot renew tokens: a renewer is a {USER}",
+                f"{shortened(str(one))} cannot {what} tokens: only a {USER} can",
             )
+    if sum(len(one.name) + len(USER) for one in (owner, *renewers)) > NAMES_CHARACTERS_MAX:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the names of owner and renewers of a token have more than {NAMES_CHARACTERS_MAX} "
+            "characters; name fewer renewers",
+        )
+
+
+def check_count(tokens: Iterable[DelegationToken], requester: Principal) -> None:
+    """Raises OttlaError(POLICY_VIOLATION) where a principal has made too many of `tokens`."""
+    if sum(token.requester == requester for token in tokens) >= TOKENS_OF_REQUESTER_MAX:
+        raise OttlaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{requester} has made {TOKENS_OF_REQUESTER_MAX} delegation tokens that have not "
+            "ended; end those that are not used (`ottla token list`, `ottla token expire`)",
+        )
 
 
 def no_such_token() -> OttlaError:

@@ -146,3 +146,22 @@ def test_the_controller_removes_expired_tokens():
         assert await store.get(f"/delegation_token/tokens/{made.id}") is None
 
     play(scenario, delegation_token_expiry_check_interval_ms="5", **KEY)
+
+
+def test_a_token_is_of_no_other_type_than_a_user():
+    """`User:team-x` and `admin` would pass an ACL for `User:team-`, and log in as `User:admin`."""
+
+    async def scenario(_broker, connect):
+        caller = await connect()
+        assert (await caller.log_in()).error_code == 0
+        for kind, expected in (
+            ("User", ErrorCode.NONE),
+            ("User:team-x", ErrorCode.INVALID_PRINCIPAL_TYPE),
+            ("Group", ErrorCode.INVALID_PRINCIPAL_TYPE),
+        ):
+            asked = CreateDelegationTokenRequest(
+                owner_principal_type=kind, owner_principal_name="admin"
+            )
+            assert (await caller.call(asked, 3)).error_code == expected, kind
+
+    play(scenario, **KEY)

@@ -9,7 +9,8 @@ from ottla.security.principal import Principal
 from ottla.security.tokens import (
     DelegationToken,
     TokenRules,
-    check_renewers,
+    check_count,
+    check_principals,
     ended,
     new_token_id,
     token_hmac,
@@ -122,12 +123,34 @@ def test_the_secret_is_the_hmac_of_the_id_in_base64() -> None:
     assert base64.b64decode(token_password(secret)) == secret
 
 
-def test_only_users_renew() -> None:
-    """Kafka knows no other principals that log in."""
-    check_renewers([ALICE, BOB])
-    assert code_of(lambda: check_renewers([ALICE, Principal("Group", "g")])) == (
-        ErrorCode.INVALID_PRINCIPAL_TYPE
-    )
+def test_only_users_own_and_renew() -> None:
+    """A login by a token is one of a user: another type would make another name of it."""
+    check_principals(ALICE, [ALICE, BOB])
+    for owner, renewer in (
+        (ALICE, Principal("Group", "g")),
+        (Principal("Group", "alice"), BOB),
+        (Principal("User:team-x", "alice"), BOB),
+        (Principal("", "alice"), BOB),
+    ):
+        assert code_of(lambda: check_principals(owner, [ALICE, renewer])) == (  # noqa: B023
+            ErrorCode.INVALID_PRINCIPAL_TYPE
+        )
+
+
+def test_the_names_of_a_token_are_bounded() -> None:
+    """16,384 characters, four more for each name; every broker keeps them."""
+    check_principals(ALICE, [Principal("User", "x" * 16_371)])
+    for renewers in ([Principal("User", "x" * 16_372)], [BOB] * 2400):
+        assert code_of(lambda: check_principals(ALICE, renewers)) == (  # noqa: B023
+            ErrorCode.INVALID_REQUEST
+        )
+
+
+def test_a_principal_makes_so_many_tokens() -> None:
+    """10,000; those that others made do not count."""
+    made = [token()] * 9999
+    check_count([*made, token(requester=ALICE)], BOB)
+    assert code_of(lambda: check_count([*made, token()], BOB)) == ErrorCode.POLICY_VIOLATION
 
 
 def test_an_id_is_no_option_of_a_command() -> None:

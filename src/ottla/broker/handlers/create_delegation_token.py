@@ -13,7 +13,7 @@ from ottla.broker.login.tokens import DelegationTokens, require_tokens
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.security.principal import Principal
-from ottla.security.tokens import check_renewers, new_token_id
+from ottla.security.tokens import check_count, check_principals, new_token_id
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -39,8 +39,9 @@ class CreateDelegationToken(Handler):
         renewers = [Principal(one.principal_type, one.principal_name) for one in body.renewers]
         try:
             require_identity(request)
-            check_renewers(renewers)
+            check_principals(owner, renewers)
             tokens = require_tokens(self.tokens)
+            check_count(tokens.all(), requester)
         except OttlaError as error:
             return not_made(error.code, owner, requester)
         token_id = new_token_id(random_bytes)
