@@ -370,3 +370,27 @@ def test_what_becomes_of_a_token_is_told_without_its_secret() -> None:
     assert (ended["resource"], ended["detail"]) == (name, {"ends": now_ms, "removed": True})
     text = json.dumps([made, renewed, ended])
     assert [secret for secret in [*secrets, "the key"] if secret in text] == []
+
+
+def test_a_user_who_repeats_renewals_fills_no_log() -> None:
+    """They are counted, ends that are moved likewise; with retention they would push out others."""
+
+    async def scenario(caller: Any) -> None:
+        (listener,) = caller.broker.listeners.open
+        (connection,) = listener.connections
+        connection.principal = Principal("User", "alice")
+        made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7_000_000), 3)
+        for _ in range(20):
+            renew = RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=5_000_000)
+            assert (await caller.call(renew, 2)).error_code == 0
+            sooner = ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=4_000_000)
+            assert (await caller.call(sooner, 2)).error_code == 0
+
+    lines = played(scenario, {"delegation.token.secret.key": "the key"})
+    assert [(line["api"], line.get("more")) for line in lines] == [
+        ("CREATE_DELEGATION_TOKEN", None),
+        ("RENEW_DELEGATION_TOKEN", None),
+        ("EXPIRE_DELEGATION_TOKEN", None),
+        ("RENEW_DELEGATION_TOKEN", 19),
+        ("EXPIRE_DELEGATION_TOKEN", 19),
+    ]

@@ -47,22 +47,25 @@ def create_token(
 def renew_token(
     body: RenewDelegationTokenRequest, response: RenewDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line."""
+    """One line. Any user may renew tokens of his own, as often as he likes: it is counted."""
     detail = {"renewed_until": response.expiry_timestamp_ms}
-    yield _change(body.hmac, detail, response.error_code)
+    yield _change(body.hmac, detail, response.error_code, is_frequent=True)
 
 
 def expire_token(
     body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line."""
-    detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
-    yield _change(body.hmac, detail, response.error_code)
+    """One line; an end that is moved is counted, as renewals are, and a removal is not."""
+    is_removed = body.expiry_time_period_ms < 0
+    detail = {"ends": response.expiry_timestamp_ms, "removed": is_removed}
+    yield _change(body.hmac, detail, response.error_code, is_frequent=not is_removed)
 
 
-def _change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
+def _change(
+    secret: bytes, detail: Mapping[str, object], code: int, *, is_frequent: bool
+) -> AdminChange:
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, _fingerprint(secret))
-    return AdminChange((need,), {} if code else detail, code, rule=_OWNERS)
+    return AdminChange((need,), {} if code else detail, code, is_frequent, _OWNERS)
 
 
 def _fingerprint(secret: bytes) -> str:
