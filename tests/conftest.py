@@ -40,7 +40,10 @@ settings.load_profile("ottla")
 
 def pytest_sessionstart() -> None:
     """Keep what brokers in this process log, to search it for secrets."""
-    logging.getLogger("ottla").addHandler(SEARCH.handler())
+    handler = SEARCH.handler()
+    for name in ("ottla", "asyncio"):
+        logging.getLogger(name).addHandler(handler)
+    sys.addaudithook(SEARCH.on_audit_event)
 
 
 @pytest.hookimpl(trylast=True)

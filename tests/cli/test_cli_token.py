@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ottla_command import Command
 from rig.probe import free_port
+from rig.secret_search import register
 
 import ottla.testing
 
@@ -54,6 +55,7 @@ def test_a_token_logs_in_for_its_owner_until_it_ends(
     assert stat.S_IMODE(job.stat().st_mode) == 0o600
     secret = job.read_text().partition('password="')[2].partition('"')[0]
     assert len(secret) == 88
+    register(secret, "the HMAC of a token")
     as_job = ("--config", str(job))
     secured("topic", "create", "flights", *as_job)
     assert "flights" in secured("topic", "list", *as_job).out
@@ -77,6 +79,7 @@ def test_a_token_is_made_of_another_user_and_shown_once(secured: Command, tmp_pa
     made = secured("token", "create", "--owner", "User:bob", *alice, "-o", "json").json
     assert (made["owner"], made["requester"]) == ("User:bob", "User:alice")
     assert len(made["hmac"]) == 88
+    register(made["hmac"], "the HMAC of a token")
     assert "hmac" not in json.dumps(secured("token", "list", *alice, "-o", "json").json)
     assert "DELEGATION_TOKEN_OWNER_MISMATCH" in secured.refused(
         "token", "renew", made["id"], *alice

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rig.broker import ottla
 from rig.probe import free_port
+from rig.secret_search import register
 from rig.tools import DELEGATION_TOKENS, TOPICS, Tools
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -46,6 +47,7 @@ def test_kafka_delegation_tokens_makes_describes_renews_and_ends_a_token(
         longest = ("--max-life-time-period", "-1", "--renewer-principal", "User:bob")
         made = tool("alice", "--create", *longest)[-1].split()
         token_id, hmac, owner, requester, renewers = made[:5]
+        register(hmac, "the HMAC of a token")
         assert (owner, requester, renewers) == ("User:alice", "User:alice", "[User:bob]")
         job = tmp_path / "job.properties"
         login = f'{SCRAM} required username="{token_id}" password="{hmac}" tokenauth="true"'

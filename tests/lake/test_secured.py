@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from rig.secret_search import SEARCH, register
 from rig.secured import Secured, secured
 
 import ottla.lake
@@ -22,6 +23,8 @@ from ottla.client import sync
 
 PASSWORDS = {"alice": "only-alice-knows-this", "bob": "bobs-own-secret-word"}
 KEY_PASSWORD = "opens-the-key"
+for _secret in (*PASSWORDS.values(), KEY_PASSWORD):
+    register(_secret)
 PROGRAM = Path(__file__).with_name("secured_program.py")
 
 
@@ -64,15 +67,6 @@ def encrypted_key(broker: Secured) -> tuple[str, str]:
     encryption = BestAvailableEncryption(KEY_PASSWORD.encode())
     closed = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
     return closed, text[text.index(b"-----BEGIN CERTIFICATE") :].decode()
-
-
-def files_with(folder: Path, secrets: Sequence[str]) -> list[str]:
-    """Files below the folder that have one of the secrets."""
-    found = []
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        content = path.read_bytes()
-        found += [f"{path}: {secret}" for secret in secrets if secret.encode() in content]
-    return found
 
 
 def test_no_secret_is_left_by_loads_streams_and_sinks(
@@ -127,4 +121,5 @@ def test_no_secret_is_left_by_loads_streams_and_sinks(
     written = {path.name for path in out.rglob("*") if path.is_file()}
     assert {"plans", "pages", "settings", "progress", "stderr"} <= written
     key_lines = [line for line in closed_key.splitlines() if not line.startswith("-----")]
-    assert files_with(out, [*PASSWORDS.values(), KEY_PASSWORD, key_lines[2]]) == []
+    register(key_lines[2], "a line of the client's key")
+    assert SEARCH.found_below(out) == []

@@ -211,6 +211,8 @@ class SqliteFile:
     def _set_up(self) -> None:
         self._use_write_ahead_log()
         self._connection.execute("PRAGMA synchronous=FULL")
+        # Credentials that were removed do not stay in free pages; not every SQLite has it on.
+        self._connection.execute("PRAGMA secure_delete=ON")
         self._connection.execute("BEGIN IMMEDIATE")
         prepare_tables(self._connection)
         self._connection.execute("COMMIT")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 import pytest
+from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
 from ottla.security.principal import Principal
@@ -24,7 +25,9 @@ async def token_of(broker, lifetime_ms=-1):
     """A new token of alice, and its password."""
     tokens = broker.parts.tokens
     made = await tokens.create("an-id", ALICE, ALICE, [], lifetime_ms)
-    return made, token_password(tokens.hmac(made))
+    password = token_password(tokens.hmac(made))
+    register(password, "the HMAC of a token")
+    return made, password
 
 
 async def log_in(caller, user, password, mechanism=ScramMechanism.SCRAM_SHA_256, flag="true"):

@@ -47,17 +47,20 @@ def test_what_was_written_is_there_after_reopening(tmp_path):
 
 
 def test_every_commit_waits_for_the_disk(tmp_path):
-    """WAL with synchronous=FULL (2): what was answered survives a power cut."""
+    """WAL with synchronous=FULL (2): what was answered survives a power cut.
+
+    With secure_delete, removed credentials do not stay in free pages.
+    """
 
     async def main():
         store = await SqliteStore.open(str(tmp_path / "store.db"))
         modes = await store._ask(
             lambda: [
                 store._file._connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("journal_mode", "synchronous")
+                for name in ("journal_mode", "synchronous", "secure_delete")
             ]
         )
-        assert modes == ["wal", 2]
+        assert modes == ["wal", 2, 1]
         await store.close()
 
     asyncio.run(main())

@@ -4,6 +4,7 @@ import asyncio
 import base64
 
 import pytest
+from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.gate import Gate
@@ -56,7 +57,10 @@ class TokenWorld(World):
         request = CreateDelegationTokenRequest(
             **{"max_lifetime_ms": -1, "owner_principal_name": None, **fields}
         )
-        return await call(CreateDelegationToken(self.tokens), request, version, line=line)
+        made = await call(CreateDelegationToken(self.tokens), request, version, line=line)
+        if made.hmac:
+            register(made.hmac, "the HMAC of a token")
+        return made
 
     async def renew(self, hmac, principal=ALICE, period_ms=-1):
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
