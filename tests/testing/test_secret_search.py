@@ -43,7 +43,10 @@ CASES = {
     except ValueError:
         logging.getLogger("ottla.some.part").exception("it failed")""",
     ),
-    "in what asyncio says of a task": ("SECRET", 'logging.getLogger("asyncio").error("see %s", text)'),
+    "in what asyncio says of a task": (
+        "SECRET",
+        'logging.getLogger("asyncio").error("see %s", text)',
+    ),
     "in the words of a command": (
         "SECRET",
         """subprocess.run([sys.executable, "-m", "ottla.cli", "--version", text])""",
