@@ -6,7 +6,7 @@ import os
 import socket
 import ssl
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -22,6 +22,14 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.broker_client import Client, running, until
 
 NOW = datetime.now(UTC)
+LOGINS = {
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256",
+    "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": (
+        'org.apache.kafka.common.security.scram.ScramLoginModule required username="b" '
+        'password="b";'
+    ),
+}
 
 
 @pytest.fixture
@@ -111,6 +119,38 @@ def test_a_client_is_who_its_certificate_says(files, own, auth, name):
                 assert [str(c.principal) for c in connections(broker)] == [name]
 
     run(scenario)
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_a_resumed_session_ends_with_its_certificate(files, caplog, monkeypatch, protocol):
+    """A handshake that resumes a session of TLS 1.2 verifies no certificate."""
+
+    def shake(port, context, session=None):
+        with (
+            socket.create_connection(("127.0.0.1", port), 60) as plain,
+            context.wrap_socket(plain, server_hostname="localhost", session=session) as client,
+        ):
+            client.sendall(bytes.fromhex("0000000b 0012 0000 00000001 0001 78"))
+            return client.session, client.session_reused, bool(client.recv(1))
+
+    async def scenario():
+        more = {
+            "listeners": f"{protocol}://127.0.0.1:0",
+            "inter.broker.listener.name": protocol,
+            f"listener.name.{protocol.lower()}.ssl.client.auth": "required",
+            **({} if protocol == "SSL" else LOGINS),
+        }
+        async with running({**settings(files), **more}) as broker:
+            context = client_side(files, files.client, ssl.TLSVersion.TLSv1_2)
+            session, *first = await asyncio.to_thread(shake, broker.port, context)
+            _, *second = await asyncio.to_thread(shake, broker.port, context, session)
+            assert (first, second) == ([False, True], [True, True])
+            later = NOW + timedelta(days=4000)
+            monkeypatch.setattr("ottla.network.tls.security._now", lambda: later)
+            assert not (await asyncio.to_thread(shake, broker.port, context, session))[2]
+
+    run(scenario)
+    assert "its certificate expired" in caplog.text
 
 
 def test_mapping_rules_make_the_name(files):

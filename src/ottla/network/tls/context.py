@@ -41,7 +41,8 @@ def server_context(options: TlsOptions, material: Material) -> ssl.SSLContext:
                 " certificates of those that sign for clients"
             )
         _trust(context, material)
-        # A resumed session would go on after its certificate has expired.
+        # A resumed session could go on after its certificate has expired. Those of TLS 1.2 have no
+        # switch here, and stay: `ListenerTls.identify` looks at the certificate again.
         context.num_tickets = 0
         context.options |= ssl.OP_NO_TICKET
     return context

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from datetime import UTC, datetime
 
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import ListenerAddress
@@ -13,6 +14,10 @@ from ottla.security.mapping_rules import MappingRules
 from ottla.security.principal import USER, Principal
 
 _RULES = "ssl.principal.mapping.rules"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class ListenerTls:
@@ -36,13 +41,18 @@ class ListenerTls:
 
         Without a certificate it stays ANONYMOUS; on a SASL listener the login decides.
         """
-        held = None if self._is_sasl else connection.peer_certificate()
+        held = connection.peer_certificate()
         if held is None:
             return None
         try:
-            subject = read_certificate(held).subject
+            subject, _, end = read_certificate(held)
         except ValueError as error:
-            return f"its certificate cannot be read ({error})"
+            return None if self._is_sasl else f"its certificate cannot be read ({error})"
+        if end <= _now():
+            # The handshake does not look at it where a session of TLS 1.2 is resumed.
+            return f"its certificate expired {end:%Y-%m-%d %H:%M:%S} UTC: renew it"
+        if self._is_sasl:
+            return None
         name = self._rules.name(subject)
         if name is None:
             return (
