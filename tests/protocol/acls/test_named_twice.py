@@ -1,6 +1,7 @@
-"""A request that names the same group twice shows no more than one that names it once."""
+"""Requests that name the same thing twice show no more than those that name it once."""
 
 import time
+from uuid import UUID
 
 from rig.broker import ottla
 from rig.wire_client import WireClient
@@ -8,6 +9,7 @@ from rig.wire_client import WireClient
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages import describe_share_group_offsets, offset_fetch
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.protocol.acls.cases import CASES, GROUP, TOPIC
 from tests.protocol.acls.matrix import ADMIN, CLIENT, SETTINGS, WHO, Subject
@@ -68,3 +70,16 @@ def _shared(client: WireClient) -> int:
     every, none = client.call(request, 1).groups
     assert none.topics == []
     return len(every.topics)
+
+
+def test_a_hidden_topic_by_name_and_id_is_refused_as_any_other() -> None:
+    """Metadata 10 and 11 have ids that may not be used, and no answer without a name."""
+    with ottla(settings=SETTINGS) as node:
+        subject = Subject(node.port)
+        with WireClient(node.port, from_host=CLIENT) as client:
+            for topic_id in (subject.topic_id, UUID(int=5)):
+                asked = MetadataRequestTopic(name="acl-new", topic_id=topic_id)
+                for version in (10, 11):
+                    (found,) = client.call(MetadataRequest(topics=[asked]), version).topics
+                    assert (found.error_code, found.name) == (42, "acl-new")
+        subject.close()

@@ -27,6 +27,8 @@ _TOPIC, _DESCRIBE, _DENIED = (
     AclOperation.DESCRIBE,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED,
 )
+# Fields for ids came with version 10, but topics may be asked for by them from here on.
+_IDS_FROM = 12
 
 
 def metadata(settings: BrokerSettings) -> Guard:
@@ -76,6 +78,9 @@ def _denied(
     check: RequestCheck, asked: MetadataRequestTopic, *, creates: bool
 ) -> MetadataResponseTopic | None:
     by_id = asked.name is None or asked.topic_id != NO_TOPIC_ID
+    if by_id and check.version < _IDS_FROM:
+        # The handler refuses the request.
+        return None
     name = check.topic_name(asked.topic_id) if by_id else asked.name
     if name is None:
         return None
