@@ -29,6 +29,14 @@ def test_what_is_no_address_is_refused_with_the_form(text) -> None:
         parse_bootstrap(text)
 
 
+@pytest.mark.parametrize("text", ["alice:hidden@h:9092", "SASL_SSL://alice:hid/hidden@h"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(text) -> None:
+    """The error says where it belongs."""
+    with pytest.raises(ClientError, match="--config") as refused:
+        parse_bootstrap(text)
+    assert "hidden" not in refused.value.message
+
+
 def test_addresses_print_as_they_are_written() -> None:
     """IPv6 in brackets."""
     assert str(Address("::1", 9092)) == "[::1]:9092"

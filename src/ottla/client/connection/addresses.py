@@ -31,6 +31,13 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> tuple[Address, ...]:
 
 
 def _parse_one(text: str) -> Address:
+    if "@" in text:
+        # Without the text: it may show a password.
+        raise ClientError(
+            ErrorCode.INVALID_REQUEST,
+            "an address of a broker has no user and no password; write host:port, and settings of"
+            " logins into a file (--config, OTTLA_CONFIG)",
+        )
     if "://" in text:
         text = text.split("://", 1)[1]
     if text.startswith("["):

@@ -43,6 +43,22 @@ class RegisteredSchema:
     references: Mapping[str, str] = field(default_factory=dict)
 
 
+def registry_urls(urls: str) -> list[str]:
+    """The URLs in their order. Raises OttlaError, without a password that one of them has."""
+    found = [url.strip().rstrip("/") for url in urls.split(",") if url.strip()]
+    if "@" in urls:
+        raise _failed(
+            ErrorCode.INVALID_REQUEST,
+            "a registry's URL holds no password: set OTTLA_REGISTRY_USER and "
+            "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN",
+        )
+    for url in found or [""]:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise _failed(ErrorCode.INVALID_REQUEST, f"{url!r} is no URL of a registry")
+    return found
+
+
 class SchemaRegistry:
     """Asks one registry, at one or several URLs (`http://a:8081,http://b:8081`).
 
@@ -58,17 +74,7 @@ class SchemaRegistry:
         attempts: int = _ATTEMPTS,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._urls = [url.strip().rstrip("/") for url in urls.split(",") if url.strip()]
-        for url in self._urls or [""]:
-            parts = urlsplit(url)
-            if parts.scheme not in {"http", "https"} or not parts.hostname:
-                raise _failed(ErrorCode.INVALID_REQUEST, f"{url!r} is no URL of a registry")
-            if parts.username or parts.password:
-                raise _failed(
-                    ErrorCode.INVALID_REQUEST,
-                    "a registry's URL holds no password: set OTTLA_REGISTRY_USER and "
-                    "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN",
-                )
+        self._urls = registry_urls(urls)
         self._authorization = _authorization(environment)
         self._timeout_seconds = timeout_seconds
         self._attempts = attempts

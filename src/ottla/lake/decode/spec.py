@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from ottla.base.errors import OttlaError, WrongWords
+from ottla.lake.decode.registry import registry_urls
 from ottla.lake.decode.types import Type, parse_type
 from ottla.lake.schema import ROW_SCHEMA
 
@@ -131,6 +132,9 @@ class Decode:
                     f"{one.kind} of the {side} needs a schema: give its file (--schema-file), or "
                     "a registry (--registry URL)"
                 )
+        if self.registry is not None:
+            # Before it is on record in a manifest.
+            registry_urls(self.registry)
         if not self.keep_raw and not self.sides():
             raise wrong("without decoded columns the raw ones stay: drop keep_raw=False")
         require_names([one for _, each in self.sides() for one in each.columns or ()])

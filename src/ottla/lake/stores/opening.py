@@ -42,7 +42,7 @@ def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
     found = urlsplit(url)
     host, _, port = found.netloc.partition(":")
     if not host or not (port or str(_NAME_NODE_PORT)).isdigit():
-        raise _refused(target, "is not webhdfs://HOST:PORT/PATH")
+        raise _refused("webhdfs://…", "is not webhdfs://HOST:PORT/PATH; it takes no credentials")
     unknown = options.keys() - {"user"}
     if unknown:
         raise _refused(target, f"takes no store option {', '.join(sorted(unknown))}; it has: user")
@@ -56,7 +56,9 @@ def _url(target: str, scheme: str) -> str:
     found = urlsplit(target)
     if not rest.startswith("//") or not found.netloc:
         raise _refused(target, f"names no bucket: {scheme}://BUCKET/PATH")
-    if ("@" in found.netloc) is not (scheme in _WITH_CONTAINER) or found.netloc.count(":") > 1:
+    is_named = ("@" in found.netloc) is (scheme in _WITH_CONTAINER)
+    # A key with a slash in it ends the netloc before its @, so a colon is looked at, too.
+    if not is_named or found.netloc.count(":") > (scheme == "webhdfs"):
         form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
         # Without the target: it may show a secret.
         raise _refused(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")

@@ -16,7 +16,7 @@ from ottla.lake.decode.decoder import Decoded, Decoder
 from ottla.lake.decode.reading import BadValue
 from ottla.lake.decode.registered import RegisteredSchemas
 from ottla.lake.decode.registry import NoSuchSchema, SchemaRegistry
-from ottla.lake.decode.spec import Decode, Format, columns
+from ottla.lake.decode.spec import Decode, Format, columns, decode_from
 from ottla.lake.decode.typed_schema import TypedSchema
 from tests.unit.lake.decode.batches import errors, lists, raw
 from tests.unit.lake.decode.test_protobuf import MONEY, PROTO, message_class
@@ -165,8 +165,15 @@ def test_a_registry_lets_in_by_password_or_token_of_the_environment(registry: Ri
     with pytest.raises(OttlaError, match=r"refuses access: .* 401 Unauthorized") as caught:
         client(registry, environment=environment).schema(number)
     assert "secret" not in str(caught.value)
-    with pytest.raises(OttlaError, match="holds no password"):
-        SchemaRegistry("http://ann:secret@host:8081")
+
+
+@pytest.mark.parametrize("url", ["http://ann:secret@host:8081", "http://ann:se/secret@host:8081"])
+def test_a_password_in_a_url_is_refused_before_it_is_on_record(url: str) -> None:
+    """Also where no format needs the registry: what is declared stands in manifests."""
+    for refuses in (SchemaRegistry, lambda one: decode_from({"value": "json", "registry": one})):
+        with pytest.raises(OttlaError, match="holds no password") as refused:
+            refuses(url)
+        assert "secret" not in refused.value.message
 
 
 def test_a_password_does_not_follow_a_redirect() -> None:

@@ -98,9 +98,19 @@ def test_urls_that_mean_no_store_are_refused(target: str, why: str) -> None:
         open_store(target)
 
 
-def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "target",
+    [
+        "s3://AKIA:hidden@bucket/table",
+        # Keys of S3 have slashes.
+        "s3://AKIA:hid/hidden+x@bucket/table",
+        "abfss://c:hidden@account.dfs.core.windows.net/t",
+        "webhdfs://hdfs:hid/hidden@head:9870/t",
+    ],
+)
+def test_credentials_in_a_url_are_refused_and_not_repeated(target: str) -> None:
     with pytest.raises(OttlaError, match="it takes no credentials") as refused:
-        open_store("s3://AKIA:hidden@bucket/table")
+        open_store(target)
     assert "hidden" not in refused.value.message
 
 
