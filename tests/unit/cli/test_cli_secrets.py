@@ -1,5 +1,6 @@
 """No secret is a word of a command: other users of the machine can read those."""
 
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from rig.secret_search import register
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli import options
 from ottla.cli.command import cli
+from ottla.cli.user.secret import read_password
 
 SECRET = "not-for-others"
 register(SECRET)
@@ -65,3 +67,19 @@ def test_other_settings_are_no_secrets(name: str) -> None:
     """They stand in a command as they are."""
     assert not is_secret(name)
     assert options.parse_settings([f"{name}=1"]) == {name: "1"}
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_a_password_that_is_not_utf_8_is_refused_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch, errors: str
+) -> None:
+    """Clients send passwords as UTF-8; Python reads other bytes by what the locale says."""
+    monkeypatch.delenv("OTTLA_PASSWORD", raising=False)
+    stdin = io.TextIOWrapper(io.BytesIO(b"p\xe4ss\n"), encoding="utf-8", errors=errors)
+    monkeypatch.setattr("sys.stdin", stdin)
+    with pytest.raises(click.UsageError, match="is not UTF-8") as refused:
+        read_password("alice")
+    assert refused.value.__cause__ is None
+    monkeypatch.setenv("OTTLA_PASSWORD", "p\udce4ss")
+    with pytest.raises(click.UsageError, match="is not UTF-8"):
+        read_password("alice")

@@ -25,13 +25,17 @@ def run(*words: str) -> None:
     start.main([*words, "--port", "1"], standalone_mode=False)
 
 
-def test_a_secured_folder_is_opened_only_when_that_is_said(tmp_path: Path) -> None:
-    """A start without the option would serve everything to every client."""
-    (tmp_path / "admin.password").touch()
+@pytest.mark.parametrize("left", ["admin.password", "ca.key", "client.properties"])
+def test_a_secured_folder_is_opened_only_when_that_is_said(tmp_path: Path, left: str) -> None:
+    """A start without the option would serve everything to every client.
+
+    The password may be gone: removing its file is how an administrator gets another one.
+    """
+    (tmp_path / left).touch()
     with pytest.raises(OttlaError, match="was started with --secure: add it again, or --no-secure"):
-        run("--data", str(tmp_path))
+        run("--data", str(tmp_path), "--set", "x")
     with pytest.raises(OttlaError, match="was started with --secure"):
-        run("--data", str(tmp_path), "--brokers", "3")
+        run("--data", str(tmp_path), "--brokers", "3", "--set", "x")
     # The next thing that is wrong.
     with pytest.raises(click.BadParameter, match="is not NAME=VALUE"):
         run("--data", str(tmp_path), "--no-secure", "--set", "x")

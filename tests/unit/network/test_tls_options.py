@@ -3,7 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
-from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    pkcs12,
+)
 from rig.secret_search import register
 
 from ottla.base.errors import OttlaError
@@ -19,6 +24,10 @@ AUTHORITY = new_authority("authority", NOW)
 SERVER = issue(AUTHORITY, "server", NOW, hosts=["localhost"])
 PASSWORD = "a-secret-of-the-store"
 register(PASSWORD)
+CERTIFICATE = b"-----BEGIN CERT" + SERVER.pem.partition(b"-----BEGIN CERT")[2]
+ENCRYPTED = CERTIFICATE + SERVER.key.private_bytes(
+    Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(PASSWORD.encode())
+)
 
 
 def store(folder, data, name="store"):
@@ -97,7 +106,10 @@ def test_jks_is_refused_with_the_command_that_converts_it(tmp_path):
         (SERVER.pem, {"ssl_keystore_type": "PKCS12"}, "ssl.keystore.type=PEM"),
         (SERVER.pem, {"ssl_keystore_password": PASSWORD}, "does not go with PEM"),
         (b"rubbish", {}, "neither PEM nor PKCS#12"),
-        (AUTHORITY.pem.partition(b"-----BEGIN CERT")[0], {}, "key and its certificate"),
+        (AUTHORITY.pem.partition(b"-----BEGIN CERT")[0], {}, "has a key and no certificate"),
+        (CERTIFICATE, {}, "has a certificate and no private key"),
+        (ENCRYPTED, {}, "set ssl.key.password"),
+        (ENCRYPTED, {"ssl_key_password": "wrong"}, "ssl.key.password is wrong"),
         (SERVER.pem, {"ssl_client_auth": "required"}, "ssl.truststore.location"),
         (SERVER.pem, {"ssl_cipher_suites": "TLS_NO_SUCH"}, "ssl.cipher.suites"),
         (SERVER.pem, {"ssl_enabled_protocols": "TLSv1.1"}, "TLSv1.2"),
@@ -107,6 +119,17 @@ def test_what_cannot_be_used_is_refused_with_a_remedy(tmp_path, data, settings, 
     """At start; and no password is in the message."""
     message = refusal(ssl_keystore_location=store(tmp_path, data), **settings)
     assert words in message
+
+
+def test_a_trust_store_with_a_key_alone_is_named(tmp_path):
+    """The two files are easily mistaken for each other."""
+    trusted = store(tmp_path, SERVER.pem.partition(b"-----BEGIN CERT")[0], "trust")
+    message = refusal(
+        ssl_keystore_location=store(tmp_path, SERVER.pem),
+        ssl_client_auth="required",
+        ssl_truststore_location=trusted,
+    )
+    assert f"ssl.truststore.location {trusted} holds no certificate" in message
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path):

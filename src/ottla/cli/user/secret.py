@@ -10,15 +10,29 @@ _VARIABLE = "OTTLA_PASSWORD"
 
 def read_password(user: str) -> str:
     """The new password of a user. Raises UsageError where there is none."""
-    password = os.environ.get(_VARIABLE)
-    if password is None and sys.stdin.isatty():
-        password = click.prompt(
-            f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True
-        )
-    elif password is None:
-        password = sys.stdin.readline().rstrip("\r\n")
+    try:
+        password = _read(user)
+        # Bytes that are not UTF-8 may have been read as lone surrogates.
+        password.encode()
+    except UnicodeError:
+        # The error's own text shows the password.
+        raise click.UsageError(
+            "the password is not UTF-8, as which clients send it: save its file as UTF-8"
+        ) from None
     if not password:
         raise click.UsageError(
             f"the password is empty: type it, pipe it to standard input, or set {_VARIABLE}"
         )
-    return str(password)
+    return password
+
+
+def _read(user: str) -> str:
+    password = os.environ.get(_VARIABLE)
+    if password is not None:
+        return password
+    if sys.stdin.isatty():
+        asked = click.prompt(
+            f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True
+        )
+        return str(asked)
+    return sys.stdin.readline().rstrip("\r\n")

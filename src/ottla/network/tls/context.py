@@ -99,14 +99,18 @@ def _load_key(context: ssl.SSLContext, material: Material) -> None:
         try:
             context.load_cert_chain(path, password=lambda: material.key_password)
         except ssl.SSLError as error:
-            raise _bad(f"the key store cannot be used: {_why(error)}; {_remedy(error)}") from None
+            remedy = _remedy(error, has_password=bool(material.key_password))
+            raise _bad(f"the key store cannot be used: {_why(error)}; {remedy}") from None
         except (OSError, ValueError):
             raise _bad(
                 "the key store cannot be used: it must hold a key and its certificate, as PEM"
             ) from None
 
 
-def _remedy(error: ssl.SSLError) -> str:
+def _remedy(error: ssl.SSLError, *, has_password: bool) -> str:
+    if has_password and not error.reason:
+        # OpenSSL gives no reason for a PKCS#8 key that it cannot decrypt.
+        return "ssl.key.password is wrong, or the key is damaged"
     return _REMEDIES.get(
         error.reason or "",
         "it is to hold a key and its certificate, then those that signed it",

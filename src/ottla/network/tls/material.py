@@ -7,6 +7,10 @@ from ottla.network.tls.options import StoreOptions, TlsOptions
 
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _PEM = b"-----BEGIN"
+_KEY = b"PRIVATE KEY-----"
+_ENCRYPTED = b"ENCRYPTED"
+# Of OpenSSL's older and trusted forms, too.
+_CERTIFICATE = b"CERTIFICATE-----"
 # How an ASN.1 sequence begins, which a PKCS#12 file is.
 _DER = b"\x30"
 
@@ -39,6 +43,7 @@ def _key_and_chain(options: TlsOptions) -> tuple[bytes, str]:
     data = _read(store)
     if _PEM in data:
         _require_no_password(store)
+        _require_key_and_certificate(store, data, options.key_password)
         return data, options.key_password
     return _open_pkcs12(store, data, needs_key=True), ""
 
@@ -51,6 +56,11 @@ def _trusted(store: StoreOptions) -> str:
     data = _read(store)
     if _PEM in data:
         _require_no_password(store)
+        if _CERTIFICATE not in data:
+            raise _bad(
+                f"{store.what}.location {store.location} holds no certificate: it is to hold those"
+                " that are trusted, as PEM"
+            )
     else:
         data = _open_pkcs12(store, data, needs_key=False)
     return data.decode("ascii", "replace")
@@ -88,6 +98,19 @@ def _require_no_password(store: StoreOptions) -> None:
             f"{store.what}.password does not go with PEM, as in Kafka: remove it; an encrypted key"
             " has ssl.key.password"
         )
+
+
+def _require_key_and_certificate(store: StoreOptions, data: bytes, key_password: str) -> None:
+    place = f"{store.what}.location {store.location}"
+    if _KEY not in data:
+        raise _bad(f"{place} has a certificate and no private key: put its key in front of it")
+    if _CERTIFICATE not in data:
+        raise _bad(
+            f"{place} has a key and no certificate: put the key's certificate behind it, then those"
+            " that signed it"
+        )
+    if _ENCRYPTED in data and not key_password:
+        raise _bad(f"the private key in {place} is encrypted: set ssl.key.password")
 
 
 def _open_pkcs12(store: StoreOptions, data: bytes, *, needs_key: bool) -> bytes:

@@ -60,8 +60,8 @@ class SecureFolder:
 
     @property
     def is_there(self) -> bool:
-        """Whether brokers of this folder were started with --secure."""
-        return self.password.exists()
+        """Whether brokers of this folder were started with --secure. The password may be gone."""
+        return any(path.exists() for path in (self.password, self.authority_key, self.for_java))
 
     def login(self) -> ClientLogin:
         """The administrator's; a new password where there is none. Raises OttlaError, OSError."""
