@@ -233,7 +233,7 @@ def test_a_folder_that_cannot_be_written_is_refused_at_the_start() -> None:
     filesystem.fault = lambda operation, _path: (
         OSError(errno.EACCES, "Permission denied") if operation == "open" else None
     )
-    with pytest.raises(OttlaError, match=r"Permission denied; let the broker write there, set"):
+    with pytest.raises(OttlaError, match=r"Permission denied; make room on its disk, let the"):
         opened(filesystem)
 
 
@@ -261,6 +261,22 @@ def test_on_a_full_disk_lines_wait_and_the_log_says_so(caplog: pytest.LogCapture
     writer.close()
     assert events(filesystem) == ["start"] + ["denied"] * 30
     assert verified(filesystem).intact
+
+
+def test_a_line_that_the_disk_refused_leaves_no_part_of_it() -> None:
+    """Others need the room; and a broker that dies then does not find the disk full of it."""
+    filesystem = MemoryFileSystem()
+    writer = writer_on(filesystem)
+    whole = content(filesystem, names(filesystem)[0])
+    filesystem.capacity_bytes = len(whole) + len(content(filesystem, head_name(1))) + 100
+    writer.put(event(1))
+    assert content(filesystem, names(filesystem)[0]) == whole
+
+
+def test_a_start_on_a_full_disk_is_refused_with_what_to_do() -> None:
+    """Where lines cannot even begin, an administrator is at hand."""
+    with pytest.raises(OttlaError, match=r"No space left on device.*; make room on its disk, let"):
+        opened(MemoryFileSystem(capacity_bytes=10))
 
 
 def test_what_does_not_fit_into_memory_is_counted_and_on_record() -> None:

@@ -5,6 +5,7 @@ Every call may wait for the disk.
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -87,8 +88,9 @@ class AuditFiles:
             self.close()
             raise OttlaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"the audit log in {self._folder} cannot be opened: {error}; let the broker write"
-                " there, set audit.log.dir to another folder, or audit.log.enable=false",
+                f"the audit log in {self._folder} cannot be opened: {error}; make room on its disk,"
+                " let the broker write there, set audit.log.dir to another folder, or"
+                " audit.log.enable=false",
             ) from error
 
     def append(self, events: Iterable[Event]) -> None:
@@ -131,7 +133,13 @@ class AuditFiles:
         if self._is_torn:
             file.truncate(self._size)
         self._is_torn = self._is_dirty = True
-        file.append(self._unwritten)
+        try:
+            file.append(self._unwritten)
+        except OSError:
+            # What was written of it takes the last room of others; the next call tries, too.
+            with suppress(OSError):
+                file.truncate(self._size)
+            raise
         self._is_torn = False
         self._size += len(self._unwritten)
         self._unwritten = b""

@@ -1,7 +1,7 @@
 """Counts events that repeat, so that a flood of denials fills no disk. Pure.
 
 The first event of a kind is a line at once; others like it in the same window are one line at its
-end: "1,532 more in 10 s". Where there are too many kinds, such as one topic name after the other,
+end: "1,532 more in 10 s", with the details of the last one. Where there are too many kinds, such as one topic name after the other,
 those of one principal, address and API are counted together. While there are repetitions, each
 window is twice as long as the one before, up to ten minutes.
 """
@@ -30,13 +30,14 @@ _Key = tuple[Any, ...]
 
 
 class _Counted:
-    """An event that is a line already, and how many like it are not."""
+    """An event that is a line already, how many like it are not, and the last one's details."""
 
-    __slots__ = ("count", "event")
+    __slots__ = ("count", "detail", "event")
 
     def __init__(self, event: Event) -> None:
         self.event = event
         self.count = 0
+        self.detail: object = None
 
 
 class Repeats:
@@ -74,13 +75,14 @@ class Repeats:
             self._others += 1
         else:
             held.count += 1
+            held.detail = event.get("detail")
         return False
 
     def end(self, now_ms: int) -> list[Event]:
         """End the window: a line for each kind that was repeated."""
         seconds = max(1, round((now_ms - self._began_ms) / 1000))
         lines: list[Event] = [
-            {**held.event, **_more(held.count, seconds)}
+            {**held.event, **_last(held), **_more(held.count, seconds)}
             for held in self._kinds.values()
             if held.count
         ]
@@ -98,6 +100,11 @@ class Repeats:
 
 def _key(event: Event, names: tuple[str, ...]) -> _Key:
     return tuple(event.get(name) for name in names)
+
+
+def _last(held: _Counted) -> Event:
+    # What a change set last is what holds.
+    return {} if held.detail is None else {"detail": held.detail}
 
 
 def _more(count: int, seconds: int) -> Event:

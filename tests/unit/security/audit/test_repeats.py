@@ -27,6 +27,14 @@ def test_the_first_of_a_kind_is_a_line_and_the_others_are_counted() -> None:
     assert repeats.ends_ms is None
 
 
+def test_the_count_has_the_details_of_the_last_one() -> None:
+    """What was set last is what holds: a commit that rewinds a group is not hidden by another."""
+    repeats = Repeats()
+    commits = [{**denied("a"), "detail": {"offsets": {"0": offset}}} for offset in (9, 8, 1)]
+    assert [repeats.admit(commit, 0) for commit in commits] == [True, False, False]
+    assert repeats.end(10_000) == [{**commits[2], "more": 2, "seconds": 10}]
+
+
 def test_a_flood_of_kinds_is_counted_by_principal_address_and_api() -> None:
     """Fifty lines of kinds, one of the group, and its count."""
     repeats = Repeats()
