@@ -1,9 +1,9 @@
 """Counts events that repeat, so that a flood of denials fills no disk. Pure.
 
 The first event of a kind is a line at once; others like it in the same window are one line at its
-end: "1,532 more in 10 s", with the details of the last one. Where there are too many kinds, such as one topic name after the other,
-those of one principal, address and API are counted together. While there are repetitions, each
-window is twice as long as the one before, up to ten minutes.
+end: "1,532 more in 10 s", with the details of the last one. Where there are too many kinds, such as
+one topic name after the other, those of one principal, address and API are counted together. While
+there are repetitions, each window is twice as long as the one before, up to ten minutes.
 """
 
 from typing import Any
