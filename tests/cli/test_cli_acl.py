@@ -54,6 +54,16 @@ def test_acls_are_added_listed_explained_and_removed(secured: Command) -> None:
     assert len(secured("acl", "list", "-o", "json").json) == 2
 
 
+def test_an_acl_that_may_meet_no_request_is_added_with_a_warning(secured: Command) -> None:
+    """On standard error; it is stored, as by Kafka's kafka-acls."""
+    rule = ("user:eve", "all", "topic:flights", "--deny", "--host", "10.0.0.0/8")
+    error = secured("acl", "add", *rule).error
+    assert "may apply to no request: the type of clients is User" in error
+    assert "the host '10.0.0.0/8' is no address" in error
+    secured("acl", "remove", *rule)
+    assert "cluster:eu is no resource" in secured.misused("acl", "add", *rule[:2], "cluster:eu")
+
+
 def test_what_is_no_acl_is_refused_before_a_broker_is_asked(secured: Command) -> None:
     """With what is wrong, and what there is."""
     assert "no colon is present" in secured.misused("acl", "add", "alice", "read", "topic:t")

@@ -177,3 +177,11 @@ def test_a_folder_without_an_audit_log_is_refused(tmp_path: Path) -> None:
 def _exit_code(*words: str) -> int:
     command = [sys.executable, "-m", "ottla.cli", *words]
     return subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def test_a_number_of_lines_is_positive(tmp_path: Path) -> None:
+    """Others are refused as words that mean nothing, and so is none at all."""
+    for count in ("-3", "0"):
+        assert "is not in the range" in Command("127.0.0.1:1").misused(
+            "audit", "show", str(tmp_path), "-n", count
+        )

@@ -24,6 +24,7 @@ _OF_LISTENERS = (
     ".sasl.jaas.config",
 )
 _SSL = "ssl."
+_SASL = "sasl."
 # What a listener may have for OAUTHBEARER alone, with the mechanism in front.
 _BEARER = "oauthbearer."
 _OF_BEARER = ("sasl.oauthbearer.", "sasl.login.")
@@ -74,6 +75,9 @@ class BrokerSettings:
                 raise unknown_name(own, tuple(BROKER_SETTINGS), "broker")
             BROKER_SETTINGS[own].parse(text)
         elif name.startswith(_OPEN_PREFIXES):
+            own = _without_mechanism(name.split(".", 3)[-1])
+            if own.startswith(_SASL) and own not in BROKER_SETTINGS:
+                raise unknown_name(own, tuple(BROKER_SETTINGS), "broker")
             self.notes.append(
                 f"{name} is accepted and changes nothing: it is no setting of one listener."
             )
@@ -180,6 +184,12 @@ class BrokerSettings:
 
 def _is_of_bearer(name: str) -> bool:
     return name.split(".", 3)[-1].removeprefix(_BEARER).startswith(_OF_BEARER)
+
+
+def _without_mechanism(name: str) -> str:
+    """`sasl.jaas.config` of `plain.sasl.jaas.config`."""
+    mechanism, _, rest = name.partition(".")
+    return rest if mechanism != "sasl" and rest.startswith(_SASL) else name
 
 
 def is_secret(name: str) -> bool:

@@ -95,6 +95,12 @@ def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
     names = list(addresses)
     chosen = settings.value("inter.broker.listener.name")
     if chosen is not None:
+        if "security.inter.broker.protocol" in settings.static:
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                "Only one of inter.broker.listener.name and security.inter.broker.protocol should "
+                "be set: remove the second",
+            )
         name = str(chosen).upper()
         if name not in names:
             raise OttlaError(

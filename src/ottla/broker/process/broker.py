@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from ottla.base.chance import new_random
 from ottla.base.clock import Clock, SystemClock
 from ottla.base.settings import BrokerSettings
+from ottla.base.settings.doubts import doubts
 from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.strays import warn_of_strays
@@ -153,6 +154,9 @@ class Broker:
             parts.runtime.spawn(parts.store_mark.keep())
         for note in self.settings.notes:
             _log.info("%s", note)
+        has_acls = parts.acls is not None and any(parts.acls.authorizer.rules)
+        for doubt in doubts(self.settings, has_acls=has_acls):
+            _log.warning("%s", doubt)
 
     def _assemble(self, runtime: Runtime, opened: Opened) -> None:
         self.parts = wire(self.settings, self._seams, runtime, opened)

@@ -8,6 +8,7 @@ from ottla.cli import options
 from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
 from ottla.cli.text.output import show
+from ottla.security.acl_doubts import acl_doubts
 
 
 @click.command()
@@ -30,4 +31,6 @@ def add(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
     """  # noqa: D301
     acl = rule_of(given)
     with_acls(bootstrap, store, lambda acls: acls.create([acl]))
+    for doubt in acl_doubts(acl):
+        click.echo(f"this ACL may apply to no request: {doubt}", err=True)
     show(form, [row(acl)], COLUMNS)

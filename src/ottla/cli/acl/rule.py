@@ -86,7 +86,8 @@ def resource_of(text: str, kind: PatternType = PatternType.LITERAL) -> Pattern:
     """`topic:flights`, `group:readers`, `topic:*`, `cluster`. Raises BadParameter."""
     word, colon, name = text.partition(":")
     found = _RESOURCES.get(word.lower().replace("_", "-"))
-    if found is None or not (colon or found is AclResource.CLUSTER):
+    is_other = found is AclResource.CLUSTER and name not in ("", CLUSTER_NAME)
+    if found is None or is_other or not (colon or found is AclResource.CLUSTER):
         raise click.BadParameter(
             f"{text} is no resource; write TYPE:NAME, as topic:flights, or cluster; types are "
             f"{', '.join(_RESOURCES)}",

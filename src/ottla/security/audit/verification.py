@@ -236,7 +236,8 @@ def _integer(line: Line, field: str) -> int:
 
 def _broken(expected: int, found: int) -> str:
     if found > expected:
-        return f"{_lines(expected, found - 1)} before it were removed"
+        verb = "was" if found - 1 == expected else "were"
+        return f"{_lines(expected, found - 1)} before it {verb} removed"
     if found < expected:
         return f"line {found} is again or out of order: inserted or moved"
     return f"line {found} was not written behind the line before it: one of the two was changed"

@@ -1,0 +1,89 @@
+"""ACLs that can be stored, and apply to no request: a rule that denies so protects nothing. Pure."""
+
+import re
+from ipaddress import ip_address
+
+from ottla.security.acl import Acl
+from ottla.security.names import WILDCARD, AclOperation, AclResource, PatternType
+from ottla.security.principal import USER, parse_principal
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+_QUOTES = ('"', "'")
+_CONFIGS = {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
+# What requests ask for, as Kafka's kafka-acls takes it.
+_OPERATIONS: dict[AclResource, set[AclOperation]] = {
+    AclResource.TOPIC: {
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        *_CONFIGS,
+    },
+    AclResource.GROUP: {
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        *_CONFIGS,
+    },
+    AclResource.CLUSTER: {
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.IDEMPOTENT_WRITE,
+        *_CONFIGS,
+    },
+    AclResource.TRANSACTIONAL_ID: {
+        AclOperation.WRITE,
+        AclOperation.DESCRIBE,
+        AclOperation.TWO_PHASE_COMMIT,
+    },
+    AclResource.DELEGATION_TOKEN: {AclOperation.DESCRIBE},
+    AclResource.USER: {AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS},
+}
+
+
+def acl_doubts(acl: Acl) -> list[str]:
+    """Why no request may ever meet the ACL; each sentence has its remedy."""
+    return [*_of_principal(acl.principal), *_of_host(acl.host), *_of_resource(acl)]
+
+
+def _of_principal(text: str) -> list[str]:
+    kind, name = parse_principal(text)
+    if kind != USER:
+        return [f"the type of clients is {USER}, not {kind}: write {USER}:{name}"]
+    if not name:
+        return [f"{text} has no name"]
+    if name != name.strip() or name.startswith(_QUOTES):
+        return [f"blanks and quotes are part of the name in {text!r}: leave them out"]
+    if re.search(r"[;,]\s*User:", name):
+        return [f"{text} is one principal: add one ACL for each"]
+    return []
+
+
+def _of_host(text: str) -> list[str]:
+    if text == WILDCARD:
+        return []
+    try:
+        ip_address(text)
+    except ValueError:
+        return [f"the host {text!r} is no address: names and networks match none, as in Kafka"]
+    return []
+
+
+def _of_resource(acl: Acl) -> list[str]:
+    kind, name, form = acl.pattern
+    asked = _OPERATIONS[kind]
+    if acl.operation is not AclOperation.ALL and acl.operation not in asked:
+        words = ", ".join(sorted(each.name.lower().replace("_", "-") for each in asked))
+        what = kind.name.lower().replace("_", "-")
+        return [f"no request asks for this operation on a {what}, only for {words}"]
+    is_all = name == WILDCARD and form is PatternType.LITERAL
+    if kind is AclResource.TOPIC and not is_all and not _TOPIC.fullmatch(name):
+        return [
+            f"no topic can have the name {name!r}; for all whose names begin alike, write the"
+            " beginning without * and --prefixed"
+        ]
+    return []
