@@ -101,3 +101,14 @@ def test_the_address_of_a_store_names_it_too(tmp_path: Path) -> None:
 def test_a_place_without_a_store_is_refused_with_the_kinds_there_are(place: str) -> None:
     """No store is made by a typing mistake."""
     assert "name a store's address" in NOWHERE.refused("user", "list", "--store", place)
+
+
+def test_a_folder_of_other_things_is_no_store(tmp_path: Path) -> None:
+    """The user would be made in a store that no broker reads; an empty folder may become one."""
+    place = str(tmp_path)
+    assert NOWHERE("user", "list", "--store", place, "-o", "json").json == []
+    (tmp_path / "ottla-store.sqlite").unlink()
+    (tmp_path / "notes.txt").touch()
+    refusal = NOWHERE.refused("user", "add", "eve", "--store", place, stdin="secret\n")
+    assert "it holds no store of `ottla start`" in refusal
+    assert not (tmp_path / "ottla-store.sqlite").exists()

@@ -6,6 +6,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings, parse_properties
 from ottla.cli.start.several import STORE_FILE
 
+_OF_ONE_BROKER = "ottla-store.sqlite"
+
 
 def store_settings(place: str) -> BrokerSettings:
     """Settings that name the store of `place`. Raises OttlaError where it names none."""
@@ -17,6 +19,12 @@ def store_settings(place: str) -> BrokerSettings:
         several = path / STORE_FILE
         if several.exists():
             return BrokerSettings({"coordination.connect": f"sqlite://{several}"})
+        if not (path / _OF_ONE_BROKER).exists() and any(path.iterdir()):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"--store {place}: it holds no store of `ottla start`; name its --data, the address"
+                " of the store, or a broker's settings file",
+            )
         return BrokerSettings({"log.dirs": str(path)})
     try:
         return BrokerSettings(parse_properties(path.read_text(encoding="utf-8")))

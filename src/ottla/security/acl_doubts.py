@@ -1,4 +1,4 @@
-"""ACLs that can be stored, and apply to no request: a rule that denies so protects nothing. Pure."""
+"""ACLs that can be stored and apply to no request: one that denies so protects nothing. Pure."""
 
 import re
 from ipaddress import ip_address

@@ -63,5 +63,5 @@ def test_the_listener_of_brokers_is_named_once():
         "inter.broker.listener.name": "PLAINTEXT",
         "security.inter.broker.protocol": "PLAINTEXT",
     }
-    with pytest.raises(OttlaError, match="Only one of inter.broker.listener.name and"):
+    with pytest.raises(OttlaError, match=r"Only one of inter\.broker\.listener\.name and"):
         inter_broker_address(BrokerSettings(both))
