@@ -31,7 +31,9 @@ _COLUMNS = [
 @click.option("--event", metavar="WORD", help="Such lines only: denied, changed, login_failed ...")
 @click.option("--principal", metavar="USER", help="Lines of this principal only.")
 @click.option("--resource", metavar="NAME", help="Lines of this resource only: Topic:flights.")
-@click.option("-n", "count", type=click.IntRange(min=1), default=None, help="The last lines only, so many.")
+@click.option(
+    "-n", "count", type=click.IntRange(min=1), default=None, help="The last lines only, so many."
+)
 @options.output
 def show_lines(
     path: Path,
