@@ -2,9 +2,12 @@
 
 import logging
 
+# A name that a client sends may have a hundred megabytes.
+_CHARACTERS_MAX = 20_000
+
 
 class OneLineFormatter(logging.Formatter):
-    """A formatter whose messages hold no line breaks and no control characters.
+    """A formatter whose messages hold no line breaks, no control characters, and no end of text.
 
     Unprintable characters are escaped as in Python, so that no client can forge a line or
     control a terminal. Tracebacks keep their lines.
@@ -12,6 +15,8 @@ class OneLineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # The library's name.
         text = super().formatMessage(record)
+        if len(text) > _CHARACTERS_MAX:
+            text = f"{text[:_CHARACTERS_MAX]}… ({len(text):,} characters)"
         if text.isprintable():
             return text
         return "".join(

@@ -12,6 +12,8 @@ _INTERVAL = "10 minutes"
 # Lines of all causes: a client may have as many addresses as it likes.
 _LINES_MAX = 100
 _LINES_INTERVAL_MS = 60_000
+# Of each text in a cause, which may be a name that a client sent: causes are remembered.
+_CAUSE_CHARACTERS_MAX = 300
 
 
 class Refusals:
@@ -32,7 +34,7 @@ class Refusals:
         from try to try.
         """
         now_ms = int(self._now_s() * 1000)
-        held_back = self._seldom.admit(cause, now_ms)
+        held_back = self._seldom.admit(_bounded(cause), now_ms)
         if held_back is None or not self._has_room(now_ms):
             return
         repeated = f" ({held_back} more like it since the last such line)" if held_back else ""
@@ -53,3 +55,11 @@ class Refusals:
             return True
         self._left_out += 1
         return False
+
+
+def _bounded(cause: Hashable) -> Hashable:
+    if isinstance(cause, tuple):
+        return tuple(map(_bounded, cause))
+    if isinstance(cause, str) and len(cause) > _CAUSE_CHARACTERS_MAX:
+        return cause[:_CAUSE_CHARACTERS_MAX]
+    return cause

@@ -16,6 +16,8 @@ from ottla.security.rules import AclRules, comes_from, naming
 
 # Decisions that are remembered; all are forgotten when there are more, or the rules change.
 _REMEMBERED_MAX = 65_536
+# Longer names are not: a client that may do nothing can name what it likes, and name it at length.
+_REMEMBERED_CHARACTERS_MAX = 300
 # A name that Kafka uses to learn whether a principal may use any resource of a type.
 _SOME_NAME = "hardcode"
 
@@ -100,9 +102,10 @@ class Authorizer:
         allowed = self._decided.get(asked)
         if allowed is None:
             allowed = self.explain(principal, host, operation, kind, name).allowed
-            if len(self._decided) >= _REMEMBERED_MAX:
-                self._decided = {}
-            self._decided[asked] = allowed
+            if len(name) <= _REMEMBERED_CHARACTERS_MAX:
+                if len(self._decided) >= _REMEMBERED_MAX:
+                    self._decided = {}
+                self._decided[asked] = allowed
         return allowed
 
     def explain(

@@ -19,3 +19,9 @@ def test_control_characters_are_escaped() -> None:
 
 def test_plain_text_stays() -> None:
     assert formatted("topic %s", "flüge-2013") == "INFO topic flüge-2013"
+
+
+def test_a_line_has_an_end() -> None:
+    """A client may put a hundred megabytes into a name."""
+    line = formatted("x" * 30_000 + "\n")
+    assert line == f"INFO {'x' * 19_995}\u2026 (30,006 characters)"

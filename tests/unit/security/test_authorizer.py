@@ -237,3 +237,12 @@ def test_a_node_that_cannot_be_read_opens_nothing() -> None:
     asked = authorizer(rule("t", kind=PREFIXED), unreadable(pattern))
     assert not allows(asked, "t")
     assert allows(asked, "tt")
+
+
+def test_long_names_are_decided_and_not_remembered() -> None:
+    """A client that may do nothing can have decisions made about names of megabytes."""
+    authorizer = Authorizer(rules=AclRules([rule("a", kind=PREFIXED)]))
+    for _ in range(2):
+        for name, allowed in (("a" * 301, True), ("b" * 301, False), ("a" * 300, True)):
+            assert authorizer.allows(ALICE, "h", READ, TOPIC, name) is allowed
+    assert [asked[-1] for asked in authorizer._decided] == ["a" * 300]

@@ -9,6 +9,7 @@ from ottla.broker.requests.auditing import Need
 from ottla.broker.requests.handler import OnError
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
+from ottla.security.audit.line import bounded
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource, title
 from ottla.wire.api import API, ApiKey
 
@@ -111,7 +112,8 @@ class RequestCheck:
             request.audit.denied(request, Need(operation, kind, name))
         client = request.connection
         api = API[ApiKey(request.header.api_key)].name
-        what = f"{operation.name} on {title(kind.name)} {name!r}"
+        # The log remembers it; names are as long as a client likes.
+        what = f"{operation.name} on {title(kind.name)} {bounded(name)!r}"
         client.refusals.log(
             (client.peer_host, str(principal), what),
             lambda: (

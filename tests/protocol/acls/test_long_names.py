@@ -1,0 +1,31 @@
+"""Names of megabytes, by a client that may do nothing."""
+
+from pathlib import Path
+
+from rig.broker import ottla
+from rig.wire_client import WireClient
+
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.protocol.acls.matrix import CLIENT, SETTINGS, Subject
+
+_CHARACTERS = 8 << 20
+
+
+def test_denied_names_fill_neither_log_nor_memory(tmp_path: Path) -> None:
+    """The log names them in short, and no decision about them is kept."""
+    with ottla(settings=SETTINGS, folder=tmp_path) as node:
+        subject = Subject(node.port)
+        before = _resident_bytes(node.process.pid)
+        with WireClient(node.port, from_host=CLIENT) as client:
+            for letter in "abcdefghijklmnop":
+                asked = MetadataRequestTopic(name=letter * _CHARACTERS)
+                (found,) = client.call(MetadataRequest(topics=[asked]), 12).topics
+                assert found.error_code == 29
+        # Each was two copies before: 256 MiB. What is left are buffers of one request.
+        assert _resident_bytes(node.process.pid) - before < 128 << 20
+        subject.close()
+    assert (tmp_path / "ottla.log").stat().st_size < 1 << 20
+
+
+def _resident_bytes(process_id: int) -> int:
+    return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * 4096
