@@ -13,6 +13,9 @@ from ottla.wire.field import Field
 from ottla.wire.notation import Message, MessageType
 from ottla.wire.source import CODES, SIZES, Shape, Source
 
+# Of a string in a request of a client, as in Kafka: the length of compact ones has no bound.
+_STRING_BYTES_MAX = 32_767
+
 
 class DecoderSource(Source):
     """The body of one decoder."""
@@ -82,6 +85,8 @@ class DecoderSource(Source):
         else:
             size = self.length(kind)
             self.null_or(nullable, size, target)
+            if self._elements_max is not None and kind == "string":
+                self.line(f"if {size} > {_STRING_BYTES_MAX}: raise too_long(p)")
             self.line(f"e = p + {size}")
             self.line("if not p <= e <= limit: raise truncated(p)")
             convert = {"string": ".tobytes().decode()", "binary": ".tobytes()", "records": ""}

@@ -51,6 +51,11 @@ def too_many(position: int) -> WireError:
     return WireError(f"too many elements of lists, up to byte {position}: send several requests")
 
 
+def too_long(position: int) -> WireError:
+    """The error for a string that no name of Kafka's can be."""
+    return WireError(f"a string before byte {position} has more than 32,767 bytes")
+
+
 def truncated(position: int) -> WireError:
     """The error for a length that is negative or reaches beyond the buffer."""
     return WireError(f"a length before byte {position} does not fit the bytes that follow")
@@ -84,6 +89,6 @@ def unsupported(name: str, version: int) -> VersionError:
 
 
 __all__ = [
-    "append_unsigned", "long_varint", "several", "skip_tags", "too_many", "truncated",
+    "append_unsigned", "long_varint", "several", "skip_tags", "too_long", "too_many", "truncated",
     "unsupported", "uuid_of", "wrong_tag",
 ]  # fmt: skip

@@ -45,3 +45,16 @@ def test_null_lists_have_no_elements() -> None:
     request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[])
     content = encode(request, 0)
     assert decode_bounded(AlterUserScramCredentialsRequest, 0, content) == request
+
+
+def test_a_string_has_so_many_bytes() -> None:
+    """32,767 as in Kafka, where the length of a compact string could say more."""
+    for size in (32_767, 32_768):
+        topics = [CreatableTopic(name="t" * size)]
+        sent = encode(CreateTopicsRequest(topics=topics), 7)
+        assert len(decode(CreateTopicsRequest, 7, sent).topics[0].name) == size
+        if size == 32_767:
+            decode_bounded(CreateTopicsRequest, 7, sent)
+        else:
+            with pytest.raises(WireError, match="more than 32,767 bytes"):
+                decode_bounded(CreateTopicsRequest, 7, sent)

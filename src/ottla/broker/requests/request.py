@@ -107,6 +107,8 @@ class RequestContext:
     def encode(self, message: Any) -> list[Part]:
         if self.amend is not None:
             self.amend(message)
+            # It refers to this request: without it, nothing waits for the collector of cycles.
+            self.amend = _amended
         if self.throttle is not None:
             self.throttle.on_answer(message)
         header = self.header
@@ -128,3 +130,7 @@ class RequestContext:
 
 
 Reply = Callable[[Any], None]
+
+
+def _amended(_message: object) -> None:
+    """Stands in for what has completed the answer already."""
