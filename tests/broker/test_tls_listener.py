@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.configs.configs import ResourceType
 from ottla.network.tls import source
 from ottla.operations.certificates import (
     issue,
@@ -388,3 +389,24 @@ def test_users_of_certificates_and_failed_handshakes_are_counted(files, caplog):
 
     run(scenario)
     assert "its user CN=alice already has max.connections.per.user (1) of them" in caplog.text
+
+
+def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
+    """The broker would go on with the former one, and not start again."""
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            configs, own = broker.parts.configs, str(broker.parts.view.broker_id)
+
+            async def change(path):
+                new = {"ssl.keystore.location": path}
+                await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
+
+            with pytest.raises(OttlaError, match="No such file") as refused:
+                await change(str(tmp_path / "nowhere.pem"))
+            assert refused.value.code == ErrorCode.INVALID_REQUEST
+            with pytest.raises(OttlaError, match="has a certificate and no private key"):
+                await change(str(files.authority))
+            await change(str(files.server))
+
+    run(scenario)

@@ -43,6 +43,7 @@ from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.topic_names import check_topic_name
+from ottla.network.tls.security import check_listeners
 from ottla.share import dead_letters
 
 _log = logging.getLogger(__name__)
@@ -214,6 +215,11 @@ class Configs:
             check_broker_configs(after, changed, per_broker=bool(name))
             check_order(changed, lambda key: self._broker_value(key, counting))
             check_together(changed, lambda key: self._broker_value(key, counting))
+            if name == str(self._view.broker_id) and any(key.startswith("ssl.") for key in changed):
+                # Stored, they would keep the broker from starting again.
+                later = BrokerSettings(self._settings.static)
+                later.set_dynamic(self._settings.dynamic_default, counting)
+                check_listeners(later)
         except OttlaError as error:
             raise OttlaError(ErrorCode.INVALID_REQUEST, error.message) from error
 

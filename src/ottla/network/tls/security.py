@@ -5,8 +5,10 @@ import ssl
 from datetime import UTC, datetime
 
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import ListenerAddress
+from ottla.base.settings.listeners import ListenerAddress, listen_addresses
 from ottla.network.connection import Connection
+from ottla.network.tls.context import server_context
+from ottla.network.tls.material import load_material
 from ottla.network.tls.options import TlsOptions, listener_options
 from ottla.network.tls.source import server_source
 from ottla.security.certificate import read_certificate
@@ -18,6 +20,14 @@ _RULES = "ssl.principal.mapping.rules"
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def check_listeners(settings: BrokerSettings) -> None:
+    """Raises OttlaError(INVALID_CONFIG) where a TLS listener could not start with `settings`."""
+    for address in listen_addresses(settings):
+        if address.is_tls:
+            options = listener_options(settings, address.name, is_sasl=address.is_sasl)
+            server_context(options, load_material(options))
 
 
 class ListenerTls:
