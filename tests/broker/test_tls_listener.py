@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
@@ -410,3 +411,21 @@ def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
             await change(str(files.server))
 
     run(scenario)
+
+
+def test_a_secret_that_is_changed_is_not_in_the_log(files, caplog):
+    """The line about a change has the names of all settings."""
+    secret = "a-password-of-a-key"
+    register(secret)
+    caplog.set_level(logging.INFO)
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            own = str(broker.parts.view.broker_id)
+            new = {"ssl.key.password": secret, "ssl.keystore.location": str(files.server)}
+            configs = broker.parts.configs
+            await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
+
+    run(scenario)
+    assert "'ssl.key.password': '(hidden)'" in caplog.text
+    assert secret not in caplog.text

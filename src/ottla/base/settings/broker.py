@@ -199,6 +199,11 @@ def is_secret(name: str) -> bool:
     return row is not None and row.sensitive
 
 
+def without_secrets(texts: Mapping[str, str]) -> dict[str, str]:
+    """Settings as a log may show them."""
+    return {name: "(hidden)" if is_secret(name) else text for name, text in texts.items()}
+
+
 def _of_listener(name: str) -> Setting:
     """The row of a setting of one listener, or of one SASL mechanism of a listener."""
     row = BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(name.partition(".")[2])

@@ -8,6 +8,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
 from ottla.base.settings.alter import Alteration, altered
+from ottla.base.settings.broker import without_secrets
 from ottla.base.settings.check import (
     check_broker_configs,
     check_changed_topic,
@@ -180,7 +181,8 @@ class Configs:
             if stored is None:
                 return
             self._put_in_effect(kind, name, stored)
-        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, stored)
+        shown = without_secrets(stored)
+        _log.info("settings of %s %s are now %s", ResourceType(kind).name, name, shown)
 
     def _check_change(
         self, kind: int, name: str, held: Mapping[str, str], after: Mapping[str, str]
