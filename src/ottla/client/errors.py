@@ -8,6 +8,12 @@ from ottla.client.denied import Needs, remedy_of
 from ottla.network.exchange import Failure
 
 _REMEDIES = {
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: (
+        "tokens are off: set delegation.token.secret.key, the same on all brokers, and restart them"
+    ),
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: (
+        "log in by a password or a certificate over SSL or SASL, not by a token"
+    ),
     ErrorCode.OFFSET_OUT_OF_RANGE: "ask `beginning_offsets` and `end_offsets` what the log holds",
     ErrorCode.CORRUPT_MESSAGE: "the batch was damaged on its way or in the log",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "create the topic first, or check its name",

@@ -30,3 +30,9 @@ def test_a_code_from_the_future_keeps_its_number() -> None:
 def test_no_error_is_no_exception() -> None:
     """Code 0."""
     check(0, "do it")
+
+
+def test_why_tokens_are_refused_is_said() -> None:
+    """Kafka's codes alone do not name the setting, nor the login that is missing."""
+    assert "delegation.token.secret.key" in refused(61, "make a delegation token").message
+    assert "not by a token" in refused(64, "make a delegation token").message
