@@ -9,6 +9,7 @@ A request may be done although its answer is lost. `put_if_absent` is tried agai
 object's content says who wrote it.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ _CLIENT_OPTIONS: Final = frozenset(
         "user_agent",
     }
 )
+_PREFIX = re.compile("^(aws|azure|google)_")
 _REMEDY = (
     "choose a store that checks them (Amazon S3, Google Cloud Storage, Azure, MinIO, Ceph, "
     "Cloudflare R2), or a folder"
@@ -227,6 +229,15 @@ class ObjectStore:
         return aged_hold.is_fresh(int(found["last_modified"].timestamp() * 1000))
 
 
+def _of_client(name: str) -> str:
+    """The name of an option of the connection; "" for another.
+
+    Users and other libraries write aws_allow_http, at which this library panics.
+    """
+    plain = _PREFIX.sub("", name.lower())
+    return plain if plain in _CLIENT_OPTIONS else ""
+
+
 def _client_of(url: str, options: Mapping[str, str]) -> Any:
     _obstore()
     from datetime import timedelta  # noqa: PLC0415
@@ -234,8 +245,9 @@ def _client_of(url: str, options: Mapping[str, str]) -> Any:
     from obstore.exceptions import BaseError  # noqa: PLC0415
     from obstore.store import from_url  # noqa: PLC0415
 
-    of_client: dict[str, Any] = {k: v for k, v in options.items() if k.lower() in _CLIENT_OPTIONS}
-    of_store = {k: v for k, v in options.items() if k not in of_client}
+    named = [(_of_client(name), name, value) for name, value in options.items()]
+    of_client: dict[str, Any] = {plain: value for plain, _, value in named if plain}
+    of_store = {name: value for plain, name, value in named if not plain}
     is_plain = any(v.startswith("http://") for k, v in of_store.items() if k.endswith("endpoint"))
     if "allow_http" in of_client or is_plain:
         of_client["allow_http"] = str(of_client.get("allow_http", "true")).lower() == "true"
