@@ -1,4 +1,4 @@
-"""Options of object stores, which the library divides into those of the store and of connections."""
+"""Options of object stores: those of the store, and those of its connections."""
 
 import pytest
 
