@@ -129,6 +129,8 @@ class AnswerOrder(Generic[Piece]):
     def abandon(self) -> list[Piece]:
         """Call `on_abandoned` of all that wait, and return all answers that will not be sent."""
         self.is_closed = True
+        # It belongs to the owner of this: a cycle would wait for the garbage collector.
+        self._on_ready = _ignore
         unsent, self.ready = self.ready, []
         places = list(self.places)
         self.places.clear()
@@ -140,3 +142,7 @@ class AnswerOrder(Generic[Piece]):
                 on_abandoned, place.on_abandoned = place.on_abandoned, None
                 on_abandoned()
         return unsent
+
+
+def _ignore() -> None:
+    """Of a connection that has ended."""

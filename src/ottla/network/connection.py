@@ -108,9 +108,15 @@ class Connection(asyncio.BufferedProtocol):
             self._unmute.cancel()
         self._give_back_large()
         let_go(self._order.abandon())
-        for callback in self.on_lost:
+        callbacks, self.on_lost = self.on_lost, []
+        for callback in callbacks:
             callback()
         self._hub.on_closed(self)
+        # What served it refers to it: in a cycle both would live until a rare collection.
+        self._serve, self.serve_run, self._unmute = _serve_nothing, None, None
+        if self._transport.get_extra_info("sslcontext") is not None:
+            # uvloop's TLS keeps methods of it, too.
+            self._transport.set_protocol(_ENDED)
 
     def pause_writing(self) -> None:
         self.output.pause()
@@ -416,3 +422,17 @@ class Connection(asyncio.BufferedProtocol):
         self.output.send(ready)
         if self.output.blocked:
             self._on(Event.OUTPUT_BLOCKED)
+
+
+def _serve_nothing(_frame: memoryview) -> None:
+    """Of a connection that has ended."""
+
+
+class _Ended(asyncio.BufferedProtocol):
+    """Stands where a connection was."""
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return bytearray(sizehint)
+
+
+_ENDED = _Ended()

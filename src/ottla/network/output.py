@@ -121,6 +121,8 @@ class Output:
     def close(self) -> None:
         """Forget what waits, and let go of its files."""
         self._closed = True
+        # It belongs to the owner of this: a cycle would wait for the garbage collector.
+        self._on_drained = _ignore
         if self._reading_cold:
             return
         let_go(self._waiting)
@@ -236,3 +238,7 @@ def _descriptor(transport: asyncio.Transport) -> int | None:
     if socket is None or transport.get_extra_info("sslcontext") is not None:
         return None
     return cast("int", socket.fileno()) if hasattr(os, "writev") else None
+
+
+def _ignore() -> None:
+    """Of a connection that has ended."""
