@@ -68,3 +68,13 @@ def test_a_command_logs_in_with_the_file_that_config_names(
     said = secured.refused("topic", "list", "--config", str(file))
     assert "refused the login of user" in said
     assert "the first one" not in said
+
+
+@pytest.mark.parametrize("name", ["User:bob", "bob\n", " bob", "", "ANONYMOUS", "<default>"])
+def test_names_that_nobody_means_are_refused(open_command: Command, name: str) -> None:
+    """Such a user could never be the principal that an ACL names."""
+    before = open_command("user", "list", "-o", "json").json
+    answer = open_command.try_to("user", "add", name, stdin=PASSWORD + "\n")
+    assert answer.code == 2
+    assert "name" in answer.error
+    assert open_command("user", "list", "-o", "json").json == before

@@ -46,7 +46,7 @@ def start(request: pytest.FixtureRequest) -> Start:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that refuses its damaged log is asked again for a second, not for a minute."""
 
-    def connect(self: KafkaCluster, bootstrap: str, _patience_s: float = 1.0) -> None:
+    def connect(self: KafkaCluster, bootstrap: str, *_patience_and_access: object) -> None:
         self._client = RangeClient(bootstrap, read_committed=True, retry_timeout_ms=1000)
 
     monkeypatch.setattr(KafkaCluster, "__init__", connect)

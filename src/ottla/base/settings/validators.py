@@ -31,7 +31,10 @@ def one_of(*allowed: str, ignore_case: bool = False) -> Validator:
 
     def complaint(value: Value) -> str:
         word = str(value).lower() if ignore_case else str(value)
-        return "" if word in known else f"choose one of {', '.join(allowed)}"
+        if word in known:
+            return ""
+        # The empty text is a choice that has no word.
+        return f"choose one of {', '.join(filter(None, allowed))}"
 
     return Validator(f"[{', '.join(allowed)}]", complaint)
 

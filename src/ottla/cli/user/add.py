@@ -24,6 +24,7 @@ def add(name: str, store: str | None, bootstrap: str) -> None:
     \b
     ottla user add broker --store server.properties
     """  # noqa: D301
+    _require_name(name)
     password = read_password(name)
 
     async def make(users: ListedUsers) -> bool:
@@ -37,3 +38,19 @@ def add(name: str, store: str | None, bootstrap: str) -> None:
             f"there is a user {name} already; `ottla user password {name}` changes its password"
         )
     click.echo(f"made user {name}")
+
+
+def _require_name(name: str) -> None:
+    """Refuse what nobody means as the name of a user. Raises UsageError."""
+    if name.startswith("User:"):
+        raise click.UsageError(
+            f"{name} would be the principal User:{name}: give the name without User:"
+        )
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise click.UsageError("a user's name has no line ends and no blanks at its ends")
+    if name in ("ANONYMOUS", "<default>"):
+        raise click.UsageError(
+            f"{name} is no user's name: it stands for clients that do not log in"
+            if name == "ANONYMOUS"
+            else f"{name} is no user's name: it stands for all users in quotas"
+        )
