@@ -28,8 +28,8 @@ from ottla.lake import spark
 
 original, marker = spark._work, pathlib.Path(sys.argv[4])
 
-def work_of(groups, run):
-    work = original(groups, run)
+def work_of(groups, run, config):
+    work = original(groups, run, config)
     def once_killed(numbers):
         if not marker.exists():
             marker.touch()
