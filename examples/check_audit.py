@@ -30,7 +30,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 first, previous, noted, problems = 0, "", None, []
 torn: tuple[str, list[bytes]] = ("", [])
-removed = dict[int, str]()
+removed = dict[object, object]()
 for file in sorted(given.files):
     for number, line in enumerate(file.read_bytes().removesuffix(b"\n").split(b"\n"), 1):
         fields = parsed(line)

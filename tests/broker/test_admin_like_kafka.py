@@ -75,6 +75,13 @@ def described(client: WireClient, kind: int, name: str) -> dict[str, tuple[Any, 
 
 # Kafka's authorizer reads them from the broker's file by itself.
 _OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+# Kafka 3 had them; and ours, and what is a property of Java in Kafka.
+_ELSEWHERE = {
+    *(name for name in BROKER_SETTINGS if name.startswith("zookeeper.")),
+    "coordination.sasl.mechanism",
+    "delegation.token.master.key",
+    "sasl.oauthbearer.allowed.urls",
+}
 
 
 def ours_alone(table: dict[str, Any]) -> set[str]:
@@ -94,6 +101,7 @@ def ours_alone(table: dict[str, Any]) -> set[str]:
             "1",
             ours_alone(BROKER_SETTINGS)
             | _OF_THE_AUTHORIZER
+            | _ELSEWHERE
             | {"leader.imbalance.per.broker.percentage"},
         ),
         (BROKER, "", set()),
