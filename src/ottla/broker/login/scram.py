@@ -1,5 +1,7 @@
 """SCRAM-SHA-256 and -512 against the credentials in the store, and against delegation tokens."""
 
+from functools import partial
+
 from ottla.base.chance import random_bytes
 from ottla.broker.login.exchange import Stepped
 from ottla.broker.login.tokens import DelegationTokens
@@ -20,7 +22,9 @@ class ScramExchange:
         self._users = users
         self._tokens = tokens
         self._disguise = users.disguise(mechanism)
-        self._server = ScramServer(mechanism, self._find, random_bytes(NONCE_BYTES), self._disguise)
+        # No method of this object: a cycle would wait for the garbage collector.
+        find = partial(_find, mechanism, users, tokens)
+        self._server = ScramServer(mechanism, find, random_bytes(NONCE_BYTES), self._disguise)
 
     async def step(self, token: bytes) -> Stepped:
         """See `ServerExchange`."""
@@ -37,13 +41,20 @@ class ScramExchange:
             raise unusable_token(self._mechanism.sasl_name, user)
         return Stepped(answer, held.owner.name, tokens.valid_ms(held), by_token=True)
 
-    def _find(self, user: str, is_token: bool) -> ScramCredential | None:
-        if not is_token:
-            return self._users.find(self._mechanism, user)
-        if self._tokens is None:
-            raise AuthenticationFailed(
-                self._mechanism.sasl_name,
-                "it has a delegation token, and there are none here: set"
-                " delegation.token.secret.key on all brokers",
-            )
-        return self._tokens.credential(self._mechanism, user)
+
+def _find(
+    mechanism: ScramMechanism,
+    users: ScramUsers,
+    tokens: DelegationTokens | None,
+    user: str,
+    is_token: bool,  # As `ScramServer` calls it.
+) -> ScramCredential | None:
+    if not is_token:
+        return users.find(mechanism, user)
+    if tokens is None:
+        raise AuthenticationFailed(
+            mechanism.sasl_name,
+            "it has a delegation token, and there are none here: set"
+            " delegation.token.secret.key on all brokers",
+        )
+    return tokens.credential(mechanism, user)
