@@ -1,6 +1,7 @@
 """A TLS listener: who is let in, by which name, what bad clients get, and new certificates."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -133,7 +134,12 @@ def test_a_resumed_session_ends_with_its_certificate(files, caplog, monkeypatch,
             context.wrap_socket(plain, server_hostname="localhost", session=session) as client,
         ):
             client.sendall(bytes.fromhex("0000000b 0012 0000 00000001 0001 78"))
-            return client.session, client.session_reused, bool(client.recv(1))
+            found = client.session, client.session_reused, bool(client.recv(1))
+            # OpenSSL forgets a session that ends in another way.
+            with contextlib.suppress(OSError):
+                client.recv(65536)
+                client.unwrap()
+            return found
 
     async def scenario():
         more = {
