@@ -157,7 +157,11 @@ def test_verify_finds_a_damage_with_tasks_on_both_workers(
     values[3] = b"x" + values[3][1:]
     pq.write_table(rows.set_column(at, field, pa.array(values, field.type)), damaged)
 
+    # The first task waits for both executors: one that registers late would get none.
+    both = [f"spark.cores.max={len(WORKERS)}", "spark.scheduler.minRegisteredResourcesRatio=1.0"]
+    both += [f"spark.scheduler.maxRegisteredResourcesWaitingTime={PATIENCE_S}s"]
     words = ["verify", str(target), "--spark", "--name", "verifies", "-o", "json"]
+    words += [f"--conf={setting}" for setting in both]
     code, told = two_workers.run(*words)
 
     assert code == 3, told[-4000:]
