@@ -4,7 +4,7 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rig.jars import KAFKA, class_path, why_unavailable
@@ -74,6 +74,7 @@ def kafka(
     folder: Path | None = None,
     port: int | None = None,
     quick: bool = False,
+    java_options: Sequence[str] = (),
 ) -> Iterator[Node]:
     """Start Kafka and stop it at the end; `quick` trades its full speed for an early start.
 
@@ -90,7 +91,7 @@ def kafka(
         format_storage(file, home / "logs")
     flags = _QUICK if quick else ()
     process = start(
-        [java(), *HEAP, *flags, "-cp", class_path(KAFKA), "kafka.Kafka", file],
+        [java(), *HEAP, *flags, *java_options, "-cp", class_path(KAFKA), "kafka.Kafka", file],
         home / "kafka.log",
     )
     try:

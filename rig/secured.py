@@ -13,6 +13,7 @@ from ottla.operations.certificates import DevelopmentFiles, make_development_fil
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from rig.broker import ottla
+from rig.issuer import AUDIENCE, Issuer, serving
 from rig.kafka import kafka
 from rig.nodes import Node
 from rig.probe import free_port
@@ -20,7 +21,10 @@ from rig.probe import free_port
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _MODULES = "org.apache.kafka.common.security"
 # Of PLAIN on Ottla these users are those with a SCRAM credential; Kafka takes them from here.
-SCRAM, PLAIN = "SCRAM-SHA-512", "PLAIN"
+SCRAM, PLAIN, BEARER = "SCRAM-SHA-512", "PLAIN", "OAUTHBEARER"
+# The Java system property of clients and of Kafka's brokers.
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+_BEARER_MODULES = f"{_MODULES}.oauthbearer.OAuthBearer"
 
 
 def administration(node: Node) -> sync.Admin:
@@ -41,21 +45,44 @@ class Secured:
     sasl: str
     mutual: str
     passwords: dict[str, str] = field(default_factory=dict)
+    # Gives users tokens for their passwords.
+    issuer: Issuer | None = None
 
     def jaas(self, user: str, mechanism: str = SCRAM) -> str:
         """The value of `sasl.jaas.config`."""
+        if mechanism == BEARER:
+            return (
+                f'{_BEARER_MODULES}LoginModule required clientId="{user}" '
+                f'clientSecret="{self.passwords[user]}" scope="kafka" '
+                f'ssl.truststore.type="PEM" ssl.truststore.location="{self.files.authority}";'
+            )
         name = "plain.PlainLoginModule" if mechanism == PLAIN else "scram.ScramLoginModule"
         secret = self.passwords[user]
         return f'{_MODULES}.{name} required username="{user}" password="{secret}";'
 
     def settings(self, user: str, mechanism: str = SCRAM) -> dict[str, str]:
         """A user's settings in the words of Kafka's clients."""
-        return {
+        settings = {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": mechanism,
             "sasl.jaas.config": self.jaas(user, mechanism),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.files.authority),
+        }
+        if mechanism == BEARER:
+            assert self.issuer is not None
+            settings["sasl.oauthbearer.token.endpoint.url"] = self.issuer.token_url
+            settings["sasl.login.callback.handler.class"] = f"{_BEARER_MODULES}LoginCallbackHandler"
+        return settings
+
+    def certificate_settings(self) -> dict[str, str]:
+        """Those of carol, whom her certificate names."""
+        return {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.files.authority),
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.files.client),
         }
 
     def write_config(self, path: Path, user: str, mechanism: str = SCRAM) -> Path:
@@ -109,11 +136,17 @@ def secured(
     *,
     on_kafka: bool = False,
     settings: dict[str, str] | None = None,
+    issuer: Issuer | None = None,
 ) -> Iterator[Secured]:
-    """A broker that knows the users; none may do anything yet."""
+    """A broker that knows the users; none may do anything yet.
+
+    With an `issuer` they log in by its tokens, too, which it gives them for their passwords.
+    """
     with tempfile.TemporaryDirectory(prefix="rig-certs-") as folder:
         files = make_development_files(Path(folder), [], "carol", datetime.now(UTC))
         port, sasl, mutual, controller = (free_port() for _ in range(4))
+        if issuer is not None:
+            issuer.clients.update(passwords)
         users = " ".join(f'user_{name}="{secret}"' for name, secret in passwords.items())
         chosen = {
             "listeners": f"PLAINTEXT://127.0.0.1:{port},SASL_SSL://localhost:{sasl},"
@@ -130,6 +163,7 @@ def secured(
                 f"{_MODULES}.plain.PlainLoginModule required {users};"
             ),
             "transaction.state.log.num.partitions": "5",
+            **({} if issuer is None else _bearer_settings(issuer, Path(folder) / "keys.json")),
             **(settings or {}),
         }
         start: Callable[[], AbstractContextManager[Node]] = lambda: ottla(  # noqa: E731
@@ -145,9 +179,33 @@ def secured(
             chosen["listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config"] = (
                 f"{_MODULES}.scram.ScramLoginModule required;"
             )
-            start = lambda: kafka(settings=chosen, port=port, quick=True)  # noqa: E731
-        with start() as node:
+            allowed = f"-D{ALLOWED_URLS}={chosen.get('sasl.oauthbearer.jwks.endpoint.url', '')}"
+            chosen.pop("sasl.oauthbearer.allowed.urls", None)
+            start = lambda: kafka(  # noqa: E731
+                settings=chosen, port=port, quick=True, java_options=[allowed]
+            )
+        issues = contextlib.nullcontext() if issuer is None else serving(issuer, files.server)
+        with issues, start() as node:
             with administration(node) as admin:
                 for name, secret in passwords.items():
                     admin.users.set_password(name, secret)
-            yield Secured(node, files, f"localhost:{sasl}", f"localhost:{mutual}", dict(passwords))
+            sasl_address, mutual_address = f"localhost:{sasl}", f"localhost:{mutual}"
+            yield Secured(node, files, sasl_address, mutual_address, dict(passwords), issuer)
+
+
+def _bearer_settings(issuer: Issuer, keys: Path) -> dict[str, str]:
+    keys.write_bytes(issuer.jwks())
+    url = keys.as_uri()
+    return {
+        "sasl.enabled.mechanisms": f"{SCRAM},{PLAIN},{BEARER}",
+        "sasl.oauthbearer.jwks.endpoint.url": url,
+        "sasl.oauthbearer.allowed.urls": url,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.expected.issuer": issuer.name,
+        "listener.name.sasl_ssl.oauthbearer.sasl.jaas.config": (
+            f"{_BEARER_MODULES}LoginModule required;"
+        ),
+        "listener.name.sasl_ssl.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_BEARER_MODULES}ValidatorCallbackHandler"
+        ),
+    }

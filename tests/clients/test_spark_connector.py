@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from rig.issuer import Issuer
 from rig.jars import SPARK_CONNECTOR
 from rig.java import NoJava, java_home
-from rig.secured import secured
+from rig.secured import ALLOWED_URLS, BEARER, SCRAM, Secured, secured
 
+CERTIFICATE = "mTLS"
 MakeTopic = Callable[..., str]
 pyspark_sql = pytest.importorskip(
     "pyspark.sql", reason="PySpark is an extra: pip install -e .[lake]"
@@ -128,29 +130,55 @@ def test_batch_write_produces_records_that_are_read_again(
     assert sorted(bytes(r.value) for r in rows) == sorted(f"v{i}".encode() for i in range(500))
 
 
-def test_connector_reads_and_writes_over_tls_and_scram(spark: Any, tmp_path: Path) -> None:
-    """Batch and stream, with READ on the one topic and WRITE on the other."""
-    with secured({"ann": "the-secret-of-ann"}) as broker:
-        for name in ("source", "sink"):
-            broker.create_topic(name)
-        fill(broker.node.bootstrap, "source", 1, 100)
-        broker.allow("ann", "read", "topic:source")
-        broker.allow("ann", "write", "topic:sink")
-        options = {f"kafka.{name}": value for name, value in broker.settings("ann").items()}
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Secured]:
+    """Users log in by SCRAM and by tokens, and carol has a certificate."""
+    issuer = Issuer()
+    with secured({"ann": "the-secret-of-ann", "ben": "the-secret-of-ben"}, issuer=issuer) as broker:
+        yield broker
 
-        def read(reader: Any) -> Any:
-            source = reader.format("kafka").options(**options, subscribe="source")
-            source = source.option("kafka.bootstrap.servers", broker.sasl)
-            return source.option("startingOffsets", "earliest").load().select("key", "value")
 
-        def written(writer: Any) -> Any:
-            into = writer.format("kafka").options(**options, topic="sink")
-            return into.option("kafka.bootstrap.servers", broker.sasl)
+@pytest.mark.parametrize(
+    ("way", "user"), [(SCRAM, "ann"), (BEARER, "ben"), (CERTIFICATE, "CN=carol")]
+)
+def test_connector_reads_and_writes_what_acls_allow(
+    spark: Any, guarded: Secured, tmp_path: Path, way: str, user: str
+) -> None:
+    """Batch and stream over TLS; without READ or WRITE the error says that it is authorization."""
+    source, sink = f"source-{way}", f"sink-{way}"
+    for name in (source, sink):
+        guarded.create_topic(name)
+    fill(guarded.node.bootstrap, source, 1, 100)
+    assert guarded.issuer is not None
+    spark.sparkContext._jvm.java.lang.System.setProperty(ALLOWED_URLS, guarded.issuer.token_url)
+    settings = guarded.certificate_settings()
+    if way != CERTIFICATE:
+        settings = guarded.settings(user, way)
+    options = {f"kafka.{name}": value for name, value in settings.items()}
+    options["kafka.bootstrap.servers"] = guarded.mutual if way == CERTIFICATE else guarded.sasl
 
-        assert read(spark.read).count() == 100
+    def read(reader: Any) -> Any:
+        frames = reader.format("kafka").options(**options, subscribe=source)
+        frames = frames.options(**{"startingOffsets": "earliest", "fetchOffset.numRetries": "1"})
+        return frames.load().select("key", "value")
+
+    def written(writer: Any) -> Any:
+        return writer.format("kafka").options(**options, topic=sink)
+
+    # The connector's administrator client reports no names of topics.
+    with pytest.raises(Exception, match=r"TopicAuthorizationException: Topic authorization failed"):
+        read(spark.read).count()
+    guarded.allow(user, "read", f"topic:{source}")
+    assert read(spark.read).count() == 100
+    with pytest.raises(Exception, match=rf"TopicAuthorizationException: .*\[{sink}\]"):
         written(read(spark.read).write).save()
+    guarded.allow(user, "write", f"topic:{sink}")
+    written(read(spark.read).write).save()
+    for more in (100, 1):
+        # The second query goes on from the checkpoint of the first.
         stream = written(read(spark.readStream).writeStream)
         stream = stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True)
         stream.start().awaitTermination()
-        rows = reader(spark, broker.node.bootstrap, "sink").load().count()
-    assert rows == 200
+        fill(guarded.node.bootstrap, source, 1, more)
+    rows = reader(spark, guarded.node.bootstrap, sink).load().count()
+    assert rows == 300

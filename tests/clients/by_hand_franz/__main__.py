@@ -6,7 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rig.secured import PLAIN, SCRAM, Secured, secured
+from rig.issuer import Issuer
+from rig.secured import BEARER, PLAIN, SCRAM, Secured, secured
 
 HERE = Path(__file__).parent
 TOPIC, GROUP = "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"
@@ -70,24 +71,39 @@ def steps(broker: Secured, user: str, name: str, franz: Franz) -> list[tuple[str
     return done
 
 
+def stay(broker: Secured, name: str, franz: Franz) -> tuple[str, str, str]:
+    """Records for eight seconds with tokens of three: the client logs in again in time."""
+    assert broker.issuer is not None
+    before, broker.issuer.lifetime_s = len(broker.issuer.forms), 3
+    came = franz("stay", f"topic-{name}", "-", "-")
+    logins = len(broker.issuer.forms) - before
+    return f"{name} stay, {logins} tokens", "OK", came if logins > 2 else "too few tokens"
+
+
 def main() -> int:
-    passwords = {name: f"the-secret-of-{name}" for name in ("ann", "ben")}
-    on_kafka = "--kafka" in sys.argv
-    with tempfile.TemporaryDirectory() as folder, secured(passwords, on_kafka=on_kafka) as broker:
+    passwords = {name: f"the-secret-of-{name}" for name in ("ann", "ben", "dan")}
+    on_kafka, issuer = "--kafka" in sys.argv, Issuer(algorithm="RS256")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        secured(passwords, on_kafka=on_kafka, issuer=issuer) as broker,
+    ):
         program = Path(folder) / "franz"
         subprocess.run(["go", "build", "-mod=mod", "-o", program, "."], cwd=HERE, check=True)
         done: list[tuple[str, str, str]] = []
-        for mechanism, name in ((SCRAM, "ann"), (PLAIN, "ben"), ("", "CN=carol")):
+        for mechanism, name in ((SCRAM, "ann"), (PLAIN, "ben"), (BEARER, "dan"), ("", "CN=carol")):
             environment = {
                 "AUTHORITY": str(broker.files.authority),
                 "KEY": str(broker.files.client),
                 "BOOTSTRAP": broker.sasl if mechanism else broker.mutual,
                 "MECHANISM": mechanism,
+                "TOKEN_URL": issuer.token_url,
                 "LOGIN_USER": name,
                 "LOGIN_PASSWORD": passwords.get(name, ""),
             }
             franz = Franz(program, environment)
             done += steps(broker, name, name.removeprefix("CN="), franz)
+            if mechanism == BEARER:
+                done.append(stay(broker, name, franz))
             franz.close()
     wrong = [one for one in done if one[1] != one[2]]
     for what, expected, came in done:

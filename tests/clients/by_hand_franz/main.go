@@ -9,8 +9,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
@@ -35,6 +39,12 @@ func main() {
 		options = append(options, kgo.SASL(scram.Auth{User: user, Pass: password}.AsSha512Mechanism()))
 	case "PLAIN":
 		options = append(options, kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()))
+	case "OAUTHBEARER":
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+		options = append(options, kgo.SASL(oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+			token, err := issued(ctx, web, os.Getenv("TOKEN_URL"), user, password)
+			return oauth.Auth{Token: token, Extensions: map[string]string{"traceId": "7"}}, err
+		})))
 	default:
 		pair, err := tls.LoadX509KeyPair(os.Getenv("KEY"), os.Getenv("KEY"))
 		must(err)
@@ -46,6 +56,27 @@ func main() {
 		words := strings.Fields(lines.Text())
 		fmt.Println(outcome(do(options, words[0], words[1], words[2], words[3])))
 	}
+}
+
+// A token by client credentials (RFC 6749, 4.4).
+func issued(ctx context.Context, web *http.Client, url_, user, password string) (string, error) {
+	form := strings.NewReader(url.Values{"grant_type": {"client_credentials"}}.Encode())
+	request, err := http.NewRequestWithContext(ctx, "POST", url_, form)
+	if err != nil {
+		return "", err
+	}
+	request.SetBasicAuth(user, password)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := web.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var found struct {
+		Token string `json:"access_token"`
+	}
+	err = json.NewDecoder(answer.Body).Decode(&found)
+	return found.Token, err
 }
 
 func must(err error) {
@@ -83,6 +114,15 @@ func do(options []kgo.Opt, work, topic, group, id string) error {
 	switch work {
 	case "produce":
 		return client.ProduceSync(ctx, record).FirstErr()
+	case "stay":
+		// For longer than the session of a short token.
+		for end := time.Now().Add(8 * time.Second); time.Now().Before(end); {
+			if err := client.ProduceSync(ctx, record).FirstErr(); err != nil {
+				return err
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return nil
 	case "read":
 		fetches := client.PollFetches(ctx)
 		return fetches.Err()
