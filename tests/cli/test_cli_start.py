@@ -99,7 +99,9 @@ def test_a_broker_that_cannot_start_says_why(
     assert "holds the logs of a single broker" in told
     assert "cannot read" in run.refused("broker", "run", str(tmp_path / "none"))
     properties = tmp_path / "server.properties"
-    properties.write_text("num.partitons=2\n")
+    properties.write_bytes(b"num.partitions=\xff\n")
+    assert "it is not UTF-8" in run.refused("broker", "run", str(properties))
+    properties.write_bytes(b"\xef\xbb\xbfnum.partitons=2\n")
     assert "did you mean num.partitions" in run.refused("broker", "run", str(properties))
 
 

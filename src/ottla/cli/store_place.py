@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.cli.start.several import STORE_FILE
 
 _OF_ONE_BROKER = "ottla-store.sqlite"
@@ -26,12 +26,11 @@ def store_settings(place: str) -> BrokerSettings:
                 " of the store, or a broker's settings file",
             )
         return BrokerSettings({"log.dirs": str(path)})
-    try:
-        return BrokerSettings(parse_properties(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
+    if not path.exists():
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
-            f"--store {place}: {why}; name a store's address (sqlite:///path/of/the/file,"
-            " zookeeper://host:port), a broker's settings file, or the --data of `ottla start`",
-        ) from None
+            f"--store {place}: No such file or directory; name a store's address"
+            " (sqlite:///path/of/the/file, zookeeper://host:port), a broker's settings file, or the"
+            " --data of `ottla start`",
+        )
+    return read_broker_settings(path)

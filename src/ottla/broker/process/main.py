@@ -6,11 +6,12 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.base.log_lines import log_to_stderr
-from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.base.system import keep_large_buffers_apart, raise_descriptors_max
 from ottla.broker.process.broker import Broker
@@ -97,13 +98,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m ottla.broker.process.main server.properties\n")
         return 2
     try:
-        with open(arguments[0], encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        sys.stderr.write(f"cannot read {arguments[0]}: {error}\n")
-        return 2
-    try:
-        run(BrokerSettings(parse_properties(text)), on_ready=_announce)
+        run(read_broker_settings(Path(arguments[0])), on_ready=_announce)
     except OttlaError as error:
         sys.stderr.write(f"the broker cannot start: {error.message}\n")
         return 1

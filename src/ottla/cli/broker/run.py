@@ -5,10 +5,9 @@ from pathlib import Path
 
 import click
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
 from ottla.base.private_files import exposed_file
-from ottla.base.settings import BrokerSettings, is_secret, parse_properties
+from ottla.base.settings import BrokerSettings, is_secret, read_broker_settings
 from ottla.cli.start.start import LOG_LAYOUT
 
 _log = logging.getLogger(__name__)
@@ -22,13 +21,7 @@ def run(properties: Path) -> None:
     \b
     ottla broker run server.properties
     """  # noqa: D301
-    try:
-        text = properties.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG, f"cannot read {properties}: {error.strerror}"
-        ) from None
-    settings = BrokerSettings(parse_properties(text))
+    settings = read_broker_settings(properties)
     log_to_stderr(logging.INFO, LOG_LAYOUT)
     _warn_of_open_secrets(properties, settings)
     from ottla.broker.process.main import run as serve  # noqa: PLC0415  # A wrong setting is refused first.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import BrokerSettings, parse_properties
+from ottla.base.settings import BrokerSettings, read_broker_settings
 
 
 def rewrite(properties: Path, *, protects: bool) -> None:
@@ -15,13 +15,7 @@ def rewrite(properties: Path, *, protects: bool) -> None:
 
     Raises OttlaError.
     """
-    try:
-        text = properties.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OttlaError(
-            ErrorCode.INVALID_CONFIG, f"cannot read {properties}: {error.strerror}"
-        ) from None
-    settings = BrokerSettings(parse_properties(text))
+    settings = read_broker_settings(properties)
     address = settings.text("coordination.connect")
     if not address.startswith("zookeeper:"):
         raise OttlaError(
