@@ -3,7 +3,8 @@
 A list of all topics leaves hidden ones out; a hidden one that is named is answered with an error.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.check import RequestCheck
@@ -19,6 +20,8 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+
+P = TypeVar("P")
 
 _DESCRIBE = AclOperation.DESCRIBE
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -68,17 +71,18 @@ def _take_denied(
         OffsetFetchResponseTopics(
             name=topic.name,
             topic_id=topic.topic_id,
-            partitions=[
-                OffsetFetchResponsePartitions(
-                    partition_index=index,
-                    committed_offset=NO_OFFSET,
-                    metadata="",
-                    error_code=_DENIED,
-                )
-                for index in topic.partition_indexes
-            ],
+            partitions=_denied(OffsetFetchResponsePartitions, topic.partition_indexes),
         )
         for topic in denied
+    ]
+
+
+def _denied(partition: Callable[..., P], indexes: Iterable[int]) -> list[P]:
+    return [
+        partition(
+            partition_index=index, committed_offset=NO_OFFSET, metadata="", error_code=_DENIED
+        )
+        for index in indexes
     ]
 
 
@@ -95,15 +99,7 @@ def _of_one(check: RequestCheck) -> Amend:
         refused = [
             OffsetFetchResponseTopic(
                 name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=index,
-                        committed_offset=NO_OFFSET,
-                        metadata="",
-                        error_code=_DENIED,
-                    )
-                    for index in topic.partition_indexes
-                ],
+                partitions=_denied(OffsetFetchResponsePartition, topic.partition_indexes),
             )
             for topic in denied
         ]

@@ -47,6 +47,11 @@ def first_code(codes: Iterable[int]) -> int:
     return next((code for code in codes if code), 0)
 
 
+def partitions_code(topic: Any) -> int:
+    """The first error among the partitions of a topic in a response."""
+    return first_code(part.error_code for part in topic.partitions)
+
+
 def few(values: Mapping[int, Any]) -> dict[str, Any]:
     """Values by partition: the first fifty, and how many there are where they are more."""
     chosen = {str(key): value for key, value in islice(values.items(), _ITEMS_MAX)}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ottla.broker.audit.details import cluster, few, few_of, first_code, group
+from ottla.broker.audit.details import cluster, few, few_of, first_code, group, partitions_code
 from ottla.broker.requests.auditing import AdminChange
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation
@@ -40,7 +40,7 @@ def commit_offsets(
     """
     if body.member_id or body.generation_id_or_member_epoch >= 0:
         return
-    codes = [first_code(p.error_code for p in one.partitions) for one in response.topics]
+    codes = [partitions_code(one) for one in response.topics]
     for position, wanted in enumerate(body.topics):
         offsets = {part.partition_index: part.committed_offset for part in wanted.partitions}
         name = wanted.name or str(wanted.topic_id)
@@ -53,9 +53,7 @@ def delete_offsets(
     body: OffsetDeleteRequest, response: OffsetDeleteResponse
 ) -> Iterator[AdminChange]:
     """A line for each topic."""
-    codes = {
-        one.name: first_code(part.error_code for part in one.partitions) for one in response.topics
-    }
+    codes = {one.name: partitions_code(one) for one in response.topics}
     for wanted in body.topics:
         partitions = few_of([part.partition_index for part in wanted.partitions])
         detail = {"topic": bounded(wanted.name), "partitions": partitions}
@@ -67,10 +65,7 @@ def alter_share_offsets(
     body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
     """A line for each topic."""
-    codes = {
-        one.topic_name: first_code(part.error_code for part in one.partitions)
-        for one in response.responses
-    }
+    codes = {one.topic_name: partitions_code(one) for one in response.responses}
     for wanted in body.topics:
         offsets = {part.partition_index: part.start_offset for part in wanted.partitions}
         detail = {"topic": bounded(wanted.topic_name), "offsets": few(offsets)}

@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ottla.broker.audit.details import cluster, few, few_of, first_code, shown, topic
+from ottla.broker.audit.details import (
+    cluster,
+    few,
+    few_of,
+    first_code,
+    partitions_code,
+    shown,
+    topic,
+)
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.security.audit.line import bounded
@@ -102,9 +110,7 @@ def delete_records(
     body: DeleteRecordsRequest, response: DeleteRecordsResponse
 ) -> Iterator[AdminChange]:
     """A line for each topic; -1 stands for the high watermark."""
-    codes = {
-        one.name: first_code(part.error_code for part in one.partitions) for one in response.topics
-    }
+    codes = {one.name: partitions_code(one) for one in response.topics}
     for wanted in body.topics:
         offsets = {part.partition_index: part.offset for part in wanted.partitions}
         detail = {"before_offsets": few(offsets)}
@@ -160,10 +166,7 @@ def alter_reassignments(
     body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
 ) -> Iterator[AdminChange]:
     """A line for each topic; null cancels a reassignment."""
-    codes = {
-        one.name: first_code(part.error_code for part in one.partitions)
-        for one in response.responses
-    }
+    codes = {one.name: partitions_code(one) for one in response.responses}
     for wanted in body.topics:
         replicas = {part.partition_index: part.replicas for part in wanted.partitions}
         detail = {"topic": bounded(wanted.name), "replicas": few(replicas)}
@@ -189,10 +192,7 @@ def alter_log_dirs(
     body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
 ) -> Iterator[AdminChange]:
     """A line for each topic in each folder."""
-    codes = {
-        one.topic_name: first_code(part.error_code for part in one.partitions)
-        for one in response.results
-    }
+    codes = {one.topic_name: partitions_code(one) for one in response.results}
     for folder in body.dirs:
         for wanted in folder.topics:
             detail = {
