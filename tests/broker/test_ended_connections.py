@@ -1,13 +1,17 @@
 """Memory of connections that have ended."""
 
 import asyncio
+import contextlib
 import gc
+import platform
+import socket
 import ssl
 import struct
 import time
 from datetime import UTC, datetime
 
 import pytest
+from rig.broker import ottla as broker_process
 from rig.probe import free_port
 
 import ottla.testing
@@ -70,3 +74,38 @@ def test_a_connection_that_has_ended_is_no_garbage(tmp_path, listener):
             assert connections() <= before
         finally:
             gc.enable()
+
+
+# A ClientHello of which the rest never comes.
+HALF_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(200))
+MANY = 500
+MIB = 1 << 20
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is asked to")
+def test_the_memory_of_ended_handshakes_goes_back_to_the_system(tmp_path):
+    """What 500 handshakes took is not there for the next 500: glibc gives them new memory."""
+    files = make_development_files(tmp_path / "certs", [], "nobody", datetime.now(UTC))
+    tls_port, port = free_port(), free_port()
+    settings = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},SSL://127.0.0.1:{tls_port}",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "ssl.keystore.location": str(files.server),
+        "max.failed.authentication.rate": "1000000",
+        "log.flush.policy": "os",
+    }
+    with broker_process(settings=settings, port=port) as node:
+
+        def await_memory(is_enough) -> int:
+            deadline = time.monotonic() + 60
+            while not is_enough(node.process.rss_bytes()) and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return node.process.rss_bytes()
+
+        before = node.process.rss_bytes()
+        with contextlib.ExitStack() as opened:
+            for _ in range(MANY):
+                each = opened.enter_context(socket.create_connection(("127.0.0.1", tls_port)))
+                each.sendall(HALF_HELLO)
+            assert await_memory(lambda rss: rss > before + 10 * MIB) > before + 10 * MIB
+        assert await_memory(lambda rss: rss < before + 5 * MIB) < before + 5 * MIB

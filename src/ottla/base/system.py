@@ -173,3 +173,17 @@ def keep_large_buffers_apart() -> None:
 
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _APART_BYTES)
+
+
+def give_memory_back() -> None:
+    """Give freed memory back to the system, where malloc is that of glibc.
+
+    It looks for room for a large buffer among freed memory first, whatever its size. So after many
+    TLS connections have ended, the buffers of the next ones stand in what those left, and all that
+    is small gets new memory: 45 MiB more for each 5,000 connections that came and went. Without
+    pages, room that a buffer takes costs nothing. It takes 2 to 6 milliseconds.
+    """
+    import ctypes  # noqa: PLC0415  # Few brokers need it.
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)

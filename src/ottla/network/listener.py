@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.system import give_memory_back
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.limits import ConnectionLimits, MemoryBudget
 from ottla.network.output import CHUNK_BYTES
@@ -21,6 +22,9 @@ from ottla.security.principal import ANONYMOUS
 _log = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME = 4
+# After so many TLS connections have ended, and so long, their memory goes back to the system.
+_ENDED_MAX = 100
+_GIVE_BACK_S = 1.0
 # A port may be bound while connections of an earlier listener linger (SO_REUSEADDR), but never
 # together with another listener, which that option allows on Windows.
 _ADDRESS_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
@@ -65,6 +69,8 @@ class Listener:
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
+        # TLS connections since memory was given back last.
+        self._ended = 0
 
     async def start(self, host: str, port: int) -> None:
         """Bind and listen; port 0 takes a free one: see `self.port`. Raises OttlaError."""
@@ -147,6 +153,10 @@ class Listener:
     def leave(self, host: str) -> None:
         """Count one of an address out."""
         self._quotas.close(self.name, host)
+        if self._tls is not None:
+            self._ended += 1
+            if self._ended == _ENDED_MAX:
+                self._loop.call_later(_GIVE_BACK_S, self._give_memory_back)
 
     def on_known(self, connection: Connection) -> str | None:
         """Count the user of a connection. Returns the reason if it is to be closed."""
@@ -161,6 +171,10 @@ class Listener:
 
     def _shaken(self) -> Connection:
         return Connection(self, self._loop)
+
+    def _give_memory_back(self) -> None:
+        self._ended = 0
+        give_memory_back()
 
     def _close_server(self) -> None:
         if self._server is not None:
