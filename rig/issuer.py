@@ -59,6 +59,7 @@ class Issuer:
     # Bodies of the requests for tokens.
     forms: list[dict[str, list[str]]] = field(default_factory=list)
     port: int = 0
+    has_tls: bool = True
 
     def __post_init__(self) -> None:
         if not self.keys:
@@ -67,12 +68,21 @@ class Issuer:
     @property
     def keys_url(self) -> str:
         """Where its public keys are."""
-        return f"https://localhost:{self.port}/keys"
+        return f"{self._base}/keys"
+
+    @property
+    def moved_url(self) -> str:
+        """Sends clients on to `keys_url`."""
+        return f"{self._base}/moved"
 
     @property
     def token_url(self) -> str:
         """Where clients get tokens."""
-        return f"https://localhost:{self.port}/token"
+        return f"{self._base}/token"
+
+    @property
+    def _base(self) -> str:
+        return f"{'https' if self.has_tls else 'http'}://localhost:{self.port}"
 
     def rotate(self, key_id: str | None = "") -> None:
         """Sign with a new key from now on."""
@@ -108,7 +118,10 @@ class _Handler(BaseHTTPRequestHandler):
     issuer: Issuer
 
     def do_GET(self) -> None:
-        self._answer(self.issuer.jwks() if self.path == "/keys" else None)
+        if self.path == "/moved":
+            self._answer(b"", 302)
+        else:
+            self._answer(self.issuer.jwks() if self.path == "/keys" else None)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
@@ -153,16 +166,20 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(issuer: Issuer, certificate: Path) -> Iterator[Issuer]:
-    """Let an issuer answer over HTTPS with a PEM file of a key and its certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
+def serving(issuer: Issuer, certificate: Path | None) -> Iterator[Issuer]:
+    """Let an issuer answer over HTTPS with a PEM file of a key and its certificate.
+
+    Without a file it answers in the clear, as only Kafka's brokers let themselves be answered.
+    """
     handler = type("Handler", (_Handler,), {"issuer": issuer})
     server = _Server(("127.0.0.1", issuer.port), handler)
-    server.socket = context.wrap_socket(
-        server.socket, server_side=True, do_handshake_on_connect=False
-    )
-    issuer.port = server.server_address[1]
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    issuer.port, issuer.has_tls = server.server_address[1], certificate is not None
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -9,7 +9,7 @@ from rig.kafka import available
 
 from ottla.client.sync import Admin
 from ottla.security.principal import Principal
-from tests.protocol.security import logins, tokens, users
+from tests.protocol.security import logins, token_differences, tokens, users
 from tests.protocol.security.pair import Ports, kafka_ports, own_ports, until
 
 pytestmark = pytest.mark.skipif(available() is not None, reason=str(available()))
@@ -29,13 +29,17 @@ def test_every_answer_is_kafkas(pair: tuple[Ports, Ports], part: ModuleType) -> 
 
 
 def test_what_differs_on_purpose_is_known(pair: tuple[Ports, Ports]) -> None:
-    """Two changes of one user in one request; what is no credential; requests before a login."""
+    """Of users' credentials, requests before a login, and delegation tokens."""
     own, kafkas = pair
     assert users.differing(own) == {what: ours for what, (_, ours, _) in users.DIFFERENT.items()}
     assert users.differing(kafkas) == {
         what: theirs for what, (_, _, theirs) in users.DIFFERENT.items()
     }
     assert (logins.differing(own), logins.differing(kafkas)) == logins.DIFFERENT[2:]
+    of_tokens = [token_differences.differing(ports) for ports in pair]
+    assert of_tokens == [
+        {what: by[index] for what, by in token_differences.DIFFERENT.items()} for index in (0, 1)
+    ]
 
 
 @pytest.mark.parametrize("index", [0, 1], ids=["Ottla", "Kafka"])

@@ -43,7 +43,7 @@ _EVERY: dict[str, Any] = {
 
 def transcript(ports: Ports) -> list[str]:
     """Everything below, on one broker."""
-    script = _Script(ports)
+    script = Script(ports)
     script.making()
     script.not_allowed()
     script.renewing()
@@ -53,7 +53,9 @@ def transcript(ports: Ports) -> list[str]:
     return script.lines
 
 
-class _Script:
+class Script:
+    """Requests of three users and an administrator, and what was answered."""
+
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
         self.lines: list[str] = []
@@ -254,7 +256,7 @@ class _Script:
         topic = CreatableTopic(name=_TOPIC, num_partitions=1, replication_factor=1)
         self.admin.call(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
         self.allow("User:alice", AclOperation.DESCRIBE, AclResource.TOPIC, _TOPIC)
-        until(lambda: self._topics(self.alice), lambda topics: topics == [_TOPIC])
+        until(lambda: self.topics(self.alice), lambda topics: topics == [_TOPIC])
         made = self.create("to log in", self.alice, max_lifetime_ms=5 * _HOUR_MS)
         password = token_password(made.hmac)
         for mechanism in ScramMechanism:
@@ -263,7 +265,7 @@ class _Script:
             )
             hours = round(answer.session_lifetime_ms / _HOUR_MS)
             self.say(f"login: {mechanism.sasl_name}", answer.error_code, hours)
-            self.lines.append(f"topics of the token: {self._topics(client)}")
+            self.lines.append(f"topics of the token: {self.topics(client)}")
             self.create("by a token", client)
             self.say("renew: by a token", self._renew(client, made.hmac).error_code)
             self.say("expire: by a token", self._expire(client, made.hmac, -1).error_code)
@@ -279,7 +281,8 @@ class _Script:
             )
             self.say(f"login: {what}", answer.error_code, answer.session_lifetime_ms)
 
-    def _topics(self, client: WireClient) -> list[str]:
+    def topics(self, client: WireClient) -> list[str]:
+        """The topics that a client may see."""
         return [one.name for one in client.call(MetadataRequest(topics=None), 12).topics]
 
     # -- ACLs
