@@ -1,7 +1,9 @@
 """Batches that no client should send: each is refused by Kafka's own error, and none is stored."""
 
+import gzip
 import struct
 import time
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +16,8 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+
+from .conftest import AGAINST_KAFKA
 
 MakeTopic = Callable[..., str]
 
@@ -192,3 +196,52 @@ def test_partition_that_is_not_there_is_named_unknown(
 def test_unknown_topic_is_named_unknown(client: WireClient) -> None:
     """Producing does not create a topic: asking for its metadata does."""
     assert produce(client, "nobody-made-this", good()) == UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.skipif(AGAINST_KAFKA, reason="Kafka names each record, and expands each batch")
+def test_batch_of_which_every_record_is_refused_gets_a_short_answer(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    """Each record that is named is 60 bytes: 140 KB would be answered with six megabytes."""
+    topic = make_topic()
+    count = 100_000
+    section = gzip.compress(b"".join(record(number, b"") for number in range(count)))
+    data = bytearray(encode_batch([section], now_ms() + 7_200_000, attributes=1).data)
+    struct.pack_into(">i", data, 23, count - 1)
+    struct.pack_into(">i", data, 57, count)
+    client.send(produce_request(topic, 0, with_crc(bytes(data)), -1))
+    answer = receive_frame(client.socket)
+
+    assert produce_answer(answer, topic)[0] == INVALID_TIMESTAMP
+    assert len(answer) < 10_000
+
+
+@pytest.mark.skipif(AGAINST_KAFKA, reason="Kafka names each record, and expands each batch")
+def test_lookup_by_time_does_not_expand_batch_after_batch(
+    client: WireClient, make_topic: MakeTopic
+) -> None:
+    """Headers that promise a newer record than there is: ten of them, 30 KB each.
+
+    Each expands to 30 MiB of the smallest records, and would be a second of the broker's loop.
+    """
+    topic = make_topic()
+    count, late = 4_500_000, now_ms() + 3_000_000
+    stream = zlib.compressobj(9, wbits=31)
+    section = b"".join(stream.compress(record(0, b"") * 4_500) for _ in range(count // 4_500))
+    data = bytearray(encode_batch([section + stream.flush()], 1, attributes=1).data)
+    struct.pack_into(">i", data, 23, count - 1)
+    struct.pack_into(">i", data, 57, count)
+    struct.pack_into(">q", data, 35, late)
+    for _ in range(10):
+        assert produce(client, topic, with_crc(bytes(data))) == 0
+    asked = ListOffsetsRequest(
+        replica_id=-1,
+        topics=[
+            ListOffsetsTopic(
+                name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=late)]
+            )
+        ],
+    )
+    found = client.call(asked, 5).topics[0].partitions[0]
+
+    assert (found.error_code, found.timestamp, found.offset) == (0, late, 3 * count)

@@ -44,7 +44,9 @@ _LENGTH = Struct(">i")
 _MAX_TIMESTAMP = Struct(">q")
 _LENGTH_POSITION = 8
 _MAX_TIMESTAMP_POSITION = 35
-_RECORD_ERRORS_MAX = 3
+_SHOWN_MAX = 3
+# Of the records at fault that an answer lists: a megabyte may hold millions.
+_RECORD_ERRORS_MAX = 100
 # What is expanded beyond this is not decoded to objects.
 _DECODED_BYTES_MAX = 4 << 20
 # Of a row of `walk`: offset, timestamp, and where the key is and its size.
@@ -154,8 +156,7 @@ def _check_records(
         )
     else:
         records = _one_by_one(expanded, header)
-    keyless: list[tuple[int, str]] = []
-    untimely: list[tuple[int, str]] = []
+    keyless, untimely = _Faults(), _Faults()
     newest = -LONG_MAX
     for index, record in enumerate(records):
         if record.offset != index:
@@ -164,12 +165,12 @@ def _check_records(
             )
         newest = max(newest, record.timestamp)
         if record.key is None and config.is_compacted:
-            keyless.append((index, "a compacted topic needs a key in each record"))
+            keyless.add(index, "a compacted topic needs a key in each record")
         if bounded and _is_untimely(record, config, now_ms):
-            untimely.append((index, f"timestamp {record.timestamp} is out of range"))
-    if keyless:
+            untimely.add(index, f"timestamp {record.timestamp} is out of range")
+    if keyless.count:
         raise _rejected(ErrorCode.INVALID_RECORD, keyless)
-    if untimely:
+    if untimely.count:
         raise _rejected(ErrorCode.INVALID_TIMESTAMP, untimely)
     return newest
 
@@ -199,10 +200,25 @@ def _is_untimely(record: Record, config: LogConfigLike, now_ms: int) -> bool:
     )
 
 
-def _rejected(code: ErrorCode, errors: list[tuple[int, str]]) -> RejectedBatch:
-    """Name the first few records at fault, and list them all."""
-    shown = "; ".join(f"record {index}: {reason}" for index, reason in errors[:_RECORD_ERRORS_MAX])
-    return RejectedBatch(code, f"{len(errors)} records were refused: {shown}", tuple(errors))
+class _Faults:
+    """How many records are at fault, and the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.listed: list[tuple[int, str]] = []
+
+    def add(self, index: int, reason: str) -> None:
+        self.count += 1
+        if len(self.listed) < _RECORD_ERRORS_MAX:
+            self.listed.append((index, reason))
+
+
+def _rejected(code: ErrorCode, faults: _Faults) -> RejectedBatch:
+    """Show the first few records at fault in the message, and list the first hundred."""
+    shown = "; ".join(f"record {index}: {reason}" for index, reason in faults.listed[:_SHOWN_MAX])
+    return RejectedBatch(
+        code, f"{faults.count} records were refused: {shown}", tuple(faults.listed)
+    )
 
 
 def _changed(

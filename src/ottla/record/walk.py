@@ -154,6 +154,50 @@ def walk(
     return target.rows()
 
 
+def first_since(
+    section: bytes, record_count: i64, base_timestamp: i64, timestamp: i64, delta_min: i64
+) -> tuple[i64, i64]:
+    """Timestamp and offset delta of the first record that is not older than `timestamp`.
+
+    Its delta is at least `delta_min`; (-1, -1) where there is none. The records up to it are
+    measured, not checked. Raises CorruptBatch where they cannot stand in `section`.
+    """
+    if record_count < 0 or record_count > len(section) // 7:
+        raise CorruptBatch(f"{record_count} records cannot stand in {len(section)} bytes")
+    try:
+        return _first_since(section, record_count, base_timestamp, timestamp, delta_min)
+    except IndexError as error:
+        raise CorruptBatch("the records section ends within a record") from error
+
+
+# A client may have millions of records looked at with one request.
+def _first_since(
+    section: bytes, record_count: i64, base_timestamp: i64, timestamp: i64, delta_min: i64
+) -> tuple[i64, i64]:
+    least: i64 = least_delta(base_timestamp)
+    greatest: i64 = greatest_delta(base_timestamp)
+    end: i64 = len(section)
+    position: i64 = 0
+    index: i64 = 0
+    while index < record_count:
+        index += 1
+        size, position = read_varlong(section, position)
+        if size < 0 or size > end - position:
+            raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
+        stop: i64 = position + size
+        delta, position = read_varlong(section, position + 1)
+        if delta < least or delta > greatest:
+            raise CorruptBatch("a record's timestamp leaves 64 bits")
+        if base_timestamp + delta >= timestamp:
+            offset_delta, position = read_varlong(section, position)
+            if offset_delta >= delta_min:
+                if offset_delta < 0 or offset_delta > INT_MAX:
+                    raise CorruptBatch(f"a record's offset delta is {offset_delta}")
+                return base_timestamp + delta, offset_delta
+        position = stop
+    return -1, -1
+
+
 def check_section(section: bytes, record_count: i64) -> None:
     """Raise CorruptBatch unless `section` holds exactly `record_count` records, well formed.
 

@@ -8,7 +8,7 @@ from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.codec import decode_records
 from ottla.record.compression import CorruptBatch
 from ottla.record.header import HEADER_SIZE
-from ottla.record.walk import check_section
+from ottla.record.walk import check_section, first_since
 
 RECORDS = st.lists(
     st.tuples(
@@ -74,3 +74,30 @@ def test_offsets_out_of_order_are_refused() -> None:
 
     with pytest.raises(CorruptBatch, match="record 1 of the batch has offset 0"):
         check_section(one + one, 2)
+
+
+@given(RECORDS, st.integers(-1, 2**40), st.integers(-2, 101))
+def test_the_first_record_since_a_time_is_that_of_a_linear_scan(
+    records: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]],
+    timestamp: int,
+    delta_min: int,
+) -> None:
+    """By offset, without an object for each record; -1 where there is none."""
+    base = records[0][0]
+    expected = [
+        (record[0], delta)
+        for delta, record in enumerate(records)
+        if record[0] >= timestamp and delta >= delta_min
+    ]
+    found = first_since(section_of(records), len(records), base, timestamp, delta_min)
+    assert found == (expected[0] if expected else (-1, -1))
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+def test_no_record_is_found_in_a_section_that_ends_within_one(cut: int) -> None:
+    section = bytes(build_batch([0, 0], None, [b"a", b"b"])[HEADER_SIZE:])
+
+    with pytest.raises(CorruptBatch):
+        first_since(section[:-cut], 2, 0, 1, 0)
+    with pytest.raises(CorruptBatch):
+        first_since(section, 1 << 40, 0, 1, 0)

@@ -301,3 +301,15 @@ def test_a_large_batch_of_honest_records_passes() -> None:
         check(late.build())
     assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
     assert [index for index, _ in refused.value.record_errors] == [7]
+
+
+@pytest.mark.parametrize("compression", [0, 4])
+def test_no_more_than_a_hundred_records_at_fault_are_listed(compression: int) -> None:
+    """A megabyte may hold millions of records, and each of them listed is 60 bytes of answer."""
+    late = BatchBuilder(compression=compression)
+    for _ in range(5_000):
+        late.append(NOW_MS + 2 * HOUR_MS, None, b"")
+    with pytest.raises(RejectedBatch) as refused:
+        check(late.build())
+    assert refused.value.message.startswith("5000 records were refused: record 0: ")
+    assert [index for index, _ in refused.value.record_errors] == list(range(100))

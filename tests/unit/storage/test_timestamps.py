@@ -1,10 +1,12 @@
 """Laws of looking up by time."""
 
+from struct import Struct
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.record.builder import BatchBuilder
-from ottla.record.header import read_header
+from ottla.record.header import computed_crc, read_header
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
 from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
@@ -67,3 +69,48 @@ def test_empty_log_has_no_record_at_any_time() -> None:
     """None, rather than an offset that is not there."""
     log = open_log()
     assert (max_timestamp_offset(log), offset_for_timestamp(log, 0)) == (None, None)
+
+
+def add_lying(log: Log, value_bytes: int) -> None:
+    """A compressed batch of one record at 1 ms, whose header says that there is one at 500 ms."""
+    builder = BatchBuilder(compression=4)
+    builder.append(1, None, bytes(value_bytes))
+    encoded = bytearray(builder.build())
+    Struct(">q").pack_into(encoded, 35, 500)
+    Struct(">I").pack_into(encoded, 17, computed_crc(encoded, 0, len(encoded)))
+    log.append_as_leader(memoryview(encoded), read_header(encoded), 0, 1_000)
+
+
+def test_headers_that_overstate_their_newest_timestamp_are_expanded_up_to_a_bound() -> None:
+    """A lookup costs what a header says, however many of a client's headers lie.
+
+    Three of 30 MiB are looked into, which is more than 64 MiB; the fourth is taken at its word.
+    """
+    log = open_log(segment_bytes=1 << 20)
+    for _ in range(5):
+        add_lying(log, 30 << 20)
+    assert offset_for_timestamp(log, 400) == (500, 3, 0)
+
+
+def test_a_few_headers_that_overstate_their_newest_timestamp_hide_no_record() -> None:
+    """The first record that is really not older is found behind them."""
+    log = open_log(segment_bytes=1 << 20)
+    for _ in range(20):
+        add_lying(log, 1000)
+    add(log, [400, 450])
+    assert offset_for_timestamp(log, 420) == (450, 21, 0)
+
+
+def test_the_time_of_the_append_is_that_of_each_record() -> None:
+    """LogAppendTime: the header's newest timestamp is that of all."""
+    log = open_log()
+    builder = BatchBuilder()
+    for timestamp in (1, 2, 3):
+        builder.append(timestamp, None, b"value")
+    encoded = bytearray(builder.build())
+    Struct(">h").pack_into(encoded, 21, 8)
+    Struct(">q").pack_into(encoded, 35, 500)
+    Struct(">I").pack_into(encoded, 17, computed_crc(encoded, 0, len(encoded)))
+    log.append_as_leader(memoryview(encoded), read_header(encoded), 0, 1_000)
+    log.advance_log_start(1)
+    assert offset_for_timestamp(log, 400) == (500, 1, 0)

@@ -6,6 +6,7 @@ storage, which Ottla has not: -1 without an error. After an election "latest" fa
 new leader has committed all that the former one may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
 """
 
+import asyncio
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -54,7 +55,9 @@ class ListOffsets(Handler):
 
     partitions: Partitions
 
-    def handle(self, request: RequestContext, body: ListOffsetsRequest) -> ListOffsetsResponse:
+    async def handle(
+        self, request: RequestContext, body: ListOffsetsRequest
+    ) -> ListOffsetsResponse:
         """Look each partition's offset up."""
         committed = body.isolation_level == _READ_COMMITTED
         seen: set[tuple[str, int]] = set()
@@ -63,20 +66,19 @@ class ListOffsets(Handler):
             for wanted in topic.partitions:
                 key = (topic.name, wanted.partition_index)
                 (twice if key in seen else seen).add(key)
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(
-                    name=topic.name,
-                    partitions=[
-                        _failed(wanted, ErrorCode.INVALID_REQUEST)
-                        if (topic.name, wanted.partition_index) in twice
-                        else self._look_up(topic.name, wanted, request.version, committed)
-                        for wanted in topic.partitions
-                    ],
-                )
-                for topic in body.topics
-            ]
-        )
+        answers = []
+        for topic in body.topics:
+            partitions = []
+            for wanted in topic.partitions:
+                if (topic.name, wanted.partition_index) in twice:
+                    partitions.append(_failed(wanted, ErrorCode.INVALID_REQUEST))
+                    continue
+                partitions.append(self._look_up(topic.name, wanted, request.version, committed))
+                if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
+                    # It may have expanded megabytes: others are served before the next.
+                    await asyncio.sleep(0)
+            answers.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
+        return ListOffsetsResponse(topics=answers)
 
     def _look_up(
         self, topic: str, wanted: ListOffsetsPartition, version: int, committed: bool

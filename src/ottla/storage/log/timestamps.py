@@ -2,12 +2,19 @@
 
 from typing import NamedTuple
 
+from ottla.record.codec import LONG_MIN
 from ottla.record.header import BatchHeader
-from ottla.record.reader import records
+from ottla.record.reader import check_batch, section
+from ottla.record.walk import first_since
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.log.log import Log
 from ottla.storage.segment.segment import Segment
+
+# What a lookup expands of one segment's batches whose headers promise a newer record than they
+# have: clients write these headers, and kilobytes of them expand to 32 MiB. Further ones are taken
+# at their word, so that a reader begins a little early.
+_EXPANDED_BYTES_MAX = 64 << 20
 
 
 class TimestampOffset(NamedTuple):
@@ -52,12 +59,18 @@ def _search(segment: Segment, timestamp: int, offset_min: int) -> tuple[int, int
     # Batches before the last entry below `timestamp` are all older.
     _, offset = segment.indexes.times.floor(timestamp - 1)
     position = segment.position_of(max(offset, offset_min, segment.base_offset))
+    expanded_bytes = 0
     try:
         for place, header in walk(segment.file, position, segment.size, segment.base_offset):
-            if header.max_timestamp >= timestamp and header.last_offset >= offset_min:
-                found = _in_batch(segment, place, header, timestamp, offset_min)
-                if found is not None:
-                    return found
+            if header.max_timestamp < timestamp or header.last_offset < offset_min:
+                continue
+            if expanded_bytes > _EXPANDED_BYTES_MAX:
+                return header.max_timestamp, max(header.base_offset, offset_min)
+            expanded = _expanded(segment, place, header)
+            found = _in_batch(expanded, header, timestamp, offset_min)
+            if found is not None:
+                return found
+            expanded_bytes += len(expanded)
     except BadHeader as bad:
         raise segment.corrupt(bad) from None
     except OSError as error:
@@ -65,11 +78,23 @@ def _search(segment: Segment, timestamp: int, offset_min: int) -> tuple[int, int
     return None
 
 
-def _in_batch(
-    segment: Segment, position: int, header: BatchHeader, timestamp: int, offset_min: int
-) -> tuple[int, int] | None:
+def _expanded(segment: Segment, position: int, header: BatchHeader) -> bytes:
     batch = segment.file.pread(header.size, position)
-    for record in records(batch, 0, header):
-        if record.timestamp >= timestamp and record.offset >= offset_min:
-            return record.timestamp, record.offset
-    return None
+    check_batch(batch, 0, header)
+    return section(batch, 0, header)
+
+
+def _in_batch(
+    expanded: bytes, header: BatchHeader, timestamp: int, offset_min: int
+) -> tuple[int, int] | None:
+    is_append_time = header.is_log_append_time
+    found, delta = first_since(
+        expanded,
+        header.record_count,
+        header.base_timestamp,
+        LONG_MIN if is_append_time else timestamp,
+        offset_min - header.base_offset,
+    )
+    if delta < 0:
+        return None
+    return header.max_timestamp if is_append_time else found, header.base_offset + delta

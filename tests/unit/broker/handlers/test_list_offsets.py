@@ -1,5 +1,7 @@
 """ListOffsets: by time, and the ends of the log."""
 
+import asyncio
+
 import pytest
 
 from ottla.base.errors import ErrorCode
@@ -47,7 +49,7 @@ def test_an_offset_is_found_by_time_or_by_name(timestamp, found):
         for at_ms in (1_000, 3_000, 2_000):
             world.append(partition, b"x", timestamps=[at_ms])
         partition.advance_log_start(1)
-        response = ask(ListOffsets(world.partitions), request(timestamp))
+        response = await ask(ListOffsets(world.partitions), request(timestamp))
         assert outcomes(response) == [(ErrorCode.NONE, *found)]
 
     play(scenario, {"log.message.timestamp.before.max.ms": str(2**63 - 1)})
@@ -60,12 +62,39 @@ def test_what_cannot_be_answered_is_refused_by_itself():
         await world.host("t", 1, epoch=5)
         handler = ListOffsets(world.partitions)
         for response, code in (
-            (ask(handler, request(-1, topic="u")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-            (ask(handler, request(-1, epoch=4)), ErrorCode.FENCED_LEADER_EPOCH),
-            (ask(handler, request(-3), 6), ErrorCode.UNSUPPORTED_VERSION),
+            (await ask(handler, request(-1, topic="u")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+            (await ask(handler, request(-1, epoch=4)), ErrorCode.FENCED_LEADER_EPOCH),
+            (await ask(handler, request(-3), 6), ErrorCode.UNSUPPORTED_VERSION),
         ):
             assert outcomes(response) == [(code, -1, -1)]
-        twice = outcomes(ask(handler, request(-1, count=2)))
+        twice = outcomes(await ask(handler, request(-1, count=2)))
         assert twice == [(ErrorCode.INVALID_REQUEST, -1, -1)] * 2
 
     play(scenario)
+
+
+def test_others_are_served_between_two_lookups_by_time():
+    """Each may expand megabytes, and a request may ask for ten thousand partitions."""
+
+    async def scenario(world):
+        for number in range(3):
+            partition = await world.host(f"t{number}", 1)
+            world.append(partition, b"x", timestamps=[1_000])
+        turns = 0
+
+        async def serve_others():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        others = asyncio.create_task(serve_others())
+        wanted = ListOffsetsPartition(partition_index=0, timestamp=500)
+        topics = [ListOffsetsTopic(name=f"t{number}", partitions=[wanted]) for number in range(3)]
+        body = ListOffsetsRequest(replica_id=-1, topics=topics)
+        response = await ask(ListOffsets(world.partitions), body)
+        others.cancel()
+        assert [topic.partitions[0].offset for topic in response.topics] == [0, 0, 0]
+        assert turns >= 3
+
+    play(scenario, {"log.message.timestamp.before.max.ms": str(2**63 - 1)})
