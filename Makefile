@@ -35,7 +35,7 @@ $(INSTALLED): $(PY) pyproject.toml
 	@touch $@
 
 # The compiled codec is an extra: without a C compiler the same source runs as it stands.
-$(COMPILED): $(INSTALLED) $(wildcard setup.py src/ottla/record/*.py)
+$(COMPILED): $(INSTALLED) $(wildcard setup.py src/ottla/record/*.py src/ottla/lake/*.c)
 	@if [ -f setup.py ]; then \
 	  mkdir -p out; \
 	  $(PY) setup.py -q build_ext --inplace >out/build.log 2>&1 \

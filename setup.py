@@ -1,4 +1,6 @@
-"""Compiles the hot modules with mypyc where that is possible; everything else is in pyproject.
+"""Compiles the hot modules with mypyc, and the loops of the row hash, where that is possible.
+
+Everything else is in pyproject.
 
 Without mypyc or a C compiler, or with OTTLA_PURE=1, the build succeeds and says that the plain
 form of the same source will run. See docs/adr/0003-compiled-codec-and-its-guard.md.
@@ -29,6 +31,13 @@ MODULES = (
     "ottla.record.sifting",
     "ottla.record.validation",
     "ottla.record.walk",
+)
+# Loops in C that numpy does where they were not compiled: a failure is no failure of the build.
+IN_C = Extension(
+    "ottla.lake._row_sums",
+    ["src/ottla/lake/_row_sums.c"],
+    extra_compile_args=[] if os.name == "nt" else ["-O3"],
+    optional=True,
 )
 MANIFEST = "_compiled.json"
 # Stands for the extensions until they are known: to make their C code takes seconds of mypy,
@@ -89,13 +98,14 @@ class BuildCodec(build_ext):
         os.environ.setdefault("MYPYPATH", "src")
         paths = [str(source(module)) for module in MODULES]
         try:
-            return importlib.import_module("mypyc.build").mypycify(
+            compiled: list[Extension] = importlib.import_module("mypyc.build").mypycify(
                 paths, opt_level="3", debug_level="0", group_name="ottla"
             )
         except SystemExit:
             # mypy has printed what it does not like; that is the tests' business to refuse.
             self.plain = "mypyc refused the sources"
             return []
+        return [*compiled, IN_C]
 
     def _packages(self) -> list[Path]:
         """Where the package stands that the extensions are built into."""

@@ -40,7 +40,8 @@ MANIFEST = "_compiled.json"
 class ExtensionGuard:
     """A meta-path finder that finds the source of an Ottla module whose extension comes first.
 
-    `distrust` says why extensions are passed over. Leaves all else to the other finders.
+    `distrust` says why extensions are passed over: one without a source of its name is as if it
+    were not installed. Leaves all else to the other finders.
     """
 
     def __init__(self, distrust: str) -> None:
@@ -60,6 +61,8 @@ class ExtensionGuard:
             return None
         name = fullname.rpartition(".")[2]
         source = os.path.join(os.path.dirname(spec.origin), name + ".py")
+        if not os.path.exists(source):
+            raise ModuleNotFoundError(f"{fullname} is passed over: {self.distrust}", name=fullname)
         loader = machinery.SourceFileLoader(fullname, source)
         plain = machinery.ModuleSpec(fullname, loader, origin=source)
         plain.has_location = True

@@ -20,11 +20,20 @@ changed in one bit shows. It guards against accidents, not against an adversary.
 - `u = 0, v = 0`; for each word x, the j-th: `u = mix(u ^ x) + A(j)`, `v = (v + u) * B(j)`.
   The row's hash is `mix(u) + 2^64 * mix(v)`.
 
-Vectorised by numpy: no Python object for each row.
+No Python object for each row: the loops are in C where the build has compiled them
+(`_row_sums.c`), else numpy's.
 """
 
 import numpy as np
 import numpy.typing as npt
+
+try:
+    from ottla.lake._row_sums import bytes_sums as _bytes_sums_in_c
+    from ottla.lake._row_sums import mix_in as _mix_in
+except ImportError:
+    _in_c = False
+else:
+    _in_c = True
 
 Words = npt.NDArray[np.uint64]
 Offsets = npt.NDArray[np.int64]
@@ -65,6 +74,11 @@ def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words,
     lengths = offsets[1:] - offsets[:-1]
     if len(lengths) == 0 or offsets[-1] == offsets[0]:
         return np.zeros(len(lengths), np.uint64), np.zeros(len(lengths), np.uint64)
+    if _in_c:
+        sums, weighted = np.empty(len(lengths), np.uint64), np.empty(len(lengths), np.uint64)
+        bounds = np.ascontiguousarray(offsets)
+        _bytes_sums_in_c(np.ascontiguousarray(content), bounds, _A, _B, sums, weighted)
+        return sums, weighted
     # Words are read at any byte; eight bytes behind the end, whatever they are, keep the last
     # one inside.
     first, after = int(offsets[0]), int(offsets[-1])
@@ -151,11 +165,15 @@ def row_hashes(canonical: list[Words]) -> tuple[Words, Words]:
     low = np.zeros(rows, np.uint64)
     high = np.zeros(rows, np.uint64)
     for position, word in enumerate(canonical):
-        low ^= word
-        _mixed_in_place(low)
-        low += _A[position]
-        high += low
-        high *= _B[position]
+        if _in_c:
+            words = np.ascontiguousarray(word)
+            _mix_in(words, int(_A[position]), int(_B[position]), low, high)
+        else:
+            low ^= word
+            _mixed_in_place(low)
+            low += _A[position]
+            high += low
+            high *= _B[position]
     return _mixed_in_place(low), _mixed_in_place(high)
 
 

@@ -1,15 +1,27 @@
 """The row hash agrees with its specification and does not care about order or splits."""
 
 import itertools
+import os
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from ottla.lake import row_hash
 from ottla.lake.row_hash import MODULUS, NULL_LENGTH, bytes_sums, hash_text, rows_hash
 
 M64 = (1 << 64) - 1
 VECTOR = "2df06a66ca7591159fd46658e287e9ef"
+
+
+@pytest.fixture(params=["in C", "numpy"], autouse=True)
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every law holds of both forms of the loops."""
+    if request.param == "in C" and not row_hash._in_c:
+        pytest.skip("no loops in C here: no C compiler, or `make venv` has not run")
+    monkeypatch.setattr(row_hash, "_in_c", request.param == "in C")
 
 
 def mix(x: int) -> int:
@@ -49,7 +61,9 @@ def strings_sums(strings: list[bytes]) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(s, t, strict=True)]
 
 
-@pytest.mark.parametrize("lengths", [[100] * 5, [0, 1, 7, 8, 9, 0, 63], [40_000], [0, 0], []])
+@pytest.mark.parametrize(
+    "lengths", [[100] * 5, [0, 1, 7, 8, 9, 0, 63], [40_000, 70_003], [0, 0], []]
+)
 def test_sums_follow_the_specification(lengths: list[int]) -> None:
     """Equal and unequal lengths, empty strings and more than 4096 words give the spec's sums."""
     chance = random.Random(7)
@@ -121,3 +135,31 @@ def test_every_single_bit_matters() -> None:
     both[15] ^= 0x80
     seen.update(strings_sums([bytes(both)]))
     assert len(seen) == 8 * len(value) + 2
+
+
+def test_a_string_that_is_not_within_the_content_is_refused() -> None:
+    """The loops in C read nothing behind an array, whatever the offsets say."""
+    in_c = pytest.importorskip("ottla.lake._row_sums")
+    keys, sums = np.zeros(4096, np.uint64), np.zeros(2, np.uint64)
+    for offsets in ([0, 8, 17], [0, 0, 1 << 40], [-8, 8, 8], [0, 12, 8]):
+        bounds = np.array(offsets, np.int64)
+        with pytest.raises(ValueError, match="is not within the content"):
+            in_c.bytes_sums(bytes(16), bounds, keys, keys, sums, sums.copy())
+    for short in (keys[:-1], sums):
+        with pytest.raises(ValueError, match="other lengths"):
+            in_c.bytes_sums(bytes(16), np.zeros(3, np.int64), short, keys, sums, sums.copy())
+    with pytest.raises(ValueError, match="other lengths"):
+        in_c.mix_in(sums[:1], 1, 1, sums, sums.copy())
+
+
+def test_without_what_was_compiled_numpy_does_it() -> None:
+    """Where the plain form is asked for, the loops in C are as if they were not installed."""
+    code = "from ottla.lake import row_hash; print(row_hash._in_c)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OTTLA_PURE": "1"},
+    )
+    assert done.stdout == "False\n"

@@ -1,0 +1,22 @@
+# What `_row_sums.c` has.
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+_Words: TypeAlias = npt.NDArray[np.uint64]
+
+# Sets `s` and `t` of each string. Raises ValueError where one is not within the content.
+def bytes_sums(
+    content: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    keys_a: _Words,
+    keys_b: _Words,
+    sums: _Words,
+    weighted: _Words,
+    /,
+) -> None: ...
+
+# Takes the next word of each row into `u` and `v`.
+def mix_in(words: _Words, key_a: int, key_b: int, low: _Words, high: _Words, /) -> None: ...
