@@ -288,6 +288,30 @@ def test_the_last_good_keys_stay_where_the_address_fails(bearer, issuer, caplog)
     assert "cannot be read (it is no JSON), and the last good ones stay in use" in caplog.text
 
 
+def test_keys_that_the_issuer_withdraws_are_good_no_longer(bearer, issuer, caplog):
+    """A document without keys is one; the log says so once, with short names of keys."""
+    issuer.rotate("long" * 500)
+
+    async def scenario(broker, connect, now_s):
+        good = issuer.token("alice", now_s, exp=now_s + 3600)
+        issuer.keys.reverse()
+        known = issuer.token("alice", now_s, exp=now_s + 3600)
+        assert (await log_in(await connect(), known)).auth_bytes == b""
+        bearer.file.write_bytes(b'{"keys": []}')
+        for _ in range(2):
+            broker.parts.runtime.clock.advance(10_000)
+            # Its key's name is too long for a token, the next one's is not known.
+            await fail(await connect(), good)
+            issuer.rotate()
+            await fail(await connect(), issuer.token("alice", now_s, exp=now_s + 3600))
+            await fail(await connect(), known)
+
+    caplog.set_level(logging.INFO)
+    bearer.play(scenario, connection_failed_authentication_delay_ms="0")
+    assert caplog.text.count("there is no public key for signatures") == 1
+    assert "long" * 400 not in caplog.text
+
+
 def test_without_keys_no_token_is_good_until_they_come(bearer, issuer, caplog):
     """The broker starts without its issuer, and finds it later by itself."""
     bearer.file.unlink()

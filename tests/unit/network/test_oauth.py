@@ -1,7 +1,11 @@
 """Addresses of an issuer, what is read from them, and tokens that are kept."""
 
 import asyncio
+import contextlib
+import socket
+import ssl
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,14 +106,55 @@ def test_only_the_document_itself_is_an_answer(
 def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     """And one that is not there is an error with its cause."""
     file = tmp_path / "keys"
-    file.write_bytes(b"x" * (1 << 20))
-    assert len(fetcher(f"file://{file}", None).get()) == 1 << 20
-    file.write_bytes(b"x" * ((1 << 20) + 1))
-    with pytest.raises(FetchFailed, match="more than 1048576 bytes"):
+    file.write_bytes(b"x" * (256 << 10))
+    assert len(fetcher(f"file://{file}", None).get()) == 256 << 10
+    file.write_bytes(b"x" * ((256 << 10) + 1))
+    with pytest.raises(FetchFailed, match="more than 262144 bytes"):
         fetcher(f"file://{file}", None).get()
     file.unlink()
     with pytest.raises(FetchFailed, match="No such file"):
         fetcher(f"file://{file}", None).get()
+
+
+@pytest.mark.parametrize(
+    ("begins", "goes_on", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x", "not answer in time"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x", "not answer in time"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, "more than 262144 bytes"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 10_000, "more than 262144 bytes"),
+    ],
+    ids=["header by bytes", "content by bytes", "no end of answers", "no end"],
+)
+def test_an_answer_without_an_end_is_left(
+    authority: Path, begins: bytes, goes_on: bytes, words: str
+) -> None:
+    """By its time or by its size: reads of keys wait for the one that runs."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.parent / "server.pem")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with (
+                contextlib.suppress(OSError),
+                server.accept()[0] as accepted,
+                context.wrap_socket(accepted, server_side=True) as client,
+            ):
+                client.recv(4096)
+                client.sendall(begins)
+                while True:
+                    client.sendall(goes_on)
+                    if len(goes_on) == 1:
+                        time.sleep(0.01)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        url = f"https://localhost:{server.getsockname()[1]}/keys"
+        address = read_address("the.setting", url, [url], "the.list")
+        tls = (("ssl.truststore.location", str(authority)),)
+        with pytest.raises(FetchFailed, match=words):
+            new_fetcher(address, tls, read_s=0.5 if len(goes_on) == 1 else 60.0).get()
+        thread.join()
 
 
 def test_an_address_where_no_server_is_fails(authority: Path) -> None:

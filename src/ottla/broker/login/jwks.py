@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
+from ottla.base.settings.setting import shortened
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.fetching import FetchFailed
@@ -105,10 +106,21 @@ class Jwks:
         self._failures = 0
         known = None if before is None else {key.key_id for key in before.usable}
         if known != {key.key_id for key in keys.usable}:
-            names = ", ".join(repr(key.key_id) for key in keys.usable)
-            _log.info("keys for tokens at %s: %s", self._url, names)
+            self._log_names(keys)
         if keys.ignored and (before is None or before.ignored != keys.ignored):
-            _log.warning("keys at %s are not used: %s", self._url, "; ".join(keys.ignored))
+            why = shortened("; ".join(keys.ignored))
+            _log.warning("keys at %s are not used: %s", self._url, why)
+
+    def _log_names(self, keys: PublicKeys) -> None:
+        if keys.usable:
+            names = ", ".join(shortened(repr(key.key_id)) for key in keys.usable)
+            _log.info("keys for tokens at %s: %s", self._url, names)
+            return
+        _log.error(
+            "there is no public key for signatures at %s, and no client can log in by OAUTHBEARER: "
+            "has the issuer withdrawn its keys? It is read again",
+            self._url,
+        )
 
     def _fail(self, why: str) -> None:
         self._failures += 1

@@ -1,15 +1,21 @@
 """Reads an issuer's document, from a file or over HTTPS. Blocks; for a thread."""
 
 import http.client
+import io
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from ottla.network.oauth.address import IssuerAddress
 
-_BYTES_MAX: Final = 1 << 20
+# A megabyte of JSON may be a hundredth of that many objects, or stop an event loop for long: the
+# interpreter does nothing else while it parses.
+_BYTES_MAX: Final = 256 << 10
+# Of an answer with its headers.
+_RECEIVED_MAX: Final = 2 * _BYTES_MAX
 _CHUNK_BYTES: Final = 64 << 10
 
 
@@ -58,7 +64,6 @@ class IssuerReader:
     def _ask(self, method: str, body: str | None, headers: Mapping[str, str]) -> bytes:
         """Follows no redirection and asks no proxy: either would lead to another address."""
         endpoint = self.endpoint
-        deadline_s = time.monotonic() + self._connect_s + self._read_s
         try:
             connection = http.client.HTTPSConnection(
                 endpoint.host, endpoint.port, timeout=self._connect_s, context=self._tls()
@@ -69,12 +74,9 @@ class IssuerReader:
                 connection.request(
                     method, endpoint.path, body, {"Accept": "application/json", **headers}
                 )
-                response = connection.getresponse()
-                if response.status != http.client.OK:
-                    raise FetchFailed(
-                        f"it answers {response.status}", is_final=400 <= response.status < 500
-                    )
-                return _content(response, deadline_s)
+                deadline_s = time.monotonic() + self._read_s
+                with _InTime(connection.sock, method, deadline_s) as response:
+                    return _content(response)
             finally:
                 connection.close()
         except ssl.SSLCertVerificationError as error:
@@ -92,12 +94,53 @@ class IssuerReader:
             ) from None
 
 
-def _content(response: http.client.HTTPResponse, deadline_s: float) -> bytes:
+def _content(response: http.client.HTTPResponse) -> bytes:
+    response.begin()
+    if response.status != http.client.OK:
+        is_final = 400 <= response.status < 500
+        raise FetchFailed(f"it answers {response.status}", is_final=is_final)
     content = bytearray()
     while chunk := response.read1(_CHUNK_BYTES):
         content += chunk
         if len(content) > _BYTES_MAX:
             raise FetchFailed(f"it answers more than {_BYTES_MAX} bytes")
-        if time.monotonic() > deadline_s:
-            raise TimeoutError
     return bytes(content)
+
+
+class _InTime(http.client.HTTPResponse):
+    """An answer that ends by a deadline, however little comes at a time.
+
+    A time-out of the socket alone begins anew with each byte of a header; and before an answer any
+    number of others may say `100 Continue`.
+    """
+
+    def __init__(self, sock: socket.socket, method: str, deadline_s: float) -> None:
+        super().__init__(sock, method=method)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Received(sock, deadline_s))
+
+
+class _Received(io.RawIOBase):
+    def __init__(self, sock: socket.socket, deadline_s: float) -> None:
+        self._sock = sock
+        self._file = sock.makefile("rb", buffering=0)
+        self._deadline_s = deadline_s
+        self._left = _RECEIVED_MAX
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self._deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        if self._left <= 0:
+            raise FetchFailed(f"it answers more than {_BYTES_MAX} bytes")
+        self._sock.settimeout(left_s)
+        count = self._file.readinto(buffer)
+        self._left -= count or 0
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -5,7 +5,9 @@ key (`jwk`, `jku`, `x5u`): it only chooses among these.
 """
 
 import json
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from joserfc.errors import JoseError
@@ -15,8 +17,9 @@ from joserfc.jws import JWSRegistry, deserialize_compact
 from ottla.security.jwt.header import Algorithm
 
 _KEYS_MAX: Final = 100
-# Of the modulus, in Base64: 2048 to 16384 bits.
-_RSA_CHARACTERS: Final = range(342, 2732)
+# A token that names no key costs a signature with each of these: strangers can send such tokens.
+_TRIED_MAX: Final = 10
+_RSA_BITS: Final = range(2048, 8193)
 _CURVES: Final = {
     "P-256": frozenset({Algorithm.ES256}),
     "P-384": frozenset({Algorithm.ES384}),
@@ -42,12 +45,13 @@ class PublicKeys(NamedTuple):
     ignored: tuple[str, ...]
 
     def candidates(self, key_id: str | None, algorithm: Algorithm) -> list[PublicKey]:
-        """The keys that may have signed a token; all of its algorithm where it names none."""
-        return [
+        """The keys that may have signed a token; the first of its algorithm where it names none."""
+        fitting = (
             key
             for key in self.usable
             if algorithm in key.algorithms and key_id in (None, key.key_id)
-        ]
+        )
+        return list(islice(fitting, _TRIED_MAX))
 
     def has(self, key_id: str | None) -> bool:
         """Whether a key of this id is there; any key where none is named."""
@@ -55,7 +59,10 @@ class PublicKeys(NamedTuple):
 
 
 def read_keys(text: bytes) -> PublicKeys:
-    """The keys of a JWKS document. Raises ValueError where it is none, or has no usable key."""
+    """The keys of a JWKS document. Raises ValueError where it is none.
+
+    One without a usable key is a document: by it an issuer withdraws the keys it had.
+    """
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -70,8 +77,6 @@ def read_keys(text: bytes) -> PublicKeys:
             usable.append(_read_key(each))
         except ValueError as error:
             ignored.append(f"key {number}: {error}")
-    if not usable:
-        raise ValueError("it has no public key for signatures: " + ("; ".join(ignored) or "empty"))
     return PublicKeys(tuple(usable), tuple(ignored))
 
 
@@ -101,8 +106,8 @@ def _import_key(document: Mapping[str, Any]) -> tuple[Key, frozenset[Algorithm]]
     given: Any = {name: value for name, value in parts.items() if isinstance(value, str)}
     match given.get("kty"), given.get("crv"):
         case "RSA", _:
-            if len(given.get("n", "")) not in _RSA_CHARACTERS:
-                raise ValueError("an RSA key is to have 2048 to 16384 bits")
+            if _bits(given.get("n", "")) not in _RSA_BITS:
+                raise ValueError("an RSA key is to have 2048 to 8192 bits")
             return _imported(RSAKey.import_key, given), _OF_RSA
         case "EC", str(curve) if curve in _CURVES:
             return _imported(ECKey.import_key, given), _CURVES[curve]
@@ -111,6 +116,14 @@ def _import_key(document: Mapping[str, Any]) -> tuple[Key, frozenset[Algorithm]]
         case "oct", _:
             raise ValueError("it is a shared secret, which brokers never use for tokens")
     raise ValueError("its type or its curve is not there")
+
+
+def _bits(number: str) -> int:
+    """How many bits a number has, which may be written with zeros before it; 0 for none."""
+    try:
+        return int.from_bytes(urlsafe_b64decode(number + "=" * (-len(number) % 4))).bit_length()
+    except ValueError:
+        return 0
 
 
 def _imported(read: Callable[[Any], Key], given: object) -> Key:

@@ -237,32 +237,68 @@ def test_no_change_of_a_token_is_believed(data: st.DataObject) -> None:
         (b"", "no JSON"),
         (b"[]", '{"keys": [...]}'),
         (b'{"keys": 7}', '{"keys": [...]}'),
-        (b'{"keys": []}', "no public key for signatures: empty"),
-        (b'{"keys": [7]}', "key 0: it is no object"),
-        (b'{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}', "a shared secret"),
-        (b'{"keys": [{"kty": "RSA", "n": "x", "e": "AQAB", "use": "enc"}]}', "not for signatures"),
-        (b'{"keys": [{"kty": "RSA", "n": "%s", "e": "AQAB"}]}' % (b"!" * 342), "cannot be read"),
-        (b'{"keys": [{"kty": "RSA"}]}', "an RSA key is to have 2048"),
-        (b'{"keys": [{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}]}', "cannot be read"),
-        (b'{"keys": [{"kty": "EC", "crv": "secp256k1"}]}', "its type or its curve"),
+        (b'{"keys": [%s7]}' % (b"7," * 100), "at most 100 keys"),
         (b"[" * 100_000, "no JSON"),
     ],
 )
-def test_a_document_without_a_usable_key_is_refused(document: bytes, words: str) -> None:
-    """With the cause for each key, and no secret."""
+def test_what_is_no_document_of_keys_is_refused(document: bytes, words: str) -> None:
+    """The keys of the last good one stay."""
     with pytest.raises(ValueError, match=r".") as raised:
         read_keys(document)
     assert words in str(raised.value)
-    assert "c2VjcmV0" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (b"7", "it is no object"),
+        (b'{"kty": "oct", "k": "c2VjcmV0"}', "a shared secret"),
+        (b'{"kty": "RSA", "n": "x", "e": "AQAB", "use": "enc"}', "not for signatures"),
+        (b'{"kty": "RSA", "n": "%s", "e": "AA"}' % (b"_" * 342), "cannot be read"),
+        (b'{"kty": "RSA"}', "an RSA key is to have 2048"),
+        (b'{"kty": "RSA", "n": "%s", "e": "AQAB"}' % (b"!" * 342), "an RSA key is to have 2048"),
+        (b'{"kty": "RSA", "n": "%s", "e": "AQAB"}' % (b"_" * 1367), "an RSA key is to have 2048"),
+        (b'{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}', "cannot be read"),
+        (b'{"kty": "EC", "crv": "secp256k1"}', "its type or its curve"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_left_out(key: bytes, words: str) -> None:
+    """With the cause, and no secret; a document may hold no other."""
+    keys = read_keys(b'{"keys": [%s]}' % key)
+    (why,) = keys.ignored
+    assert words in why
+    assert "c2VjcmV0" not in why
+    assert keys.usable == ()
+
+
+def test_an_issuer_withdraws_its_keys_by_a_document_without_any() -> None:
+    """Tokens of the former keys are those of an unknown key then, as with Kafka."""
+    assert read_keys(b'{"keys": []}') == PublicKeys((), ())
+    with pytest.raises(UnknownKey):
+        judged(token(), keys=read_keys(b'{"keys": []}'))
 
 
 def test_keys_that_are_not_safe_are_left_out() -> None:
-    """A short RSA key and one of another use; the others serve."""
-    short = {"kty": "RSA", "n": encoded(((1 << 1023) + 1).to_bytes(128)), "e": "AQAB"}
+    """A short RSA key, also behind zeros, and one of another use; the others serve."""
+    modulus = ((1 << 1199) + 1).to_bytes(150)
+    short = {"kty": "RSA", "n": encoded(modulus), "e": "AQAB"}
+    long = {"kty": "RSA", "n": encoded(bytes(106) + modulus), "e": "AQAB"}
     good = ISSUER.keys[0].as_dict(private=True)
-    keys = read_keys(json.dumps({"keys": [short, good, {**good, "alg": "RS256"}]}).encode())
+    keys = read_keys(json.dumps({"keys": [short, long, good, {**good, "alg": "RS256"}]}).encode())
     assert [key.key_id for key in keys.usable] == ["key-1"]
     assert keys.ignored == (
-        "key 0: an RSA key is to have 2048 to 16384 bits",
-        "key 2: its algorithm does not fit its type",
+        "key 0: an RSA key is to have 2048 to 8192 bits",
+        "key 1: an RSA key is to have 2048 to 8192 bits",
+        "key 3: its algorithm does not fit its type",
     )
+
+
+def test_a_token_without_a_key_id_costs_ten_signatures_at_most() -> None:
+    """Strangers can send such tokens to a broker whose issuer has many keys."""
+    issuer = Issuer(keys=[new_key(None) for _ in range(11)])
+    keys = read_keys(issuer.jwks())
+    claims = issuer.claims("alice", NOW_S)
+    tokens = [signed(claims, key, "ES256", kid=None) for key in issuer.keys[9:]]
+    assert judged(tokens[0], keys=keys).subject == "alice"
+    with pytest.raises(UnknownKey):
+        judged(tokens[1], keys=keys)
