@@ -79,6 +79,7 @@ def limits_table() -> str:
          f"{connection.unanswered_requests_max}, {_size(connection.unanswered_bytes_max)}", ""),
         ("bytes of large requests that are being received, on the whole broker", "1 GiB if unset",
          "queued.max.request.bytes"),
+        ("of these, of a user, or of an address without login", "a quarter", ""),
         ("partitions made by one request", f"{PARTITIONS_PER_REQUEST_MAX:,}", ""),
         ("a compressed batch where the broker must expand it",
          f"{_size(EXPANDED_FREE_BYTES)} and {EXPANDED_RATIO_MAX:,} times its size, at most "

@@ -132,6 +132,33 @@ def test_large_requests_are_served():
     run(scenario())
 
 
+def test_requests_that_are_announced_and_never_sent_stop_nobody_elses():
+    """An address, or a user, gets a quarter of queued.max.request.bytes, which is 1 GiB if unset.
+
+    Twelve headers of 90 MB, without a body, took all of it: 900 KB of another client waited.
+    """
+
+    async def scenario():
+        async with connected() as (broker, _):
+            idle = [
+                await asyncio.open_connection("127.0.0.1", broker.port, local_addr=("127.0.0.2", 0))
+                for _ in range(12)
+            ]
+            for _, writer in idle:
+                writer.write(struct.pack(">ihh", 90 << 20, 0, 9))
+            limits = broker.listeners.open[0]
+            await until(lambda: limits.budget.held_bytes >= 180 << 20)
+            other = await Client.connect(broker.port)
+            async with asyncio.timeout(30):
+                answer = await other.call(produce("a", batch(b"x" * 900_000)), 9)
+            assert produced(answer).error_code == 0
+            other.close()
+            for _, writer in idle:
+                writer.close()
+
+    run(scenario())
+
+
 def test_a_reader_that_does_not_read_costs_little_and_stops_nobody(tmp_path, monkeypatch):
     """50 fetches of 2 MB each, unread: no answer is read from the file before its time."""
     read = []

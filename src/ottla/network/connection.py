@@ -68,6 +68,8 @@ class Connection(asyncio.BufferedProtocol):
         self.identity: object | None = None
         # Who the client is, as far as its listener has found out.
         self.principal: Principal = ANONYMOUS
+        # Whose share of the budget its large request takes.
+        self._owner = ""
         # The user that it is counted for.
         self.user: str | None = None
         # Whether it has logged in with a delegation token: it may not ask for others then.
@@ -324,7 +326,9 @@ class Connection(asyncio.BufferedProtocol):
         large_bytes = cutter.keep()
         if state or not large_bytes:
             return
-        if self._hub.budget.take(large_bytes, self._on_memory):
+        known = self.principal is not ANONYMOUS
+        self._owner = str(self.principal) if known else self.peer_host
+        if self._hub.budget.take(large_bytes, self._owner, self._on_memory):
             cutter.begin_large(self._hub.budget.buffer(large_bytes))
         else:
             self._on(Event.MEMORY_SHORT)
@@ -339,7 +343,7 @@ class Connection(asyncio.BufferedProtocol):
         cutter, budget = self._cutter, self._hub.budget
         effect = self._pressure.on(Event.MEMORY_GIVEN)
         if effect is Effect.RETURN:
-            budget.give(cutter.large_bytes)
+            budget.give(cutter.large_bytes, self._owner)
             return
         cutter.begin_large(budget.buffer(cutter.large_bytes))
         if effect is Effect.GO_ON:
@@ -348,7 +352,7 @@ class Connection(asyncio.BufferedProtocol):
     def _give_back_large(self) -> None:
         large = self._cutter.take_large()
         if large is not None:
-            self._hub.budget.give_buffer(large)
+            self._hub.budget.give_buffer(large, self._owner)
 
     # -- pressure
 

@@ -419,18 +419,46 @@ def test_the_budget_makes_large_requests_wait_for_each_other():
     assert second.transport.reading
 
 
+def test_an_owner_of_large_requests_that_never_come_makes_no_other_wait():
+    """A quarter of the budget is the most that a user or an address may take."""
+    budget = MemoryBudget(1000)
+    got = []
+    assert budget.take(200, "a", lambda: got.append("a1"))
+    assert not budget.take(100, "a", lambda: got.append("a2"))
+    assert budget.take(900, "b", lambda: got.append("b1")) is False
+    assert not budget.take(10, "c", lambda: got.append("c1"))
+    budget.give(200, "a")
+    assert got == ["a2", "b1"]
+    budget.give(100, "a")
+    assert got == ["a2", "b1", "c1"]
+    budget.give(900, "b")
+    budget.give(10, "c")
+    assert budget.held_bytes == 0
+
+
+def test_a_request_larger_than_its_owners_share_comes_when_nothing_else_of_it_is_held():
+    """It could never be served otherwise."""
+    budget = MemoryBudget(1000)
+    got = []
+    assert budget.take(10, "a", lambda: None)
+    assert not budget.take(600, "a", lambda: got.append("large"))
+    assert budget.take(100, "b", lambda: None)
+    budget.give(10, "a")
+    assert got == ["large"]
+
+
 def test_buffers_of_large_requests_are_used_again():
     """Within bounds: what would take too much memory goes back to the system."""
     budget = MemoryBudget(1 << 30)
-    assert budget.take(100_000, lambda: None)
+    assert budget.take(100_000, "a", lambda: None)
     first = budget.buffer(100_000)
-    budget.give_buffer(first)
+    budget.give_buffer(first, "a")
     assert budget.held_bytes == 0
     assert budget.buffer(50_000).obj is first.obj
     assert budget.buffer(50_000).obj is not first.obj
-    assert budget.take(8 << 20, lambda: None)
+    assert budget.take(8 << 20, "a", lambda: None)
     large = budget.buffer(8 << 20)
-    budget.give_buffer(large)
+    budget.give_buffer(large, "a")
     assert budget.buffer(8 << 20).obj is not large.obj
 
 
