@@ -5,6 +5,7 @@ Either only where to begin is said, or a new leader may not have what was read.
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from ottla.base.errors import OttlaError
 from ottla.client.connection.cluster import Cluster
@@ -14,6 +15,15 @@ from ottla.client.consumer.offsets import LATEST, list_offsets
 from ottla.client.consumer.partition_state import PartitionState
 
 _log = logging.getLogger(__name__)
+
+
+class _Check(NamedTuple):
+    """A position whose last record is looked up in the log of a new leader (KIP-320)."""
+
+    state: PartitionState
+    term: int
+    leader_epoch: int
+    read_epoch: int
 
 
 class Positions:
@@ -44,32 +54,38 @@ class Positions:
 
     def check(self, leader: int, states: list[PartitionState]) -> None:
         """See whether what was read is in the log of a new leader, before more is read there."""
+        epoch_of = self._cluster.view.leader_epoch
+        # Kept as they are now: the program may seek before the request is made.
+        asked = [
+            _Check(state, state.term, epoch_of(*state.topic_partition), state.read_epoch)
+            for state in states
+        ]
         for state in states:
             state.is_checking = True
-        self._waiting.run(self._check(leader, states))
+        self._waiting.run(self._check(leader, asked))
 
-    async def _check(self, leader: int, states: list[PartitionState]) -> None:
-        view = self._cluster.view
-        asked = [(state, state.term, view.leader_epoch(*state.topic_partition)) for state in states]
-        wanted = {state.topic_partition: (epoch, state.read_epoch) for state, _, epoch in asked}
+    async def _check(self, leader: int, asked: list[_Check]) -> None:
+        wanted = {
+            check.state.topic_partition: (check.leader_epoch, check.read_epoch) for check in asked
+        }
         try:
             found = await ends_of_epochs(self._cluster, leader, wanted)
         except OttlaError:
             found = {}
         finally:
-            for state in states:
-                state.is_checking = False
-        for state, term, epoch in asked:
+            for check in asked:
+                check.state.is_checking = False
+        for state, term, leader_epoch, read_epoch in asked:
             if state.term != term:
                 continue
             end = found.get(state.topic_partition)
             if end is None:
                 self._waiting.delay([state])
                 self._waiting.refresh()
-            elif end.is_truncated(state.fetch_offset, state.read_epoch):
+            elif end.is_truncated(state.fetch_offset, read_epoch):
                 self._on_truncated(state, end)
             else:
-                state.checked_epoch = epoch
+                state.checked_epoch = leader_epoch
         self._on_known()
 
     def _on_truncated(self, state: PartitionState, end: EpochEnd) -> None:
