@@ -7,12 +7,24 @@ import os
 import random
 
 import pytest
-from broker_client import Client, batch, connected, fetch, fetched, produce, produced, running
+from broker_client import (
+    Client,
+    batch,
+    connected,
+    fetch,
+    fetched,
+    produce,
+    produced,
+    running,
+    until,
+)
 
 from ottla.base.errors import ErrorCode
 from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.metadata.image import NO_LEADER
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 
 def run(coroutine):
@@ -60,6 +72,34 @@ def test_a_disk_that_fails_to_flush_takes_its_partitions_offline():
             disk.fault = None
 
     run(scenario())
+
+
+def test_a_disk_that_fails_when_a_log_is_opened_takes_those_in_use_offline():
+    """As when it fails later: no partition of the directory stays in use, and none has a leader."""
+
+    async def scenario():
+        disk = MemoryFileSystem()
+        async with connected(filesystem=disk) as (broker, client):
+            assert produced(await client.call(produce("a", batch(b"1")), 9)).error_code == 0
+            waiting = asyncio.ensure_future(client.call(fetch("a", 1, max_wait_ms=60_000), 11))
+            disk.fault = lambda operation, path: (
+                OSError(errno.EIO, os.strerror(errno.EIO), path) if "/b-0" in path else None
+            )
+            second = await Client.connect(broker.port)
+            topic = CreatableTopic(name="b", num_partitions=1, replication_factor=1)
+            await second.call(CreateTopicsRequest(topics=[topic], timeout_ms=100), 5)
+            # A fetch that waits is answered at once.
+            async with asyncio.timeout(30):
+                assert fetched(await waiting).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            await until(lambda: leader_of(broker, "a") == NO_LEADER)
+            second.close()
+            disk.fault = None
+
+    run(scenario())
+
+
+def leader_of(broker, topic):
+    return broker.parts.view.image.partition(topic, 0).leader
 
 
 @pytest.mark.parametrize("power_cut", [False, True])

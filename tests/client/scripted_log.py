@@ -56,6 +56,10 @@ class ScriptedLog:
         )
         return self.broker
 
+    def answer(self, offset: int) -> bytes:
+        """The batches that a fetch from `offset` gets."""
+        return self.answers.get(offset, b"")
+
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
         partition = MetadataResponsePartition(
             partition_index=0,
@@ -83,7 +87,7 @@ class ScriptedLog:
             high_watermark=self.end,
             last_stable_offset=self.end,
             log_start_offset=0,
-            records=self.answers.get(asked.fetch_offset, b""),
+            records=self.answer(asked.fetch_offset),
         )
         return FetchResponse(
             responses=[FetchableTopicResponse(topic=topic.topic, partitions=[data])]

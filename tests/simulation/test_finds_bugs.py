@@ -6,12 +6,15 @@ from typing import Any
 import pytest
 
 from ottla.broker.partitions.partition import Partition
+from ottla.client.consumer.partition_state import PartitionState
+from ottla.client.consumer.positions import Positions
 from ottla.storage.producers.state import ProducerStates
 from ottla.testing.simulation.decisions import Choice
 from ottla.testing.simulation.judging.report import Report
 from ottla.testing.simulation.run import simulate_seed
 from ottla.testing.simulation.shrinking import Shrinker
 from ottla.testing.simulation.worlds.profile import draw
+from ottla.testing.simulation.worlds.secure import draw_secure
 
 # Power cuts while the disk is behind, and connections that break.
 TROUBLE = [
@@ -68,6 +71,41 @@ def test_acknowledging_before_followers_have_it_is_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(Partition, "on_high_watermark", _answer_at_once)
     found = _with_three(1) | _with_three(2)
     assert found & {"lost-write", "inconsistent-offsets"}
+
+
+def _check_late(self: Positions, leader: int, states: list[PartitionState]) -> None:
+    for state in states:
+        state.is_checking = True
+
+    async def begin() -> None:
+        for state in states:
+            state.is_checking = False
+        _CHECK(self, leader, states)
+
+    self._waiting.run(begin())
+
+
+_CHECK = Positions.check
+
+
+def test_a_check_of_the_leader_epoch_that_begins_late_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A reader that seeks before it begins reads from the log's start again."""
+    decisions = [
+        Choice(2_861, "pause", 0, 0, 1_620),
+        Choice(7_987, "power", 0, 0, 160),
+        Choice(21_489, "kill", 0, 0, 96),
+        Choice(26_286, "bit_flip", 0, 23, 1_640),
+    ]
+
+    def found() -> set[str]:
+        report = simulate_seed(3280, seconds=30, profile=draw_secure(3280), decisions=decisions)
+        return report.kinds()
+
+    assert found() == set()
+    monkeypatch.setattr(Positions, "check", _check_late)
+    assert found() == {"nonmonotonic-poll"}
 
 
 def test_failing_run_shrinks_to_one_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:

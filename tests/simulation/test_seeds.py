@@ -13,6 +13,7 @@ from ottla.testing.simulation.worlds.calm import draw_calm
 from ottla.testing.simulation.worlds.exact import draw_exact
 from ottla.testing.simulation.worlds.idle import draw_idle
 from ottla.testing.simulation.worlds.profile import draw
+from ottla.testing.simulation.worlds.secure import draw_secure
 
 SEEDS = 20
 # What the laws must have been in danger of, over all seeds together.
@@ -78,7 +79,7 @@ def test_twenty_seeds_hold_and_repeat_whatever_strings_hash_to() -> None:
 def test_seed_that_once_failed_holds(seed: int, world: str) -> None:
     """What a seed has shown once is looked at for ever."""
     kind, _, seconds = world.partition(":")
-    worlds = {"calm": draw_calm, "exact": draw_exact, "idle": draw_idle}
+    worlds = {"calm": draw_calm, "exact": draw_exact, "idle": draw_idle, "secure": draw_secure}
     if kind in worlds:
         report = simulate_seed(seed, profile=worlds[kind](seed), seconds=float(seconds))
     else:

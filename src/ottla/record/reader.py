@@ -66,11 +66,12 @@ def survey(buffer: bytes, first: i64, after: i64) -> Survey:
     """Look for the batches of `buffer` from the one that reaches offset `first` on, below `after`.
 
     `start` and `end` are equal where there is none, and behind what is below `first`. Raises
-    CorruptBatch as `batches` does.
+    CorruptBatch as `batches` does, and where offsets do not rise.
     """
     place: i64 = 0
     start: i64 = 0
     last: i64 = 0
+    expected: i64 = 0
     size_all: i64 = len(buffer)
     is_transactional = is_cut = False
     while size_all - place >= HEADER_SIZE:
@@ -87,6 +88,11 @@ def survey(buffer: bytes, first: i64, after: i64) -> Survey:
         is_cut = base >= after
         if is_cut or size > size_all - place:
             break
+        if base < expected:
+            raise CorruptBatch(
+                f"a batch has base offset {base} where {expected} or a higher one is expected"
+            )
+        expected = base + last_delta + 1
         if base + last_delta < first:
             start = place + size
         else:

@@ -126,3 +126,12 @@ def test_a_survey_refuses_what_cannot_be_a_batch() -> None:
         with pytest.raises(CorruptBatch):
             survey(good + bad, 0, 100)
     assert read_header(good).record_count == 2
+
+
+def test_a_survey_refuses_batches_whose_offsets_do_not_rise() -> None:
+    """A base offset has no checksum: what follows shows that it is wrong."""
+    one, two, three = batch(0, 2), batch(2, 2), batch(4, 2)
+    for jumped in (batch(34, 2), batch(0, 2)):
+        with pytest.raises(CorruptBatch, match="is expected"):
+            survey(one + jumped + three, 0, 100)
+    assert survey(one + two + batch(9, 2), 0, 100).last == len(one) + len(two)

@@ -219,6 +219,20 @@ def test_follower_refuses_a_bad_batch_and_keeps_those_before(damage: str) -> Non
     assert (log.log_end_offset, ranges(log)) == (2, [(0, 1)])
 
 
+def test_follower_refuses_a_batch_whose_base_offset_jumps_over_those_behind_it() -> None:
+    """A flipped bit, which no checksum covers, must not move records and drop what follows."""
+    log = open_log()
+    good, next_one = (batch(2, base_offset=n, leader_epoch=0) for n in (0, 4))
+    jumped = batch(2, base_offset=2 + 64, leader_epoch=0)
+    with pytest.raises(OttlaError) as caught:
+        log.append_as_follower(bytes(good + jumped + next_one), 1_000)
+    assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
+    assert "base offset 66, and the next batch has 4" in caught.value.message
+    assert (log.log_end_offset, ranges(log)) == (2, [(0, 1)])
+    log.append_as_follower(bytes(batch(2, base_offset=2, leader_epoch=0) + next_one), 1_000)
+    assert ranges(log) == [(0, 1), (2, 3), (4, 5)]
+
+
 def test_log_append_time_is_answered() -> None:
     """A batch stamped by the broker says so in the answer; else -1."""
     log = open_log()

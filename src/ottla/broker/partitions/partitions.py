@@ -18,7 +18,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_opening import Wanted
-from ottla.storage.disk.errors import LogCorrupt, StorageError
+from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
 from ottla.storage.recovery import salvage
@@ -365,6 +365,16 @@ class Partitions:
             else:
                 _log.error("partition %s-%d stays offline: %s", *key, log.message)
                 self._refused[key] = log
+        if any(isinstance(log, DirectoryFailed) for log in found.values()):
+            self._fail_with_directories()
+
+    def _fail_with_directories(self) -> None:
+        """A log could not be opened: all partitions of its directory are out of use with it."""
+        offline = [one for one in self._by_name.values() if one.log.offline and one.failure is None]
+        for partition in offline:
+            partition.fail(partition.log.offline)
+        if offline:
+            self.on_failed.emit()
 
     def _add(self, key: Key, topic: TopicImage, log: Log) -> None:
         topic_partition = TopicPartition(*key)

@@ -19,8 +19,9 @@ from ottla.client.consumer.positions import Positions
 from ottla.client.consumer.visibility import Chunk
 from ottla.client.denied import Needs
 from ottla.client.errors import OffsetOutOfRange, code_of, refused
+from ottla.client.placed import placed
 from ottla.record.codec import Record
-from ottla.record.reader import batches
+from ottla.record.reader import CorruptBatch
 from ottla.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -30,6 +31,9 @@ from ottla.wire.messages.fetch import (
 )
 
 _LANES = ("fetch", "fetch-2")
+
+# An answer that begins with damage is asked for so often: the bits may have flipped on the way.
+_DAMAGED_ANSWERS_MAX = 3
 
 # Asking the same again later may succeed, perhaps of another leader.
 _PASSING = frozenset(
@@ -247,31 +251,40 @@ class Fetcher:
             self._on_ready()
 
     def _on_data(self, state: PartitionState, data: PartitionData) -> None:
-        state.attempts = 0
+        if not state.damaged_answers:
+            state.attempts = 0
         state.high_watermark = data.high_watermark
         state.last_stable_offset = data.last_stable_offset
         state.log_start_offset = data.log_start_offset
-        records = data.records
-        if not records:
+        if not data.records:
             return
-        view = memoryview(records)  # type: ignore[arg-type]  # Decoded records are one buffer.
-        end, next_offset, read_epoch = 0, state.fetch_offset, -1
-        try:
-            for position, header in batches(view):
-                end, next_offset = position + header.size, header.last_offset + 1
-                read_epoch = header.leader_epoch
-        except OttlaError as error:
-            self.failure = error
-            return
-        if end == 0:
+        found = placed(data.records, state.fetch_offset, data.high_watermark)
+        size = len(found.batches)
+        if not size:
+            if found.damage is not None:
+                self._on_damage(state, found.damage)
             return
         committed_only = self._options.isolation_level == 1
         aborted = (data.aborted_transactions or ()) if committed_only else None
-        chunk = Chunk(view[:end], aborted, check_crc=self._options.check_crcs)
-        state.fetch_offset = next_offset
-        state.read_epoch = read_epoch
-        state.buffered_bytes += end
-        self.ready.append(Fetched(state, state.term, chunk, end, next_offset, []))
+        chunk = Chunk(found.batches, aborted, check_crc=self._options.check_crcs)
+        state.fetch_offset = found.next_offset
+        # Leader epochs rise; a lower one, which no checksum covers either, says nothing.
+        is_lower = found.leader_epoch < state.read_epoch
+        state.read_epoch = -1 if is_lower else found.leader_epoch
+        state.damaged_answers = 0
+        state.buffered_bytes += size
+        self.ready.append(Fetched(state, state.term, chunk, size, found.next_offset, []))
+
+    def _on_damage(self, state: PartitionState, damage: CorruptBatch) -> None:
+        """Fetch again; the same damage several times is an error."""
+        self._waiting.delay([state])
+        state.damaged_answers += 1
+        if state.damaged_answers >= _DAMAGED_ANSWERS_MAX:
+            state.damaged_answers = 0
+            self.failure = CorruptBatch(
+                f"{state.topic}-{state.partition} cannot be read at offset {state.fetch_offset}: "
+                f"{damage.message}. Restore the partition from a replica or a copy, or seek past it"
+            )
 
     def _on_error(self, state: PartitionState, data: PartitionData) -> None:
         code = code_of(data.error_code)

@@ -89,6 +89,8 @@ class PartitionState:
     # No fetch before this time (monotonic seconds): set after errors.
     not_before_s: float = 0.0
     attempts: int = 0
+    # Answers one after another that begin with a damaged batch.
+    damaged_answers: int = 0
     # Where the position comes from when it is not known: an offset's name, or a time in ms.
     reset_to: int | None = None
     is_resolving: bool = False
@@ -110,7 +112,7 @@ class PartitionState:
         self.position = self.fetch_offset = offset
         self.buffered_bytes = 0
         self.term += 1
-        self.attempts = 0
+        self.attempts = self.damaged_answers = 0
         self.not_before_s = 0.0
         self.read_epoch = leader_epoch
         self.checked_epoch = -1

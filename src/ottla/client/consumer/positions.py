@@ -17,7 +17,7 @@ from ottla.client.consumer.partition_state import PartitionState
 _log = logging.getLogger(__name__)
 
 
-class _Check(NamedTuple):
+class _EpochCheck(NamedTuple):
     """A position whose last record is looked up in the log of a new leader (KIP-320)."""
 
     state: PartitionState
@@ -57,14 +57,14 @@ class Positions:
         epoch_of = self._cluster.view.leader_epoch
         # Kept as they are now: the program may seek before the request is made.
         asked = [
-            _Check(state, state.term, epoch_of(*state.topic_partition), state.read_epoch)
+            _EpochCheck(state, state.term, epoch_of(*state.topic_partition), state.read_epoch)
             for state in states
         ]
         for state in states:
             state.is_checking = True
         self._waiting.run(self._check(leader, asked))
 
-    async def _check(self, leader: int, asked: list[_Check]) -> None:
+    async def _check(self, leader: int, asked: list[_EpochCheck]) -> None:
         wanted = {
             check.state.topic_partition: (check.leader_epoch, check.read_epoch) for check in asked
         }

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from random import Random
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, NoReturn, Self, TypeVar
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -38,10 +38,10 @@ from ottla.client.errors import (
     refused,
     unknown_topic,
 )
+from ottla.client.placed import placed
 from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.client.ranges.patience import RetryPatience, setup_limit_s
-from ottla.record.header import HEADER_SIZE, read_header
-from ottla.record.reader import CorruptBatch, batches
+from ottla.record.reader import CorruptBatch
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -257,7 +257,8 @@ class RangeClient:
         Ends once all offsets below `end` have been passed. Raises OffsetOutOfRange where the
         log no longer, or not yet, holds `start`, RequestTimedOut where `end` is not reached
         because nothing more arrives for the time of retries, and CorruptBatch at a batch whose
-        header is damaged, once all before it were yielded. Checksums are not computed.
+        header is damaged or out of place, once all before it were yielded. Checksums are not
+        computed.
         """
         position = start
         patience = RetryPatience(self._retry_timeout_s, time.monotonic())
@@ -321,34 +322,31 @@ class RangeClient:
 
         send(position)
         quiet_until_s = time.monotonic() + self._retry_timeout_s
+        damaged_at = -1
         try:
             while position < end:
                 data = _only_partition(connection.receive())
-                if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    raise self._out_of_range(topic, partition, position)
-                if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID and topic_id:
-                    self._topic(topic)
-                    self._require_id(topic, topic_id)
                 if data.error_code:
-                    raise refused(
-                        data.error_code,
-                        f"read {topic}-{partition}",
-                        None,
-                        _read(topic),
-                    )
-                whole, next_offset = _whole_batches(data.records)
-                if next_offset > position:
-                    position = next_offset
+                    self._refuse(topic, topic_id, partition, position, data.error_code)
+                found = placed(data.records, position, data.high_watermark)
+                if found.damage is not None and not found.batches:
+                    # Once more, at once: bits may have flipped on the way, and a high watermark
+                    # may be older than the records beside it.
+                    if position == damaged_at:
+                        raise found.damage
+                    damaged_at = position
+                if found.next_offset > position:
+                    position = found.next_offset
                     quiet_until_s = time.monotonic() + self._retry_timeout_s
                 if position < end:
                     send(position)
-                if len(whole):
+                if len(found.batches):
                     aborted = tuple(
                         (entry.producer_id, entry.first_offset)
                         for entry in data.aborted_transactions or ()
                     )
                     yield Fetched(
-                        whole,
+                        found.batches,
                         position,
                         data.high_watermark,
                         data.last_stable_offset,
@@ -364,6 +362,16 @@ class RangeClient:
             if position < end:
                 # An answer may still be on its way: this connection cannot be used again.
                 self._drop(connection)
+
+    def _refuse(
+        self, topic: str, topic_id: UUID | None, partition: int, position: int, code: int
+    ) -> NoReturn:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise self._out_of_range(topic, partition, position)
+        if code == ErrorCode.UNKNOWN_TOPIC_ID and topic_id:
+            self._topic(topic)
+            self._require_id(topic, topic_id)
+        raise refused(code, f"read {topic}-{partition}", None, _read(topic))
 
     def _require_id(self, topic: str, topic_id: UUID) -> None:
         """Raise TopicMadeAnew where the topic of that name is known to have another id."""
@@ -566,29 +574,6 @@ def _only_partition(answer: FetchResponse) -> PartitionData:
     if answer.error_code:
         raise refused(answer.error_code, "fetch")
     return answer.responses[0].partitions[0]
-
-
-def _whole_batches(records: object) -> tuple[memoryview, int]:
-    """The complete batches of an answer, and the offset after the last of them (-1: none).
-
-    Ends before a damaged header. Raises CorruptBatch where that stands first.
-    """
-    view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
-    end, next_offset = 0, -1
-    try:
-        for position, header in batches(view):
-            end, next_offset = position + header.size, header.last_offset + 1
-    except CorruptBatch:
-        if end == 0:
-            raise
-    if end == 0 and len(view) >= HEADER_SIZE:
-        # A leader gives one whole batch at least (KIP-74).
-        header = read_header(view)
-        raise CorruptBatch(
-            f"batch at offset {header.base_offset} claims {header.size} bytes, and the log gives "
-            f"{len(view)}"
-        )
-    return view[:end], next_offset
 
 
 def _read(topic: str) -> list[Needs]:

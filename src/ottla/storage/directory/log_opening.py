@@ -134,6 +134,7 @@ def _enter(partition: TopicPartition, directory: LogDirectory, log: Log | Storag
     """Note in `directory` that the log was opened, or the error."""
     if isinstance(log, Log):
         directory.logs[partition] = log
+        log.offline = log.offline or directory.failure
         directory.refused.pop(partition, None)
     else:
         directory.refused[partition] = log

@@ -34,6 +34,21 @@ def header_fault(header: BatchHeader, room: int, offset_min: int) -> str | None:
     return None
 
 
+def jump_fault(buffer: memoryview, position: int, header: BatchHeader) -> str | None:
+    """Why the batch at `position`, before which offsets are missing, cannot stand there.
+
+    Compaction leaves such gaps. A base offset with a flipped bit, which no checksum covers, is
+    shown by the batch behind it. None where there is none or it is in order.
+    """
+    following = position + header.size
+    if following + HEADER_SIZE > len(buffer):
+        return None
+    next_one = read_header(buffer, following)
+    if next_one.base_offset > header.last_offset:
+        return None
+    return f"base offset {header.base_offset}, and the next batch has {next_one.base_offset}"
+
+
 def header_at(file: File, position: int, end: int, offset_min: int) -> BatchHeader:
     """Read the header at `position` of a file that ends at `end`. Raises BadHeader."""
     try:

@@ -25,7 +25,7 @@ from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.disk.filesystem import Buffer, FileSystem
 from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
 from ottla.storage.log.answers import Appended, Slice
-from ottla.storage.log.batch_walk import BadHeader, header_fault
+from ottla.storage.log.batch_walk import BadHeader, header_fault, jump_fault
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.control import read_marker
 from ottla.storage.log.copied_gaps import note_copied_batch
@@ -153,6 +153,8 @@ class Log:
         while position + HEADER_SIZE <= len(view):
             header = read_header(view, position)
             fault = header_fault(header, len(view) - position, self.log_end_offset)
+            if fault is None and header.base_offset > self.log_end_offset:
+                fault = jump_fault(view, position, header)
             if fault is None and computed_crc(view, position, header.size) != header.crc:
                 fault = "checksum of the batch is wrong"
             if fault is not None:

@@ -1,0 +1,79 @@
+"""The batches of a Fetch answer, as far as they are where they should be.
+
+No checksum covers a batch's base offset, and a broker sends what its disk gives. So a flipped bit
+there would move records to other offsets, and a reader over those that follow. What shows it: the
+batches of a log rise, the first reaches the offset asked for, and all are below the high watermark.
+"""
+
+from typing import NamedTuple
+
+from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
+from ottla.record.reader import CorruptBatch, batches
+
+
+class Placed(NamedTuple):
+    """Whole batches, the offset after the last (-1: none), and its leader epoch (-1: unknown).
+
+    `damage`: why what follows them was left out; None where it is only incomplete.
+    """
+
+    batches: memoryview
+    next_offset: int
+    leader_epoch: int
+    damage: CorruptBatch | None
+
+
+class _Behind(NamedTuple):
+    """Behind a batch: its place in the answer, and the next offset."""
+
+    end: int
+    next_offset: int
+    leader_epoch: int
+
+
+# Hot: its loop once per batch.
+def placed(records: object, offset: int, high_watermark: int) -> Placed:
+    """Look at the headers of what a fetch from `offset` brought. Checksums are not computed."""
+    view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
+    # `sure`: behind the last batch that begins where the one before ended.
+    last = sure = _Behind(0, offset, -1)
+    damage: CorruptBatch | None = None
+    try:
+        for position, header in batches(view):
+            if header.base_offset < last.next_offset and not _reaches(header, last):
+                # This batch or the one before it is out of place: not one that follows another.
+                last = sure
+                raise CorruptBatch(
+                    f"a batch of offsets {header.base_offset} to {header.last_offset} stands where "
+                    f"offset {last.next_offset} is expected"
+                )
+            if 0 <= high_watermark <= header.base_offset:
+                raise CorruptBatch(
+                    f"a batch has base offset {header.base_offset}, and the high watermark is "
+                    f"{high_watermark}"
+                )
+            follows = header.base_offset <= last.next_offset
+            last = _Behind(position + header.size, header.last_offset + 1, header.leader_epoch)
+            if follows:
+                sure = last
+    except CorruptBatch as error:
+        damage = error
+    if last.end == 0:
+        if damage is None and len(view) >= HEADER_SIZE:
+            damage = _incomplete(view)
+        return Placed(view[:0], -1, -1, damage)
+    return Placed(view[: last.end], last.next_offset, last.leader_epoch, damage)
+
+
+def _reaches(header: BatchHeader, last: _Behind) -> bool:
+    """Whether this is an answer's first batch, which may begin before the offset asked for."""
+    return last.end == 0 and header.last_offset >= last.next_offset
+
+
+def _incomplete(view: memoryview) -> CorruptBatch:
+    """A leader gives one whole batch at least (KIP-74)."""
+    header = read_header(view)
+    return CorruptBatch(
+        f"batch at offset {header.base_offset} claims {header.size} bytes, and the log gives "
+        f"{len(view)}"
+    )
