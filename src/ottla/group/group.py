@@ -210,8 +210,17 @@ class Group:
         )
 
     def adopt(self, stored: StoredGroup) -> None:
-        """Be as `stored` says. Members known already keep what they offer and wait for."""
-        self.stored = stored
+        """Be as `stored` says. Members known already keep what they offer and wait for.
+
+        In a rebalance, ids of static members that change in the record have changed here already.
+        """
+        before, self.stored = self.stored, stored
+        is_rebalancing = self.state in (
+            GroupState.PREPARING_REBALANCE,
+            GroupState.COMPLETING_REBALANCE,
+        )
+        if is_rebalancing and before is not None and before.is_renamed(stored):
+            return
         self.protocol_type = stored.protocol_type or None
         self.generation = stored.generation
         self.protocol_name = stored.protocol_name

@@ -5,7 +5,7 @@ says its version. Versions written are those of Kafka 4.3: offsets as version 4 
 an expiry of its own), groups as version 3.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -81,6 +81,26 @@ class StoredGroup:
     # When the group came into its state; -1 if the record is older than that field.
     state_timestamp_ms: int
     members: tuple[StoredMember, ...]
+
+    def with_member_id(self, instance_id: str, member_id: str) -> "StoredGroup":
+        """The same with `member_id` for the member of `instance_id`; itself where it has none."""
+        old = next((one for one in self.members if one.group_instance_id == instance_id), None)
+        if old is None or old.member_id == member_id:
+            return self
+        renamed = replace(old, member_id=member_id)
+        return replace(
+            self,
+            leader=member_id if self.leader == old.member_id else self.leader,
+            members=tuple(renamed if one is old else one for one in self.members),
+        )
+
+    def is_renamed(self, other: "StoredGroup") -> bool:
+        """Whether `other` differs from this in ids of static members alone, if at all."""
+        renamed = self
+        for one in other.members:
+            if one.group_instance_id is not None:
+                renamed = renamed.with_member_id(one.group_instance_id, one.member_id)
+        return renamed == other
 
 
 @dataclass(frozen=True, slots=True)

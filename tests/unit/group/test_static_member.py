@@ -133,3 +133,51 @@ def test_administrator_removes_a_static_member_by_its_instance_id() -> None:
     _stable(driver)
     assert driver.leave(("", "y"), ("", "z")) == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID]
     assert list(driver.group().static_members) == ["x"]
+
+
+def test_static_member_that_restarts_in_a_rebalance_survives_a_restart_of_the_coordinator() -> None:
+    """It joined, and the coordinator is gone before the sync: the new one must not fence it."""
+    driver = Driver()
+    _stable(driver)
+    driver.join("x3", "x-x", instance="x")
+    driver.join("new", instance="y", protocols=(("range", b"changed"),))
+    joined = driver.answers["new"]
+    assert (joined.error_code, joined.generation_id, joined.member_id) == (0, 3, "y-new")
+    driver.restart()
+    # The group is what the log says, of generation 2, under the new id.
+    code = driver.sync("s", "y-new", 3, instance="y").error_code
+    assert code == ErrorCode.ILLEGAL_GENERATION
+    assert driver.heartbeat("y-y", 2, "y") == ErrorCode.FENCED_INSTANCE_ID
+    assert driver.heartbeat("x-x", 2, "x") == ErrorCode.NONE
+    again = driver.join("again", "y-new", instance="y", protocols=(("range", b"changed"),))
+    assert again is None or again.error_code == ErrorCode.NONE
+
+
+def test_static_member_that_was_dropped_and_joined_anew_survives_it_too() -> None:
+    """It left while shares were made and got another id; the log had the one before."""
+    driver = Driver()
+    _stable(driver)
+    driver.join("x3", "x-x", instance="x")
+    driver.join("y3", "y-y", instance="y", protocols=(("range", b"changed"),))
+    driver.leave(("y-y", "y"))
+    driver.join("new", instance="y")
+    driver.join("x4", "x-x", instance="x")
+    assert driver.answers["new"].error_code == 0
+    driver.restart()
+    assert driver.heartbeat("y-new", 2, "y") == ErrorCode.NONE
+
+
+def test_members_of_a_rebalance_stay_when_a_static_one_restarts_in_it() -> None:
+    """What is written for a coming coordinator changes nothing of the present one."""
+    driver = Driver()
+    _stable(driver)
+    driver.join("x3", "x-x", instance="x")
+    driver.join("n", version=1)
+    driver.join("new", instance="y")
+    assert [driver.answers[who].generation_id for who in ("x3", "n", "new")] == [3, 3, 3]
+    assert sorted(driver.group().members) == ["c-n", "x-x", "y-new"]
+    assert driver.group().state is GroupState.COMPLETING_REBALANCE
+    driver.join("newer", instance="y")
+    assert driver.group().state is GroupState.PREPARING_REBALANCE
+    assert driver.group().generation == 3
+    assert sorted(driver.group().members) == ["c-n", "x-x", "y-newer"]

@@ -9,7 +9,7 @@ from ottla.group.classic.rebalance import (
     prepare,
     session_key,
 )
-from ottla.group.classic.static_member import take_over
+from ottla.group.classic.static_member import keep_in_log, take_over
 from ottla.group.group import Group
 from ottla.group.member import Member, OfferedProtocol
 from ottla.group.state import GroupState
@@ -151,6 +151,7 @@ def _add(
         is_new=True,
     )
     group.add(member)
+    keep_in_log(turn, group, member)
     note_joined(turn, group, member, request.reason)
     # A new member cannot send heartbeats while it waits; a client that has gone must not stay.
     turn.timers.set(

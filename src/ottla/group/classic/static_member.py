@@ -54,6 +54,7 @@ def take_over(
         turn.write(GroupRecord(group.group_id, group.to_stored()))
         turn.reply(call.ticket, _kept(group, member, call.version, old_leader or ""))
         return
+    keep_in_log(turn, group, member)
     member.joining = call.ticket
     note_returned(turn, group, member, is_trigger=True)
     note_joining(turn, group, member)
@@ -62,6 +63,20 @@ def take_over(
     else:
         # The leader may already assign partitions to the old id.
         prepare(turn, group)
+
+
+def keep_in_log(turn: Turn, group: Group, member: Member) -> None:
+    """Have the log know the id of a static member whose instance id it has under another one.
+
+    Else a new coordinator, which knows the group as before the rebalance, would fence the member
+    for good. Kafka's does. The record changes no more than the id.
+    """
+    stored = group.stored
+    if stored is None or member.group_instance_id is None:
+        return
+    renamed = stored.with_member_id(member.group_instance_id, member.member_id)
+    if renamed is not stored:
+        turn.write(GroupRecord(group.group_id, renamed))
 
 
 def _kept(group: Group, member: Member, version: int, old_leader: str) -> JoinGroupResponse:
