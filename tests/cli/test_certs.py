@@ -6,6 +6,7 @@ import stat
 
 import pytest
 from click.testing import CliRunner
+from cryptography import x509
 
 from ottla.base.settings import BrokerSettings, parse_properties
 from ottla.broker.process.broker import Broker
@@ -13,6 +14,7 @@ from ottla.cli.command import cli
 from ottla.network.tls.context import client_context
 from ottla.network.tls.material import load_material
 from ottla.network.tls.options import client_options
+from ottla.operations.certificates import hosts_of
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
 
@@ -59,6 +61,15 @@ def test_keys_are_for_their_owner_alone(folder):
     for name in ("ca.key", "server.pem", "client.pem"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_second_run_keeps_the_names(folder):
+    """A broker that runs takes the new certificate over, and is reached by the former names."""
+    make(folder, "--host", "broker.local", "--host", "10.1.2.3")
+    make(folder, "--host", "other.local")
+    found = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())
+    expected = ["other.local", "broker.local", "10.1.2.3", "localhost", "127.0.0.1", "::1"]
+    assert sorted(hosts_of(found)) == sorted(expected)
 
 
 def test_a_second_run_keeps_the_authority(folder):

@@ -57,5 +57,7 @@ def _show_object(code: str, message: str, remedy: str) -> None:
 
 def _here(error: OttlaError) -> str:
     """What helps where no broker answers on this machine."""
-    is_here = error.code is ErrorCode.NETWORK_EXCEPTION and "localhost" in error.message
+    what = error.message
+    is_here = "localhost" in what and "is a broker running there?" in what
+    is_here = is_here and error.code is ErrorCode.NETWORK_EXCEPTION
     return "; `ottla start` starts one" if is_here else ""

@@ -143,7 +143,8 @@ class SqliteFile:
             raise StoreRolledBack(
                 f"the store {self.path} lacks change {number}, which this broker has seen: an older"
                 f" copy stands in its place (its last change is {last}). Put the newest copy back,"
-                " or remove the mark beside the data to accept that newer decisions are lost"
+                " or remove ottla-store.mark from the log directory to accept the loss of newer"
+                " decisions"
             )
 
     def sessions(self) -> list[SessionRow]:

@@ -34,6 +34,9 @@ _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 # How TLS records of alerts and handshakes begin.
 _TLS: Final = b"\x15\x16"
 
+# What a client sends first. It knows by then neither whether the port speaks TLS, nor who may ask.
+_FIRST_REQUESTS: Final = (ApiKey.API_VERSIONS, ApiKey.METADATA)
+
 
 class Failure(NamedTuple):
     """Why a connection ended: REQUEST_TIMED_OUT or NETWORK_EXCEPTION, and a sentence."""
@@ -183,10 +186,12 @@ class Exchange(Generic[Waiter]):
     def lost(self, error: Exception | None) -> None:
         """The transport says that the connection has ended."""
         reason = f" ({error})" if error else ""
+        refused = "it refused what it was sent"
+        if self._sent and self._sent[0].key in _FIRST_REQUESTS:
+            refused = "this port wants TLS or a login (security.protocol; `--config` of a command)"
         self.fail(
             ErrorCode.NETWORK_EXCEPTION,
-            f"closed the connection{reason}; the broker stopped, or it refused what it was sent"
-            " (its log says why)",
+            f"closed the connection{reason}; the broker stopped, or {refused}: its log says why",
         )
 
     def closed(self) -> None:

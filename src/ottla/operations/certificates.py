@@ -90,7 +90,9 @@ def make_development_files(
         authority = new_authority("Ottla development authority", now)
         write_private(found.authority_key, key_pem(authority.key))
         write_private(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
-    names = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
+    # Names of the former one stay: a broker that runs takes the new one over.
+    former = [] if found.authority_is_new else _hosts_in(found.server)
+    names = list(dict.fromkeys([*hosts, *former, *LOCAL_HOSTS]))
     write_private(found.server, issue(authority, names[0], now, hosts=names).pem)
     write_private(found.client, issue(authority, user, now).pem)
     write_private(found.server_properties, _server_settings(found).encode())
@@ -98,18 +100,39 @@ def make_development_files(
     return found
 
 
+def _hosts_in(path: Path) -> list[str]:
+    try:
+        return hosts_of(x509.load_pem_x509_certificate(path.read_bytes()))
+    except (FileNotFoundError, ValueError):
+        return []
+
+
 def load_authority(certificate: Path, key: Path) -> Issued:
-    """An authority from its files. Raises OSError; ValueError where they hold something else."""
-    private = load_pem_private_key(key.read_bytes(), None)
+    """An authority from its files.
+
+    Raises OSError; ValueError where they hold something else, or the key is not the certificate's.
+    """
+    private = load_key(key)
+    found = x509.load_pem_x509_certificate(certificate.read_bytes())
+    if found.public_key() != private.public_key():
+        raise ValueError(f"{key.name} is not the key of {certificate.name}")
+    return Issued(found, private)
+
+
+def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    """The key of an authority from its file. Raises OSError, ValueError."""
+    private = load_pem_private_key(path.read_bytes(), None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise ValueError(f"{key} holds another kind of key than this makes")
-    return Issued(x509.load_pem_x509_certificate(certificate.read_bytes()), private)
+        raise ValueError(f"{path} holds another kind of key than this makes")
+    return private
 
 
-def new_authority(name: str, now: datetime) -> Issued:
-    """A root of its own."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def new_authority(
+    name: str, now: datetime, key: ec.EllipticCurvePrivateKey | None = None
+) -> Issued:
+    """A root of its own, with a new key where none is given."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
+    subject = common_name(name)
     usage = _key_usage(signs_certificates=True)
     made = (
         _builder(subject, subject, key, now, now + timedelta(days=_AUTHORITY_DAYS))
@@ -130,7 +153,7 @@ def issue(
     """
     key = ec.generate_private_key(ec.SECP256R1())
     end = min(now + timedelta(days=days), authority.certificate.not_valid_after_utc)
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = common_name(name)
     alternatives = [_general_name(host) for host in hosts]
     # A broker is a client of the other brokers, too.
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -149,8 +172,26 @@ def issue(
     return Issued(builder.sign(authority.key, hashes.SHA256()), key)
 
 
+def common_name(name: str) -> x509.Name:
+    """CN=`name`."""
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def hosts_of(certificate: x509.Certificate) -> list[str]:
+    """The names and addresses that it is for."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return []
+    return [str(each.value) for each in found if isinstance(each, x509.DNSName | x509.IPAddress)]
+
+
 def serves(
-    certificate: x509.Certificate, authority: Issued, hosts: Iterable[str], until: datetime
+    certificate: x509.Certificate,
+    authority: Issued,
+    hosts: Iterable[str],
+    now: datetime,
+    until: datetime,
 ) -> bool:
     """Whether clients that trust the authority accept a certificate at `hosts` until then."""
     try:
@@ -159,7 +200,8 @@ def serves(
     except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound):
         return False
     wanted = {_general_name(host) for host in hosts}
-    return certificate.not_valid_after_utc > until and wanted <= set(names)
+    lasts = certificate.not_valid_before_utc <= now and certificate.not_valid_after_utc > until
+    return lasts and wanted <= set(names)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:

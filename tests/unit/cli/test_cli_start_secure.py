@@ -8,7 +8,7 @@ from cryptography import x509
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.cli.start.instructions import instructions
+from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secure import secure
 from ottla.cli.start.start import start
 from ottla.cli.user.stored import with_stored_users
@@ -39,6 +39,20 @@ def test_a_secured_folder_is_opened_only_when_that_is_said(tmp_path: Path, left:
     # The next thing that is wrong.
     with pytest.raises(click.BadParameter, match="is not NAME=VALUE"):
         run("--data", str(tmp_path), "--no-secure", "--set", "x")
+
+
+def test_a_folder_that_cannot_be_looked_into_is_a_sentence(tmp_path: Path) -> None:
+    """Here for a name that no file can have, since tests may be root; else it is another user's."""
+    with pytest.raises(OttlaError, match="cannot be read: File name too long; choose another"):
+        run("--data", str(tmp_path / ("a" * 300)))
+
+
+def test_an_ipv6_address_is_said_in_brackets() -> None:
+    """However `--host` was given; clients refuse it without."""
+    assert address_for_clients("::1", 9092) == "[::1]:9092"
+    assert address_for_clients("[::1]", 9092) == "[::1]:9092"
+    assert address_for_clients("127.0.0.1", 9092) == "127.0.0.1:9092"
+    assert address_for_clients("", 9092) == ":9092"
 
 
 @pytest.mark.parametrize("brokers", ["1", "3"])

@@ -183,6 +183,14 @@ def test_a_lost_connection_says_how() -> None:
     assert "broker 2 closed the connection (reset by peer)" in world.why
 
 
+def test_a_connection_that_is_lost_at_its_first_request_may_want_tls() -> None:
+    """A client without settings, or with a misspelled security.protocol, finds the way."""
+    world = World()
+    world.exchange.send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 3, 10.0, waiter="a")
+    world.exchange.lost(None)
+    assert "this port wants TLS or a login (security.protocol; `--config`" in world.why
+
+
 def test_an_answer_that_was_not_taken_counts_as_unanswered() -> None:
     """The shell may close between two answers of one receive."""
     world = World()

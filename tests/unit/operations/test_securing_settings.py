@@ -97,6 +97,13 @@ def test_a_certificate_is_for_the_names_that_clients_are_given():
     assert certificate_hosts(settings) == ["broker.example", "10.0.0.7"]
 
 
+def test_a_name_that_no_certificate_can_have_is_refused():
+    """It ended in a traceback of the library that makes certificates."""
+    settings = BrokerSettings({"listeners": "SASL_SSL://bücher.example:9092"})
+    with pytest.raises(OttlaError, match=r"bücher\.example cannot stand in a certificate"):
+        certificate_hosts(settings)
+
+
 def test_a_login_shows_no_password_and_is_read_by_our_own_client():
     """In Java's words, which commands and clients read from a file."""
     login = ClientLogin("admin", "the-password", "/d/ca.pem")

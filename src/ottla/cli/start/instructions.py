@@ -8,6 +8,12 @@ from ottla.operations.securing.login import MECHANISM, PROTOCOL
 from ottla.operations.securing.settings import ADMINISTRATOR
 
 
+def address_for_clients(host: str, port: int) -> str:
+    """An IPv6 address in brackets, with which `--host` may have been given already."""
+    bare = host.strip("[]")
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
 def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
     """Blocks of lines, each with a heading. Files are named, so that no secret is shown."""
     first, all_of_them = addresses[0], ",".join(addresses)

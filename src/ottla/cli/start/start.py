@@ -12,10 +12,11 @@ import click
 from ottla import _compiled
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import log_to_stderr
+from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import is_wildcard
 from ottla.cli import options
-from ottla.cli.start.instructions import instructions
+from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secured import Secured
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
 from ottla.operations.securing.folder import SecureFolder
@@ -35,7 +36,8 @@ _CONTRACT = {
 @click.option("--brokers", type=int, default=1, show_default=True, help="How many brokers.")
 @click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    # Whether it can be read is found out below, where the message names its owner.
+    type=click.Path(path_type=Path, file_okay=False, readable=False),
     default=Path("ottla-data"),
     show_default=True,
     help="The folder for the logs; it is made if it is not there.",
@@ -97,7 +99,7 @@ def start(
     from ottla.broker.process.main import run  # noqa: PLC0415
 
     def on_ready(broker: Broker) -> None:
-        address = f"{host}:{broker.port}"
+        address = address_for_clients(host, broker.port)
         if form == "json":
             answer = {"bootstrap": address, "port": broker.port, "data": str(data)}
             click.echo(json.dumps({**answer, **_files(made)}))
@@ -134,7 +136,7 @@ def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
 
 def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: str) -> None:
     """Say where the brokers serve, to a person or to a program."""
-    addresses = [f"{plan.host}:{port}" for port in ports.values()]
+    addresses = [address_for_clients(plan.host, port) for port in ports.values()]
     if form == "json":
         answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
         click.echo(json.dumps({**answer, **_files(made)}))
@@ -152,7 +154,16 @@ def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: 
 
 def _require_decision(data: Path, secure: bool | None) -> None:
     """Refuse to open a folder to every client that was secured before, unless that is asked for."""
-    if secure is None and SecureFolder(data.absolute()).is_there:
+    try:
+        was_secured = SecureFolder(data.absolute()).is_there
+    except OSError as error:
+        owner = whose(str(data)) if isinstance(error, PermissionError) else ""
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{data} cannot be read: {error.strerror}{owner}; choose another --data, or let the"
+            " owner start the broker",
+        ) from None
+    if secure is None and was_secured:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"{data} was started with --secure: add it again, or --no-secure to serve what is there"

@@ -53,7 +53,7 @@ def default_security() -> ClientSecurity:
 def read_config(path: str) -> dict[str, str]:
     """The settings in a file. Raises ClientError."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             return _beside(path, parse_properties(file.read()))
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"

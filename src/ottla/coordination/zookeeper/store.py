@@ -202,7 +202,8 @@ class ZookeeperStore(StoreClient):
             raise StoreRolledBack(
                 f"ZooKeeper at {self._hosts} is at transaction {found:x}, but this broker has seen"
                 f" {mark}: it holds older data, or is another ensemble. Bring the newest data back,"
-                " or remove the mark beside the data to accept that newer decisions are lost"
+                " or remove ottla-store.mark from the log directory to accept the loss of newer"
+                " decisions"
             )
 
     async def rewrite_acls(self) -> int:

@@ -60,7 +60,10 @@ class SecureFolder:
 
     @property
     def is_there(self) -> bool:
-        """Whether brokers of this folder were started with --secure. The password may be gone."""
+        """Whether brokers of this folder were started with --secure. The password may be gone.
+
+        Raises PermissionError where the folder is another user's.
+        """
         return any(path.exists() for path in (self.password, self.authority_key, self.for_java))
 
     def login(self) -> ClientLogin:

@@ -5,6 +5,7 @@ A certificate is made anew before it expires, or where it lacks a name.
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
@@ -15,13 +16,17 @@ from ottla.base.private_files import make_private_folder, narrow, whose, write_p
 from ottla.operations.certificates import (
     LOCAL_HOSTS,
     Issued,
+    common_name,
+    hosts_of,
     issue,
     key_pem,
     load_authority,
+    load_key,
     new_authority,
     serves,
 )
 from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.securing.settings import ADMINISTRATOR
 
 # Renewed when less time is left: a laptop may sleep for weeks.
 _MARGIN: Final = timedelta(days=60)
@@ -73,20 +78,51 @@ def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]
             f"{files.folder} has a ca.pem and neither its ca.key nor a server.pem: put one of"
             " them there, or move ca.pem away for a new authority",
         )
+    found = _found(files.certificate)
+    if found is not None:
+        _require_own(files, found.issuer)
     authority, notes = _authority(files, now)
     wanted = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
-    if not _serves(files, authority, wanted, now):
-        made = issue(authority, _NAME, now, hosts=wanted)
+    if found is None or not serves(found, authority, wanted, now, now + _MARGIN):
+        # Former names stay: brokers that run may be reached by them, and take the new one over.
+        former = [] if found is None else hosts_of(found)
+        made = issue(authority, _NAME, now, hosts=dict.fromkeys([*wanted, *former]))
         write_private(files.certificate, made.pem, durably=True)
     return notes
 
 
+def _require_own(files: SecureFolder, issuer: x509.Name) -> None:
+    """Refuse to replace a certificate, with its key, that an authority of others has signed."""
+    authority = _found(files.authority)
+    own = {common_name(_AUTHORITY), *([] if authority is None else [authority.subject])}
+    if issuer not in own:
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{files.certificate} was signed by {issuer.rfc4514_string()}, not by the authority of"
+            " this folder: for certificates of your own put their authority there as ca.pem and"
+            " remove ca.key, or move server.pem away for a new one",
+        )
+
+
 def _narrow(files: SecureFolder) -> list[str]:
-    private = (files.authority_key, files.certificate, files.password, files.broker_password)
+    again = "remove it for a new one"
+    password = (
+        f"give {ADMINISTRATOR} another password (`ottla user password {ADMINISTRATOR}`) and write"
+        f" it to {files.password}"
+    )
+    remedies = {
+        files.authority_key: "remove ca.key, ca.pem and server.pem for new ones, and give clients"
+        " the new ca.pem",
+        files.certificate: again,
+        files.broker_password: again,
+        files.password: password,
+        files.for_java: password,
+        files.for_librdkafka: password,
+    }
     return [
         f"{path} was open to other users of this machine and is not any more: if they may have"
-        " read it, remove it for a new one"
-        for path in private
+        f" read it, {remedy}"
+        for path, remedy in remedies.items()
         if narrow(str(path)) is not None
     ]
 
@@ -95,13 +131,23 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
     notes: list[str] = []
     if files.authority_key.exists():
         try:
+            if not files.authority.exists():
+                # The first start was killed between the two, or a person removed it.
+                _sign_again(files, now)
             found = load_authority(files.authority, files.authority_key)
-        except (ValueError, FileNotFoundError) as error:
+        except ValueError as error:
             raise OttlaError(
                 ErrorCode.INVALID_CONFIG,
                 f"{files.authority} and ca.key beside it cannot be used ({error}): move both"
                 " away for a new authority, which clients must then be given",
             ) from None
+        is_ours = found.certificate.subject == common_name(_AUTHORITY)
+        if is_ours and found.certificate.not_valid_before_utc > now:
+            note = (
+                f"{files.authority} was made while the clock was ahead, and is made anew with the"
+                " same key: give it to clients that refuse the former one as not valid yet"
+            )
+            return _sign_again(files, now), [note]
         if found.certificate.not_valid_after_utc > now + _MARGIN:
             return found, []
         notes = [
@@ -110,17 +156,27 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
         ]
     made = new_authority(_AUTHORITY, now)
     write_private(files.authority_key, key_pem(made.key), durably=True)
-    write_private(files.authority, _pem(made).encode(), 0o644, durably=True)
+    _write_authority(files, made)
     return made, notes
+
+
+def _sign_again(files: SecureFolder, now: datetime) -> Issued:
+    """With its old key: clients that have the former certificate accept what this one signs."""
+    made = new_authority(_AUTHORITY, now, load_key(files.authority_key))
+    _write_authority(files, made)
+    return made
+
+
+def _write_authority(files: SecureFolder, authority: Issued) -> None:
+    write_private(files.authority, _pem(authority).encode(), 0o644, durably=True)
 
 
 def _pem(issued: Issued) -> str:
     return issued.certificate.public_bytes(Encoding.PEM).decode()
 
 
-def _serves(files: SecureFolder, authority: Issued, hosts: Iterable[str], now: datetime) -> bool:
+def _found(path: Path) -> x509.Certificate | None:
     try:
-        found = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+        return x509.load_pem_x509_certificate(path.read_bytes())
     except (FileNotFoundError, ValueError):
-        return False
-    return serves(found, authority, hosts, now + _MARGIN)
+        return None

@@ -21,7 +21,7 @@ def kept_password(path: Path) -> str:
     if not path.exists():
         # On the disk before it is used: a user whose password is lost could not log in.
         write_private(path, f"{new_password()}\n".encode(), durably=True)
-    password = path.read_text(encoding="utf-8", errors="replace").strip()
+    password = path.read_text(encoding="utf-8-sig", errors="replace").strip()
     if not password or any(character in password for character in '"\\\n\ufffd'):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,

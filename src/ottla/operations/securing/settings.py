@@ -51,10 +51,20 @@ def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
 
 
 def certificate_hosts(settings: BrokerSettings) -> list[str]:
-    """The names by which clients reach listeners, as far as settings name them."""
+    """The names by which clients reach listeners, as far as settings name them.
+
+    Raises OttlaError(INVALID_CONFIG) for one that cannot stand in a certificate.
+    """
     listening = [each.host for each in listen_addresses(settings)]
     advertised = [each.host for each in advertised_addresses(settings).values()]
     named = [host for host in (*advertised, *listening) if not is_wildcard(host)]
+    for host in named:
+        if not host.isascii():
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"the host name {host} cannot stand in a certificate: write it in its form in ASCII"
+                " (xn--…)",
+            )
     return list(dict.fromkeys(named))
 
 
