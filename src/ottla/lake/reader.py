@@ -12,6 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.system import keep_freed_memory
 from ottla.client.errors import BrokerRefused
 from ottla.lake.columns import ColumnBuilder
 from ottla.lake.damage import DamagedBatch, next_readable, span_end
@@ -47,6 +48,7 @@ def read_range(
     raised where nothing behind the batch can be read; `account.skipped` has what was skipped.
     `bad_times` gets the timestamps that became null, by offset.
     """
+    keep_freed_memory()
     builder = ColumnBuilder(
         wanted.topic,
         wanted.partition,
