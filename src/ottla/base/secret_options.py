@@ -15,13 +15,33 @@ _NAME = re.compile(
     r"|account[._-]key\.|sas[._-](key|token)",
     re.IGNORECASE,
 )
-_IN_URL = re.compile(r"://[^/@\s:]*:[^/@\s]+@")
+_IN_URL = re.compile(r"://[^/@\s:]*:(?!\$\{)[^/@\s]+@")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+# As options of Java (-Dname=value), of a login module and of a URL have them.
+_PAIR = re.compile(r"""([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s;,&]+)""")
+_OF_CLIENTS = re.compile(r"\s*(sasl|ssl|security|bootstrap)\.[\w.-]+\s*[=:]")
+# Spark puts these onto the command lines of its processes.
+_OF_JAVA = re.compile(r"JavaOptions$", re.IGNORECASE)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether an option's value is one that others must not read."""
-    return bool(_NAME.search(name) or _IN_URL.search(value))
+    """Whether an option's value is one that others must not read, and no variable is in its place.
+
+    A secret may also be a part of the value, such as a URL's password, or a Java option.
+    """
+    written = _NAME.search(name) and not _VARIABLE.search(value)
+    return bool(written or _IN_URL.search(value) or _has_secret(value))
+
+
+def is_setting(text: str) -> bool:
+    """Whether what should be the path of a file is settings themselves."""
+    return "\n" in text or bool(_OF_CLIENTS.match(text)) or _has_secret(text)
+
+
+def _has_secret(text: str) -> bool:
+    """Whether one of the `NAME=VALUE` in `text` is a secret that is written down."""
+    pairs = _PAIR.findall(text)
+    return any(_NAME.search(name) and not _VARIABLE.search(value) for name, value in pairs)
 
 
 def resolved(
@@ -50,7 +70,14 @@ def expanded(text: str, what: str, environment: Mapping[str, str]) -> str:
 
 
 def _resolved(name: str, value: str, where: str, environment: Mapping[str, str]) -> str:
-    if is_secret(name, _VARIABLE.sub("", value)) and not _VARIABLE.search(value):
+    if _OF_JAVA.search(name) and is_secret("", _VARIABLE.sub("variable", value)):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{name} in {where} has a secret, and all users of a machine see it in the list of its "
+            "processes, a variable's value, too: write the Java options into a file that others "
+            f"cannot read, on each machine, and {name}=@FILE",
+        )
+    if is_secret(name, value):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"{name} is a secret, and {where} is no place for it: set an environment variable, and "

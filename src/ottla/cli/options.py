@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ottla.base.errors import OttlaError
 from ottla.base.settings import is_secret
 from ottla.cli.text.units import plain_value
-from ottla.client.connection.security import CONFIG_VARIABLE
+from ottla.client.connection.security import CONFIG_VARIABLE, require_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -28,13 +29,25 @@ def bootstrap(command: Command) -> Command:
 def _config(command: Command) -> Command:
     return click.option(
         "--config",
-        type=click.Path(exists=True, dir_okay=False),
+        type=_SettingsFile(exists=True, dir_okay=False),
         callback=_use_config,
         expose_value=False,
         envvar=CONFIG_VARIABLE,
         metavar="FILE",
         help="Settings of Kafka's clients: security.protocol, ssl…, sasl….",
     )(command)
+
+
+class _SettingsFile(click.Path):
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        if not os.path.exists(value):
+            try:
+                require_path(value, "this")
+            except OttlaError as error:
+                self.fail(error.message, param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _use_config(_context: click.Context, _option: click.Parameter, path: str | None) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 from rig.secret_search import register
 
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli import options
 from ottla.cli.command import cli
 from ottla.cli.user.secret import read_password
+from ottla.client.connection.security import CONFIG_VARIABLE, default_security, security_by
+from ottla.client.errors import ClientError
 
 SECRET = "not-for-others"
 register(SECRET)
@@ -83,3 +86,21 @@ def test_a_password_that_is_not_utf_8_is_refused_without_showing_it(
     monkeypatch.setenv("OTTLA_PASSWORD", "p\udce4ss")
     with pytest.raises(click.UsageError, match="is not UTF-8"):
         read_password("alice")
+
+
+def test_settings_in_the_place_of_their_file_are_refused_without_showing_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `--config`, in OTTLA_CONFIG, and in a program."""
+    text = f"sasl.password={SECRET}"
+    by_option = CliRunner().invoke(cli, ["topic", "list", "--config", text])
+    by_variable = CliRunner().invoke(cli, ["topic", "list"], env={CONFIG_VARIABLE: text})
+    monkeypatch.setenv(CONFIG_VARIABLE, text)
+    for refuse in (lambda: security_by(text), default_security):
+        with pytest.raises(ClientError, match="is no path but settings") as error:
+            refuse()
+        assert SECRET not in error.value.message
+    for done in (by_option, by_variable):
+        assert done.exit_code == 2
+        assert "is no path but settings" in " ".join(done.output.split())
+        assert SECRET not in done.output

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.secret_options import is_setting
 from ottla.base.settings.properties import parse_properties
 from ottla.client.errors import ClientError
 from ottla.security.sasl import bearer
@@ -52,6 +53,8 @@ def default_security() -> ClientSecurity:
 
 def read_config(path: str) -> dict[str, str]:
     """The settings in a file. Raises ClientError."""
+    if not os.path.exists(path):
+        require_path(path, "the path of the client's settings")
     try:
         with open(path, encoding="utf-8-sig") as file:
             return _beside(path, parse_properties(file.read()))
@@ -63,6 +66,16 @@ def read_config(path: str) -> dict[str, str]:
         ) from None
     except OttlaError as error:
         raise ClientError(error.code, f"{path}: {error.message}") from None
+
+
+def require_path(text: str, what: str) -> None:
+    """Refuse settings in the place of a path, without showing them. Raises ClientError."""
+    if is_setting(text):
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            f"{what} is no path but settings, which are not shown here as one may be a secret: "
+            "write them into a file that others cannot read, and name that",
+        )
 
 
 def _beside(path: str, config: dict[str, str]) -> dict[str, str]:

@@ -6,8 +6,9 @@
 Pure; files that it names were read by the caller.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 from ottla.base.errors import OttlaError, WrongWords
@@ -180,9 +181,7 @@ def _column(name: str, declared: Any) -> Column:
         declared = {"type": declared}
     if not isinstance(declared, Mapping) or "type" not in declared or not name:
         raise wrong(f'the column {name!r} needs a type, as in id = "int64"')
-    unknown = sorted(declared.keys() - {"type", "nullable", "source"})
-    if unknown:
-        raise wrong(f"the column {name} has {unknown[0]}, which is not type, nullable or source")
+    _require_known(f"the column {name}", declared, ("type", "nullable", "source"))
     words = str(declared["type"]).strip()
     nullable = bool(declared.get("nullable", True)) and not words.endswith("!")
     source = str(declared.get("source", name))
@@ -196,6 +195,24 @@ _OPTIONS = frozenset(
         "registry", "on_bad_record", "keep_raw", "sample", "rules", "csv", "framed", "key_framed",
     }
 )  # fmt: skip
+# Options that are tables, and their keys.
+_TABLES = {"csv": ("delimiter", "quote", "null"), "rules": ("add", "widen", "rename")}
+
+
+def require_options(options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
+    """Refuse a key that means nothing. `more`: those that the caller takes out first."""
+    _require_known("decode", options, (*sorted(_OPTIONS), *more))
+    for name, known in _TABLES.items():
+        if isinstance(options.get(name), Mapping):
+            _require_known(f"{name} of decode", options[name], known)
+
+
+def _require_known(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    for word in given:
+        if word not in known:
+            near = get_close_matches(word, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise wrong(f"{what} has {word}, which is not known; {hint}")
 
 
 def decode_from(options: Mapping[str, Any]) -> Decode:
@@ -203,9 +220,7 @@ def decode_from(options: Mapping[str, Any]) -> Decode:
 
     Raises OttlaError INVALID_REQUEST.
     """
-    unknown = sorted(options.keys() - _OPTIONS)
-    if unknown:
-        raise wrong(f"decode has no {unknown[0]}: {', '.join(sorted(_OPTIONS))}")
+    require_options(options)
     try:
         csv = Csv(**options.get("csv", {}))
         rules = dict(options.get("rules", {}))

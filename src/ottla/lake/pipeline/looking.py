@@ -13,6 +13,7 @@ from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import built_on, plan_load
 from ottla.lake.loss import loss_lines
 from ottla.lake.manifest import Manifest
+from ottla.lake.pipeline.decoding import decode_of
 from ottla.lake.pipeline.planned import PlannedLoad, first_time_ms, planned_partitions, task_count
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus, table_status
@@ -31,6 +32,7 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
 
     Brokers that are away are asked again for `patience_s`.
     """
+    decode_of(pipeline)
     start, end = parse_boundary(pipeline.start), parse_boundary(pipeline.end)
     with closing(connect(pipeline.bootstrap, patience_s)) as cluster:
         before: Manifest | None = None

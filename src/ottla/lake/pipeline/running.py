@@ -4,18 +4,16 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.cluster import LOAD_PATIENCE_S
-from ottla.lake.decode.schema_files import schema_text
-from ottla.lake.decode.spec import Decode, decode_from
 from ottla.lake.events.times import EventSettings
 from ottla.lake.loading import LoadResult, load, run_here
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
+from ottla.lake.pipeline.decoding import decode_of
 from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
@@ -108,19 +106,6 @@ def changelog_arguments(
         return {**found, "runner": jobs_here(lag_s, on_progress)}
     seen = {"on_progress": on_progress, "lag_s": lag_s}
     return {**found, "spark_settings": pipeline.spark, **seen}
-
-
-def decode_of(pipeline: Pipeline) -> Decode | None:
-    """What [decode] declares; schemas are read from their files. Raises OttlaError."""
-    if pipeline.decode is None:
-        return None
-    options = dict(pipeline.decode)
-    for side, prefix in (("value", ""), ("key", "key_")):
-        path = options.pop(f"{prefix}schema_file", None)
-        if path is not None:
-            kind = str(options.get(side, ""))
-            options[f"{prefix}schema"] = schema_text(Path(pipeline.folder, str(path)), kind)
-    return decode_from(options)
 
 
 def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:

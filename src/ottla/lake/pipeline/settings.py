@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.base.secret_options import expanded, resolved
+from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
 from ottla.lake.events.buckets import BY
 from ottla.lake.events.times import LATE_ROWS, EventSettings
 from ottla.lake.loads.file_sizes import FileSizes
@@ -262,6 +262,8 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
                     'them, stand in a file of their own, which config = "client.properties" names',
                 )
             raise _unknown(name, f"key {key} in [{section}]", key, tuple(known))
+        if isinstance(value, str):
+            _require_no_secret(name, section, key, value)
         if not _fits(value, known[key]):
             # Tables may hold secrets.
             shown = f" = {value!r}" if isinstance(value, str | int | float) else ""
@@ -270,6 +272,22 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
         if choices is not None and value not in choices:
             words = ", ".join(choices)
             raise _wrong(name, f"has {key} = {value!r} in [{section}]; it is one of {words}")
+
+
+def _require_no_secret(name: str, section: str, key: str, value: str) -> None:
+    """Refuse it, without showing the value."""
+    if key == "config" and is_setting(value):
+        raise _wrong(
+            name,
+            f"has settings of Kafka's clients as config in [{section}], where the path of their "
+            'file belongs, as in config = "client.properties"',
+        )
+    if is_secret("", value):
+        raise _wrong(
+            name,
+            f"has a secret in {key} in [{section}]: brokers get theirs from the file that config "
+            "names, storages from the environment or from ${NAME} in options",
+        )
 
 
 def _fits(value: object, wanted: str) -> bool:

@@ -158,7 +158,12 @@ def test_options_declare_what_the_classes_declare() -> None:
     ("options", "why"),
     [
         ({"value": "xml"}, "'xml' is no format"),
-        ({"valeu": "json"}, "decode has no valeu"),
+        ({"valeu": "json"}, "decode has valeu, which is not known; did you mean value"),
+        ({"zzz": "json"}, "decode has zzz, which is not known; there are columns, csv"),
+        (
+            {"value": "csv", "csv": {"delimeter": ";"}},
+            "csv of decode has delimeter, which is not known; did you mean delimiter",
+        ),
         ({"value": "avro"}, "needs a schema"),
         ({"value": "csv"}, "csv needs columns"),
         ({"value": "csv", "columns": {"a": "list<int64>"}}, "can't be a list"),
@@ -167,9 +172,10 @@ def test_options_declare_what_the_classes_declare() -> None:
         ({"value": "json", "on_bad_record": "skip"}, "fail, dead-letter or null"),
         ({"columns": {"a": "int64"}}, "need a format"),
         ({"value": "json", "columns": {"a": {"typ": "int64"}}}, "needs a type"),
-        ({"value": "json", "columns": {"a": {"type": "int64", "typo": 1}}}, "has typo"),
+        ({"value": "json", "columns": {"a": {"type": "int64", "typo": 1}}}, "did you mean type"),
         ({"value": "json", "rules": {"add": "drop"}}, "add is add, ignore or reject"),
-        ({"value": "json", "rules": {"adds": "add"}}, "decode can't be read"),
+        ({"value": "json", "rules": {"adds": "add"}}, "did you mean add"),
+        ({"value": "json", "rules": "add"}, "decode can't be read"),
         ({"keep_raw": False}, "without decoded columns"),
     ],
 )

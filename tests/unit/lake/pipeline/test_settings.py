@@ -134,6 +134,22 @@ CLIENTS = 'sasl.jaas.config = "hunter2"\n[target]'
             "aws_secret_access_key in the pipeline flights.toml names the environment variable "
             "NOWHERE, which is not set",
         ),
+        (
+            LEAST.replace("[target]", 'config = "sasl.password=hunter2"\n[target]'),
+            "has settings of Kafka's clients as config in [source]",
+        ),
+        (
+            LEAST.replace("[target]", 'config = """\nuser=a\nword: hunter2"""\n[target]'),
+            "has settings of Kafka's clients as config in [source]",
+        ),
+        (
+            LEAST.replace("[target]", 'bootstrap = "sasl://ann:hunter2@host:9"\n[target]'),
+            "has a secret in bootstrap in [source]",
+        ),
+        (
+            LEAST + '[spark.conf]\n"spark.driver.extraJavaOptions" = "-Dsasl.password=hunter2"\n',
+            "spark.driver.extraJavaOptions in the pipeline flights.toml has a secret",
+        ),
     ],
 )
 def test_a_pipeline_has_no_secret(text: str, said: str) -> None:
