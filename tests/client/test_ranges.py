@@ -4,7 +4,7 @@ import logging
 import re
 import socket
 from collections.abc import Iterator
-from time import time
+from time import monotonic, time
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from rig.broker import ottla
 from ottla.client import OffsetOutOfRange, ProducerOptions, TopicPartition, UnknownTopic, sync
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.ranges.ranges import Fetched, RangeClient
+from ottla.metadata.quota_entity import QuotaEntity
 from ottla.record.reader import batches, records
 
 
@@ -116,3 +117,25 @@ def test_a_silent_broker_is_said_while_it_is_tried_again() -> None:
     finally:
         logger.removeHandler(handler)
     assert re.search(r"; it is tried again for up to 5\d s$", str(said.value))
+
+
+def test_a_range_is_read_on_when_a_quota_is_used_up(node, make_topic) -> None:
+    """The broker answers such a fetch with nothing but a time to wait."""
+    topic = make_topic()
+    fill(node.bootstrap, topic, 3_000)
+    # 330 kB: Ottla lets a client use a second's worth at once, Kafka ten.
+    entity, rate = QuotaEntity(client_id=f"slow-{topic}"), {"ottla": 200_000.0, "kafka": 30_000.0}
+    with sync.Admin(node.bootstrap) as admin:
+        admin.quotas.alter(entity, {"consumer_byte_rate": rate[node.name]})
+        began_s = monotonic()
+        with RangeClient(node.bootstrap, client_id=str(entity.client_id)) as client:
+            found = list(client.fetch_range(topic, 0, 0, 3_000, fetch_bytes=20_000))
+            taken_s = monotonic() - began_s
+            assert batches_of(client.fetch_once(topic, 0, 2_990)) > 0
+        admin.quotas.alter(entity, {"consumer_byte_rate": None})
+    assert numbers(found) == list(range(3_000))
+    assert taken_s > 0.3
+
+
+def batches_of(buffer: bytes) -> int:
+    return len(list(batches(buffer)))

@@ -7,32 +7,38 @@ import json
 import os
 import sys
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 import ottla.lake
+from ottla.lake.session import SparkSettings, session
 
 
 def main() -> None:
     said = json.loads(sys.argv[1])
     folder, bootstrap, topic = Path(said["folder"]), said["bootstrap"], said["topic"]
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.eventLog.enabled", "true")
-        .config("spark.eventLog.dir", (folder / "events").as_uri())
-        .config("spark.eventLog.compress", "false")
-        .config("spark.ui.enabled", "true")
-        .config("spark.ui.port", "0")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.files", said["sent"])
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .getOrCreate()
+    spark = session(
+        SparkSettings(
+            "local[2]",
+            conf={
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.dir": (folder / "events").as_uri(),
+                "spark.eventLog.compress": "false",
+                "spark.ui.enabled": "true",
+                "spark.ui.port": "0",
+                "spark.ui.showConsoleProgress": "false",
+                "spark.sql.shuffle.partitions": "2",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.driver.host": "127.0.0.1",
+                "spark.files": said["sent"],
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                **said["conf"],
+            },
+        )
     )
+    (folder / "processes").write_text(commands_of_java())
+    kept = [spark.sparkContext.getConf().get(name) == value for name, value in said["conf"].items()]
     # Only now: the JVM and its workers have not inherited it.
     os.environ["OTTLA_CONFIG"] = said["config"]
     # It is found by its name, among the files that Spark has sent.
@@ -48,11 +54,24 @@ def main() -> None:
     sink(spark, said, own)
     plans = [frame, sent, own]
     (folder / "plans").write_text("\n".join(map(explained, plans)))
-    settings = spark.sparkContext.getConf().getAll()
-    (folder / "settings").write_text(repr(settings))
+    # But for the secret that it was given.
+    settings = dict(spark.sparkContext.getConf().getAll())
+    others = {name: value for name, value in settings.items() if name not in said["conf"]}
+    (folder / "settings").write_text(repr(others))
     (folder / "pages").write_text(pages(spark))
-    sys.stdout.write(json.dumps({"counts": counts, "problems": proof.problems}) + "\n")
+    sys.stdout.write(
+        json.dumps({"counts": counts, "problems": proof.problems, "kept": kept}) + "\n"
+    )
     spark.stop()
+
+
+def commands_of_java() -> str:
+    """The command lines of Java on this machine, as all its users see them; this one's among."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text(errors="replace").replace("\0", " "))
+    return "\n".join(one for one in found if "org.apache.spark.deploy.SparkSubmit" in one)
 
 
 def reading(spark: Any, said: Any, **options: str) -> Any:

@@ -176,7 +176,12 @@ def test_a_verb_needs_these_acls_and_names_the_one_that_is_missing(
             run()
         # READ and WRITE include DESCRIBE, which some requests ask for first.
         operations = {missing.operation, "describe"}
-        commands = [f"ottla acl add User:NAME {one} {missing.resource}" for one in operations]
+        names = {"NAME", USER}  # Producers and groups do not know what the broker makes of a login.
+        commands = [
+            f"ottla acl add User:{name} {one} {missing.resource}"
+            for name in names
+            for one in operations
+        ]
         assert any(one in error.value.message for one in commands), (missing, error.value.message)
     with allowed(broker, needed):
         run()

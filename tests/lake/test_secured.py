@@ -23,7 +23,8 @@ from ottla.client import sync
 
 PASSWORDS = {"alice": "only-alice-knows-this", "bob": "bobs-own-secret-word"}
 KEY_PASSWORD = "opens-the-key"
-for _secret in (*PASSWORDS.values(), KEY_PASSWORD):
+STORAGE_KEY = "the-secret-key-of-a-storage"
+for _secret in (*PASSWORDS.values(), KEY_PASSWORD, STORAGE_KEY):
     register(_secret)
 PROGRAM = Path(__file__).with_name("secured_program.py")
 
@@ -72,7 +73,7 @@ def encrypted_key(broker: Secured) -> tuple[str, str]:
 def test_no_secret_is_left_by_loads_streams_and_sinks(
     spark: Any, broker: Secured, tmp_path: Path
 ) -> None:
-    """Neither in event log, plans, pages, settings, tables and checkpoint, nor in any output.
+    """Neither in event log, plans, pages, tables, checkpoint and processes, nor in any output.
 
     The driver's file, whose path travels with the tasks; a file that Spark sends; options of a
     DataFrame in Kafka's names, with the key of a certificate.
@@ -103,6 +104,8 @@ def test_no_secret_is_left_by_loads_streams_and_sinks(
         "config": str(config),
         "sent": str(sent),
         "options": options,
+        # As a storage's keys get to executors.
+        "conf": {"spark.executorEnv.AWS_SECRET_ACCESS_KEY": STORAGE_KEY},
     }
     program = subprocess.run(
         [sys.executable, PROGRAM, json.dumps(said)],
@@ -116,10 +119,12 @@ def test_no_secret_is_left_by_loads_streams_and_sinks(
     (out / "stderr").write_text(program.stderr)
 
     assert program.returncode == 0, program.stderr[-4000:]
-    assert json.loads(program.stdout.splitlines()[-1]) == {"counts": [300] * 5, "problems": []}
+    expected = {"counts": [300] * 5, "problems": [], "kept": [True]}
+    assert json.loads(program.stdout.splitlines()[-1]) == expected
     assert ottla.lake.topic(into, bootstrap=broker.node.bootstrap).to_arrow().num_rows == 600
     written = {path.name for path in out.rglob("*") if path.is_file()}
-    assert {"plans", "pages", "settings", "progress", "stderr"} <= written
+    assert {"plans", "pages", "settings", "processes", "progress"} <= written
+    assert "spark.eventLog" in (out / "processes").read_text()
     key_lines = [line for line in closed_key.splitlines() if not line.startswith("-----")]
     register(key_lines[2], "a line of the client's key")
     assert SEARCH.found_below(out) == []

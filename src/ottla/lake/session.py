@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
+from ottla.base.secret_options import is_secret
 
 # The 4: how often a task is tried. `local[*]` fails a load with its first killed worker.
 LOCAL_MASTER = "local[*,4]"
@@ -170,9 +171,13 @@ def session(wanted: SparkSettings | None = None) -> Any:
         pass  # None runs.
     builder = SparkSession.builder
     settings = builder_settings(wanted, os.environ, defaults)
-    for name, value in (quiet_settings(settings, os.environ, defaults) | settings).items():
+    settings = quiet_settings(settings, os.environ, defaults) | settings
+    for name, value in settings.items():
         builder = builder.config(name, value)
     try:
+        shown = shown_in_processes(settings, os.environ)
+        if shown != settings:
+            _start_java(shown)
         return builder.getOrCreate()
     except PySparkException as error:
         raise OttlaError(
@@ -180,6 +185,26 @@ def session(wanted: SparkSettings | None = None) -> Any:
             "Spark did not start; it needs Java 17 or newer (set JAVA_HOME, or install "
             f"openjdk-17-jre-headless): {error}",
         ) from error
+
+
+def shown_in_processes(
+    settings: Mapping[str, str], environment: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Those with which Java may be started: all but secrets, where it is started here at all."""
+    if "spark.remote" in settings or "SPARK_REMOTE" in environment:
+        return settings
+    return {name: value for name, value in settings.items() if not is_secret(name, value)}
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start the driver's JVM, where none runs, with `settings` on its command line.
+
+    PySpark puts all settings of a new session there, where all users of the machine see them. What
+    the builder has beside these goes to the JVM over its connection.
+    """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # As above.
+
+    SparkContext._ensure_initialized(conf=SparkConf().setAll(list(settings.items())))
 
 
 def _spark_defaults(environment: Mapping[str, str], installed: Path) -> str:

@@ -11,6 +11,7 @@ from ottla.lake.session import (
     builder_settings,
     path_with,
     quiet_settings,
+    shown_in_processes,
     workers_python,
 )
 
@@ -140,3 +141,13 @@ def test_a_word_that_is_no_master_is_refused_before_java_starts(master: str) -> 
 def test_masters_of_spark_are_taken(master: str) -> None:
     """Of each kind."""
     assert master in builder_settings(SparkSettings(master), {}, "").values()
+
+
+def test_secrets_are_not_on_the_command_line_of_java() -> None:
+    """All users of a machine can read that; a driver elsewhere is not started here."""
+    plain = {"spark.master": "local[2]", "spark.executorEnv.OTTLA_CONFIG": "/etc/c"}
+    secret = {"spark.executorEnv.AWS_SECRET_ACCESS_KEY": "k", "spark.ssl.keyPassword": "p"}
+    assert shown_in_processes(plain | secret, {}) == plain
+    remote = {"spark.remote": "sc://a", **secret}
+    assert shown_in_processes(remote, {}) == remote
+    assert shown_in_processes(secret, {"SPARK_REMOTE": "sc://a"}) == secret

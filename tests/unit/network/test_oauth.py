@@ -14,6 +14,7 @@ import pytest
 from rig.issuer import Issuer, serving
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stream.outages import is_outage
 from ottla.network.oauth.address import IssuerAddress, read_address
 from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.fetching import FetchFailed, IssuerReader
@@ -185,9 +186,12 @@ def test_an_endpoint_that_fails_is_asked_again_unless_it_refuses(
     assert "wr0ng" not in f"{raised.value.message} {wrong!r}"
     assert len(issuer.requests) == 1
     issuer.status = 503
-    with pytest.raises(OttlaError, match="it answers 503"):
+    with pytest.raises(OttlaError, match="it answers 503") as raised:
         from_endpoint(at, CREDENTIALS, Patience(0.01, 0.05))()
     assert len(issuer.requests) > 2
+    # Calls go on trying, as where a broker is away; `ottla lake follow` as long as it takes.
+    assert raised.value.code is ErrorCode.NETWORK_EXCEPTION
+    assert is_outage(raised.value)
 
 
 def test_a_call_that_does_not_come_back_does_not_delay_the_end_of_a_loop() -> None:

@@ -9,13 +9,14 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.secret_options import is_setting
 from ottla.base.settings.properties import parse_properties
-from ottla.client.errors import ClientError
+from ottla.client.denied import LoginName, with_login
+from ottla.client.errors import BrokerRefused, ClientError
 from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
@@ -36,19 +37,48 @@ class ClientSecurity:
     identity: SaslIdentity | None = None
     # The TLS context of a new connection, by the files as they are then.
     tls: Callable[[], ssl.SSLContext] | None = field(default=None, repr=False, compare=False)
+    # Where the settings stand; None: they are a program's.
+    file: str | None = None
+    # The file of the certificate that it shows.
+    certificate: str | None = None
+
+    @property
+    def login_name(self) -> LoginName:
+        """Who it is to brokers, as far as is known here."""
+        if self.identity is None:
+            if self.certificate is None:
+                return LoginName("does not log in", "User:ANONYMOUS", self.file)
+            return LoginName(f"shows the certificate in {self.certificate}", None, self.file)
+        if self.identity.token is not None:
+            return LoginName(f"logs in by a token ({bearer.MECHANISM})", None, self.file)
+        principal = None if self.identity.is_delegation_token else f"User:{self.identity.user}"
+        return LoginName(f"logs in as {self.identity.name}", principal, self.file)
 
 
 def security_by(config: ClientConfig) -> ClientSecurity:
     """What a client does that is given `config`. Raises ClientError."""
     if config is None:
         return default_security()
-    return security_of(read_config(config) if isinstance(config, str) else config)
+    return _of_file(config) if isinstance(config, str) else security_of(config)
+
+
+def _of_file(path: str) -> ClientSecurity:
+    return replace(security_of(read_config(path)), file=path)
+
+
+def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
+    """The error; where access was refused, with who was refused, by which file and where."""
+    if not isinstance(error, BrokerRefused):
+        return error
+    code = ErrorCode(error.code)
+    message = with_login(code, error.message, security.login_name, socket.gethostname())
+    return error if message is None else BrokerRefused(code, message)
 
 
 def default_security() -> ClientSecurity:
     """That of the file which OTTLA_CONFIG names; nothing without it. Raises ClientError."""
     path = os.environ.get(CONFIG_VARIABLE)
-    return ClientSecurity() if not path else security_of(read_config(path))
+    return ClientSecurity() if not path else _of_file(path)
 
 
 def read_config(path: str) -> dict[str, str]:
@@ -98,7 +128,8 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
     try:
         tls = _tls(config) if protocol.endswith("SSL") else None
         if not protocol.startswith("SASL"):
-            return ClientSecurity(protocol, tls=tls)
+            shown = config.get("ssl.keystore.location") if tls else None
+            return ClientSecurity(protocol, tls=tls, certificate=shown)
         mechanism = config.get("sasl.mechanism") or config.get("sasl.mechanisms") or "GSSAPI"
         if mechanism == bearer.MECHANISM:
             return ClientSecurity(protocol, _bearer_identity(config), tls)

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
+from functools import partial
 from random import Random
 from typing import NamedTuple, NoReturn, Self, TypeVar
 from uuid import UUID
@@ -18,7 +19,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.blocking import BlockingConnection
-from ottla.client.connection.security import ClientConfig, security_by
+from ottla.client.connection.security import ClientConfig, refusal_named, security_by
 from ottla.client.connection.view import NO_LEADER, ClusterView, TopicView, merged
 from ottla.client.consumer.offsets import (
     EARLIEST,
@@ -76,6 +77,8 @@ FETCH_BYTES = 8 * 1024 * 1024
 # What `fetch_once` asks for; a larger batch is given whole.
 _ONCE_BYTES = 64 * 1024
 _WAIT_MS = 500
+# Between requests, where an answer is empty and names no time to wait.
+_EMPTY_PAUSE_S = 0.1
 _TOPIC_RESOURCE = 2
 # From this version of Fetch on a topic is named by its id alone (KIP-516).
 _FETCH_BY_ID = 13
@@ -282,7 +285,11 @@ class RangeClient:
 
         def ask() -> bytes:
             request = self._fetch_request(topic, partition, offset, _ONCE_BYTES)
-            data = _only_partition(self._leader(topic, partition).ask(request, FetchResponse))
+            answer = self._leader(topic, partition).ask(request, FetchResponse)
+            data = _only_partition(answer)
+            if data is None:
+                _wait_out(answer)
+                raise _nothing_of(topic)
             if data.error_code in DAMAGE_CODES:
                 code = code_of(data.error_code)
                 raise CorruptBatch(f"the broker answers {code.name} at offset {offset}")
@@ -325,7 +332,8 @@ class RangeClient:
         damaged_at = -1
         try:
             while position < end:
-                data = _only_partition(connection.receive())
+                data, waited_s = self._received(connection, partial(send, position), topic)
+                quiet_until_s += waited_s
                 if data.error_code:
                     self._refuse(topic, topic_id, partition, position, data.error_code)
                 found = placed(data.records, position, data.high_watermark)
@@ -362,6 +370,21 @@ class RangeClient:
             if position < end:
                 # An answer may still be on its way: this connection cannot be used again.
                 self._drop(connection)
+
+    def _received(
+        self, connection: BlockingConnection, send_again: Callable[[], None], topic: str
+    ) -> tuple[PartitionData, float]:
+        """The next answer with the partition in it, and for how long a quota was waited for."""
+        until_s, waited_s = time.monotonic() + self._retry_timeout_s, 0.0
+        while True:
+            answer = connection.receive()
+            data = _only_partition(answer)
+            if data is not None:
+                return data, waited_s
+            if time.monotonic() > until_s + waited_s:
+                raise _nothing_of(topic)
+            waited_s += _wait_out(answer)
+            send_again()
 
     def _refuse(
         self, topic: str, topic_id: UUID | None, partition: int, position: int, code: int
@@ -558,6 +581,9 @@ class RangeClient:
         final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicMadeAnew)
         now_s = time.monotonic()
         if final or patience.is_over(now_s):
+            named = refusal_named(error, self._security)
+            if named is not error:
+                raise named from None
             raise error
         left_s = patience.seconds_to_say(now_s)
         if left_s is not None:
@@ -570,10 +596,25 @@ class RangeClient:
         time.sleep(self._backoff.delay_s(patience.failed(), self._chance))
 
 
-def _only_partition(answer: FetchResponse) -> PartitionData:
+def _only_partition(answer: FetchResponse) -> PartitionData | None:
+    """What the answer has; None where a quota is used up, and the broker gives nothing."""
     if answer.error_code:
         raise refused(answer.error_code, "fetch")
-    return answer.responses[0].partitions[0]
+    return answer.responses[0].partitions[0] if answer.responses else None
+
+
+def _nothing_of(topic: str) -> RequestTimedOut:
+    return RequestTimedOut(
+        f"the broker gives nothing of {topic}; has this client a quota? `ottla quota describe` "
+        "shows it"
+    )
+
+
+def _wait_out(answer: FetchResponse) -> float:
+    """Wait until the quota that the answer speaks of allows more; for how many seconds."""
+    seconds = answer.throttle_time_ms / 1000
+    time.sleep(max(_EMPTY_PAUSE_S, seconds))
+    return seconds
 
 
 def _read(topic: str) -> list[Needs]:

@@ -286,7 +286,8 @@ def _require_no_secret(name: str, section: str, key: str, value: str) -> None:
         raise _wrong(
             name,
             f"has a secret in {key} in [{section}]: brokers get theirs from the file that config "
-            "names, storages from the environment or from ${NAME} in options",
+            "names, storages from the environment or from ${NAME} in options, Spark Connect from "
+            "the environment variable SPARK_REMOTE",
         )
 
 

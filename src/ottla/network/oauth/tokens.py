@@ -92,8 +92,10 @@ def from_endpoint(
         try:
             answer = _patiently(lambda: fetcher.post(form, headers), patience)
         except FetchFailed as error:
-            hint = "; check clientId and clientSecret" if error.is_final else ""
-            raise _no_token(f"{where}: {error}{hint}") from None
+            if error.is_final:
+                raise _no_token(f"{where}: {error}; check clientId and clientSecret") from None
+            # As with a broker that is away: clients go on trying for as long as they would then.
+            raise _no_token(f"{where}: {error}", ErrorCode.NETWORK_EXCEPTION) from None
         return _answered(answer, where, now_s())
 
     return supply
@@ -154,7 +156,5 @@ def _checked(given: Token | str) -> Token:
     return token
 
 
-def _no_token(why: str) -> OttlaError:
-    return OttlaError(
-        ErrorCode.SASL_AUTHENTICATION_FAILED, f"there is no token to log in with: {why}"
-    )
+def _no_token(why: str, code: ErrorCode = ErrorCode.SASL_AUTHENTICATION_FAILED) -> OttlaError:
+    return OttlaError(code, f"there is no token to log in with: {why}")
