@@ -51,7 +51,7 @@ class Issuer:
     published: list[Key] | None = None
     # Passwords of clients, and for how long their tokens are valid.
     clients: dict[str, str] = field(default_factory=dict)
-    lifetime_s: int = 600
+    lifetime_s: float = 600
     # While it is set, each request is answered with this status and no content.
     status: int = 200
     # Paths of the requests that were answered.

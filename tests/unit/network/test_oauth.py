@@ -278,6 +278,20 @@ def test_a_token_without_a_time_says_itself_when_it_expires() -> None:
     assert [TokenSource(lambda: next(opaque)).token() for _ in range(2)] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "lasts_s", [10**400, float("inf"), float("nan")], ids=["large", "inf", "nan"]
+)
+def test_a_time_without_an_end_is_not_known(
+    issuer: Issuer, authority: Path, lasts_s: float
+) -> None:
+    """In the endpoint's answer and in the token: one is asked for at each login, without error."""
+    issuer.lifetime_s = lasts_s
+    source = TokenSource(from_endpoint(fetcher(issuer.token_url, authority), CREDENTIALS, ONCE))
+    assert source.token().count(".") == 2
+    assert source.token().count(".") == 2
+    assert len(issuer.forms) == 2
+
+
 @pytest.mark.parametrize("text", ["", "a b", "a\x01b", "ä", "x" * 16_385])
 def test_what_cannot_be_sent_is_no_token(text: str) -> None:
     """Separators of the message above all."""

@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 # A token with an unknown key has the keys read again, but not more often than this: strangers can
 # send such tokens as fast as they like.
 _LOOK_AGAIN_MS = 10_000
+_NAMES_LOGGED = 10
 # A setting of nothing would ask the issuer without a pause.
 _REFRESH_MS_MIN = 1_000
 
@@ -113,8 +114,11 @@ class Jwks:
 
     def _log_names(self, keys: PublicKeys) -> None:
         if keys.usable:
-            names = ", ".join(shortened(repr(key.key_id)) for key in keys.usable)
-            _log.info("keys for tokens at %s: %s", self._url, names)
+            names = [shortened(repr(key.key_id)) for key in keys.usable[:_NAMES_LOGGED]]
+            more = (
+                "" if len(names) == len(keys.usable) else f", and others; {len(keys.usable)} in all"
+            )
+            _log.info("keys for tokens at %s: %s%s", self._url, ", ".join(names), more)
             return
         _log.error(
             "there is no public key for signatures at %s, and no client can log in by OAUTHBEARER: "

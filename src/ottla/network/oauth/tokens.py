@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.oauth.fetching import FetchFailed, IssuerReader
+from ottla.security.jwt.claims import is_time
 from ottla.security.jwt.header import part_of_token
 from ottla.security.sasl.bearer import TOKEN_BYTES_MAX
 from ottla.security.sasl.token import Supplier, Token
@@ -137,7 +138,7 @@ def _answered(answer: bytes, where: str, now_s: float) -> Token:
     if not isinstance(document, dict) or not isinstance(text, str):
         raise _no_token(f"{where}: its answer has no access_token; is it the token endpoint?")
     lasts_s = document.get("expires_in")
-    if isinstance(lasts_s, int | float) and not isinstance(lasts_s, bool):
+    if is_time(lasts_s):
         return Token(text, now_s + lasts_s)
     return Token(text)
 
@@ -151,7 +152,7 @@ def _checked(given: Token | str) -> Token:
         parts = token.text.split(".")
         claims = part_of_token(parts[1]) if len(parts) == 3 else None
         expires_s = None if claims is None else claims.get("exp")
-        if isinstance(expires_s, int | float):
+        if is_time(expires_s):
             return Token(token.text, expires_s)
     return token
 

@@ -1,8 +1,7 @@
 """The claims of a token whose signature is verified. The rules are those of Kafka's broker."""
 
-import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeGuard
 
 from ottla.base.settings.setting import shortened
 from ottla.security.jwt.policy import Claims, TokenPolicy
@@ -104,7 +103,7 @@ def _time(claims: Mapping[str, object], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
+    if not is_time(value):
         raise RefusedToken(
             f"claim {name} of its token is {_shown(value)}, and is to be a number of seconds: "
             "correct it at the issuer",
@@ -113,9 +112,9 @@ def _time(claims: Mapping[str, object], name: str) -> float | None:
     return float(value)
 
 
-def _is_time(value: float) -> bool:
-    # Compared first, since a large int is no float.
-    return abs(value) < 1e12 and math.isfinite(value)
+def is_time(value: object) -> TypeGuard[int | float]:
+    """Whether a value of JSON is a time in seconds: some numbers are not, or are no floats."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
 
 
 def _missing(name: str) -> RefusedToken:
