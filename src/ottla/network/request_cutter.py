@@ -74,7 +74,8 @@ class RequestCutter:
     def limit(self, request_bytes_max: int, receive_bytes_max: int = 0) -> None:
         """Accept requests of so many bytes from the next one on.
 
-        `receive_bytes_max` bounds one receive, and with it what is kept of it; 0 does not.
+        `receive_bytes_max`, for a client that has not logged in, bounds one receive, and with it
+        what is kept of it; 0 does not.
         """
         self._request_bytes_max = request_bytes_max
         self._receive_bytes_max = receive_bytes_max
@@ -142,7 +143,10 @@ class RequestCutter:
             self._accepted_bytes_max = self._request_bytes_max
             return True
         else:
-            self.bad_bytes = BadBytes(explain_bad_size(size, self._request_bytes_max), "size")
+            why = explain_bad_size(
+                size, self._request_bytes_max, is_known=not self._receive_bytes_max
+            )
+            self.bad_bytes = BadBytes(why, "size")
         return False
 
     # -- what is not served in this turn

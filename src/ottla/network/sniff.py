@@ -58,10 +58,15 @@ def foreign_protocol(head: bytes) -> Foreign | None:
     return None
 
 
-def explain_bad_size(size: int, size_max: int) -> str:
+def explain_bad_size(size: int, size_max: int, *, is_known: bool) -> str:
     """Why a frame that claims `size` bytes is refused: a sentence."""
     if size <= 0:
         return f"the client sent a request of {size} bytes, which is no Kafka request"
+    if not is_known:
+        return (
+            f"before its login the client announced a request of {size} bytes, and {size_max} are"
+            " allowed: its credentials are too large, or it is not set to log in"
+        )
     return (
         f"the client announced a request of {size} bytes, more than socket.request.max.bytes"
         f" ({size_max}): raise that setting, or lower the client's max.request.size"

@@ -91,6 +91,9 @@ def test_keys_are_read_over_https(issuer: Issuer, authority: Path) -> None:
     assert fetcher(issuer.keys_url, authority).get() == issuer.jwks()
     with pytest.raises(FetchFailed, match=r"not trusted .*ssl\.truststore\.location"):
         fetcher(issuer.keys_url, None).get()
+    # The same address by a name that the certificate does not have.
+    with pytest.raises(FetchFailed, match=r"not trusted .*mismatch"):
+        fetcher(f"https://127.1:{issuer.port}/keys", authority).get()
 
 
 @pytest.mark.parametrize("status", [302, 404, 500])
