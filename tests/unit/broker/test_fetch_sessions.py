@@ -110,12 +110,3 @@ def test_a_small_old_session_gives_way_to_a_larger_one():
 def test_a_request_for_nothing_begins_no_session():
     """A session without partitions would remember nothing."""
     assert open_one(sessions()) is None
-
-
-def test_names_that_no_topic_can_have_are_not_remembered():
-    """A client that may do nothing would fill the memory with them."""
-    cache = sessions()
-    assert open_one(cache, A0, PartitionKey("a" * 250, 0)) is None
-    session = open_one(cache, PartitionKey("a" * 249, 0))
-    merge(session, [(PartitionKey("b" * 250, 0), at(0)), (B0, at(0))], [])
-    assert list(session.partitions) == [PartitionKey("a" * 249, 0), B0]

@@ -1,4 +1,8 @@
-"""Which partitions of a fetch its client may READ; a session's are checked at every fetch."""
+"""Which partitions of a fetch its client may READ; a session's are checked at every fetch.
+
+A session remembers only partitions that exist and that its client may READ, since it outlives the
+connection: names are free, and a request has room for 250,000 of them.
+"""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -41,6 +45,21 @@ def readable_by(
     if denied:
         request.amend = _nothing_to_add
     return allowed, denied
+
+
+def can_be_remembered(
+    request: RequestContext, partitions: Partitions, keys: Iterable[PartitionKey]
+) -> bool:
+    """Whether all of these partitions exist, and the client may READ them."""
+    return all(_can_be_remembered(request, partitions, key) for key in keys)
+
+
+def _can_be_remembered(request: RequestContext, partitions: Partitions, key: PartitionKey) -> bool:
+    name = partitions.topic_name(key.topic) if isinstance(key.topic, UUID) else key.topic
+    if name is None or not partitions.exists(name, key.partition):
+        return False
+    access = request.access
+    return access is None or access.allows(AclOperation.READ, AclResource.TOPIC, name)
 
 
 def _nothing_to_add(_response: FetchResponse) -> None:

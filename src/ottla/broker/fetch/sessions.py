@@ -17,8 +17,6 @@ FINAL_EPOCH = -1
 NO_SESSION = 0
 _EPOCH_MAX = 2**31 - 1
 
-_NAME_CHARACTERS_MAX = 249
-
 
 class PartitionKey(NamedTuple):
     """How requests of one session name a partition: by topic name, or from v13 on by topic id."""
@@ -81,10 +79,7 @@ class FetchSessions:
         uses_topic_ids: bool,
         now_ms: int,
     ) -> FetchSession | None:
-        """Remember what a full request asked; None where there is no room, or a name is none."""
-        partitions = list(partitions)
-        if not all(_is_kept(key) for key, _ in partitions):
-            return None
+        """Remember what a full request asked; None where there is no room."""
         asked = {key: Remembered(wanted) for key, wanted in partitions}
         if not asked or not self._make_room(len(asked), now_ms):
             return None
@@ -165,12 +160,6 @@ def merge(
     for key, wanted in changed:
         remembered = session.partitions.get(key)
         if remembered is None:
-            if _is_kept(key):
-                session.partitions[key] = Remembered(wanted)
+            session.partitions[key] = Remembered(wanted)
         else:
             remembered.wanted = wanted
-
-
-def _is_kept(key: PartitionKey) -> bool:
-    """No topic has a longer name, and sessions outlive the connections that named one."""
-    return not isinstance(key.topic, str) or len(key.topic) <= _NAME_CHARACTERS_MAX

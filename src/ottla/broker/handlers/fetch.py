@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.admission import require_broker
-from ottla.broker.fetch.allowed import NOTHING_DENIED, readable_by
+from ottla.broker.fetch.allowed import NOTHING_DENIED, can_be_remembered, readable_by
 from ottla.broker.fetch.delayed import FOLLOWERS_SINCE, DelayedFetch
 from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.read import failed, read_all
@@ -54,7 +54,7 @@ class Fetch(Handler):
             require_broker(request, "Fetch", replica_id)
             return self._serve_follower(request, body)
         body.max_bytes = min(body.max_bytes, self.parts.settings.integer("fetch.max.bytes"))
-        wanted, reply = self._open(request.version, body)
+        wanted, reply = self._open(request, body)
         denied, rules = NOTHING_DENIED, 0
         if request.access is not None:
             rules = request.access.authorizer.version
@@ -104,10 +104,13 @@ class Fetch(Handler):
         return None
 
     def _open(
-        self, version: int, body: FetchRequest
+        self, request: RequestContext, body: FetchRequest
     ) -> tuple[list[tuple[PartitionKey, WantedPartition]], FetchReply]:
-        """The partitions to read, and how to answer: in full, or with changes."""
-        topic_ids = version >= _TOPIC_IDS_SINCE
+        """The partitions to read, and how to answer: in full, or with changes.
+
+        Raises OttlaError where there is no such session, or it cannot remember what is asked.
+        """
+        topic_ids = request.version >= _TOPIC_IDS_SINCE
         asked = _asked(body, uses_topic_ids=topic_ids)
         sessions = self.parts.sessions
         now_ms = self.parts.runtime.clock.monotonic_ms()
@@ -115,12 +118,20 @@ class Fetch(Handler):
             if body.session_id != NO_SESSION:
                 sessions.close(body.session_id)
             session = None
-            if body.session_epoch == INITIAL_EPOCH:
+            if body.session_epoch == INITIAL_EPOCH and self._can_remember(request, asked):
                 session = sessions.open(asked, uses_topic_ids=topic_ids, now_ms=now_ms)
             return asked, FullReply(session)
         session = sessions.resume(
             body.session_id, body.session_epoch, uses_topic_ids=topic_ids, now_ms=now_ms
         )
+        added = [each for each in asked if each[0] not in session.partitions]
+        if not self._can_remember(request, added):
+            sessions.close(session.id)
+            raise OttlaError(
+                ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+                "a fetch session remembers only partitions that exist and may be read: ask for all"
+                " of them in each request",
+            )
         forgotten = [
             PartitionKey(topic.topic_id if topic_ids else topic.topic, index)
             for topic in body.forgotten_topics_data
@@ -129,6 +140,11 @@ class Fetch(Handler):
         merge(session, asked, forgotten)
         wanted = [(key, remembered.wanted) for key, remembered in session.partitions.items()]
         return wanted, IncrementalReply(session)
+
+    def _can_remember(
+        self, request: RequestContext, asked: list[tuple[PartitionKey, WantedPartition]]
+    ) -> bool:
+        return can_be_remembered(request, self.parts.partitions, (key for key, _ in asked))
 
     @staticmethod
     def on_error(

@@ -118,6 +118,10 @@ class Partitions:
         topic = self._view.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
+    def exists(self, topic: str, index: int) -> bool:
+        """Whether the cluster has that partition, on whichever brokers."""
+        return self._view.image.partition(topic, index) is not None
+
     def _missing(self, topic: str, index: int) -> OttlaError:
         if self._view.image.partition(topic, index) is not None:
             return OttlaError(

@@ -179,6 +179,42 @@ def test_a_session_asks_and_answers_by_changes():
     play(scenario)
 
 
+def test_a_session_remembers_only_partitions_that_exist():
+    """Others are answered, and asked for in full each time: names cost a client nothing."""
+
+    async def scenario(world):
+        await world.host("t", 1)
+        handler = fetching(world)
+        sessions = handler.parts.sessions
+        unknown = UUID(int=99)
+        full = await call(handler, request({T: 0, unknown: 0}, session_epoch=0))
+        assert [(e[0], e[1]) for e in given(full)] == [("t", "NONE"), ("none", "UNKNOWN_TOPIC_ID")]
+        assert (full.session_id, len(sessions)) == (0, 0)
+        number = (await call(handler, request({T: 0}, session_epoch=0))).session_id
+        assert number > 0
+        added = await call(handler, request({unknown: 0}, session_id=number, session_epoch=1))
+        assert added.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        assert len(sessions) == 0
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("name", ["u", "x" * 250])
+def test_a_session_by_names_remembers_only_partitions_that_exist(name):
+    """The same before topics had ids."""
+
+    async def scenario(world):
+        await world.host("t", 1)
+        handler = fetching(world)
+        asked = request({T: 0, U: 0}, session_epoch=0)
+        asked.topics[1].topic = name
+        full = await call(handler, asked, 11)
+        assert given(full)[1][1] == "UNKNOWN_TOPIC_OR_PARTITION"
+        assert (full.session_id, len(handler.parts.sessions)) == (0, 0)
+
+    play(scenario)
+
+
 def test_an_error_of_the_whole_request_is_on_every_partition_before_version_7():
     """There was no other place for it; a session epoch that is wrong is such an error."""
 
