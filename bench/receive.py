@@ -25,7 +25,8 @@ from typing import Any
 import uvloop
 
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
-from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.limits import ConnectionLimits
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 

@@ -16,10 +16,12 @@ from typing import Any
 from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
+from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
 from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
+from ottla.network.before_login import BYTES_MAX
 from ottla.network.limits import ConnectionLimits
 from ottla.network.tls.door import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
@@ -58,7 +60,9 @@ def limits_table() -> str:
     connection = ConnectionLimits()
     defaults = {name: _default(setting) for name, setting in BROKER_SETTINGS.items()}
     rows = [
+        ("a request before the client has chosen a SASL mechanism", _size(FIRST_BYTES_MAX), ""),
         ("a request before login", _size(REQUEST_BYTES_MAX), "sasl.server.max.receive.size"),
+        ("parts of requests before login, of all connections", _size(BYTES_MAX), ""),
         ("a message of SCRAM", _size(MESSAGE_BYTES_MAX), ""),
         ("a TLS handshake", f"{HANDSHAKE_TIMEOUT_S:.0f} s", ""),
         ("time from connection to login", "", "connection.authentication.timeout.ms"),

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ottla.network.answer_order import AnswerOrder
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import Output, Piece, held, let_go
 from ottla.network.pressure import CLOSING, Effect, Event, Pause, Pressure
 from ottla.network.refusals import Refusals
@@ -34,6 +35,8 @@ _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
 # Requests that are served together are answered together, too: one more would wait too long.
 _RUN_MAX = 4
+# While others wait for memory: how long until those that hold it and send little are closed.
+_SLOW_S = 10.0
 # How an IPv4 address looks on a socket that serves both families.
 _MAPPED = "::ffff:"
 
@@ -68,12 +71,12 @@ class Connection(asyncio.BufferedProtocol):
         self.identity: object | None = None
         # Who the client is, as far as its listener has found out.
         self.principal: Principal = ANONYMOUS
-        # Whose share of the budget its large request takes.
-        self._owner = ""
         # The user that it is counted for.
         self.user: str | None = None
         # Whether it has logged in with a delegation token: it may not ask for others then.
         self.by_token = False
+        # Whether it has not logged in and must: see `limit_requests`.
+        self._is_limited = False
         # What the client calls itself (KIP-511), if it has said so.
         self.software = ""
         # Called when the connection has ended, for whatever reason.
@@ -109,6 +112,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._unmute is not None:
             self._unmute.cancel()
         self._give_back_large()
+        self._hub.budget.leave(self)
+        self._hub.budget.before_login.forget(self)
         let_go(self._order.abandon())
         callbacks, self.on_lost = self.on_lost, []
         for callback in callbacks:
@@ -138,6 +143,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._pressure.state:
             if self._pressure.on(Event.RECEIVED) is Effect.KEEP:
                 self._cutter.keep()
+                if self._is_limited:
+                    self._hub.budget.before_login.note(self)
                 self._pause_reading()
             return
         self._serve_received()
@@ -162,7 +169,9 @@ class Connection(asyncio.BufferedProtocol):
         is memory, too.
         """
         most = self._hub.limits.request_bytes_max
+        self._is_limited = bytes_max is not None
         if bytes_max is None:
+            self._hub.budget.before_login.forget(self)
             self._cutter.limit(most)
         else:
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
@@ -324,35 +333,70 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(cutter.bad_bytes)
             return
         large_bytes = cutter.keep()
+        if self._is_limited:
+            self._hub.budget.before_login.note(self)
         if state or not large_bytes:
             return
-        known = self.principal is not ANONYMOUS
-        self._owner = str(self.principal) if known else self.peer_host
-        if self._hub.budget.take(large_bytes, self._owner, self._on_memory):
-            cutter.begin_large(self._hub.budget.buffer(large_bytes))
+        budget = self._hub.budget
+        if budget.take(self, large_bytes):
+            cutter.begin_large(budget.buffer(large_bytes))
         else:
             self._on(Event.MEMORY_SHORT)
+            _look_for_slow(self._loop, budget)
 
     def _refuse(self, bad_bytes: BadBytes) -> None:
         if bad_bytes.answer:
             self._order.add([bad_bytes.answer])
         self.close(bad_bytes.reason, bad_bytes.kind)
 
-    def _on_memory(self) -> None:
+    @property
+    def memory_owner(self) -> str:
+        """See `network.memory_budget.Holder`."""
+        return self.peer_host if self.principal is ANONYMOUS else str(self.principal)
+
+    @property
+    def large_received(self) -> int:
+        """How much of the large request that is being received has come."""
+        return self._cutter.large_received
+
+    def on_memory(self) -> None:
         """The budget has taken memory for the large request that begins in the rest."""
         cutter, budget = self._cutter, self._hub.budget
         effect = self._pressure.on(Event.MEMORY_GIVEN)
         if effect is Effect.RETURN:
-            budget.give(cutter.large_bytes, self._owner)
+            budget.give(self)
             return
         cutter.begin_large(budget.buffer(cutter.large_bytes))
         if effect is Effect.GO_ON:
             self._go_on()
 
+    @property
+    def kept_bytes(self) -> int:
+        """See `network.before_login.Keeper`."""
+        return self._cutter.kept_bytes
+
+    def on_too_much(self) -> None:
+        """Clients that have not logged in have sent too much that cannot be served yet."""
+        self.close(
+            "parts of requests of clients that have not logged in take too much memory, and it has"
+            " sent one of the oldest; a login must come whole within moments",
+            "login: parts",
+        )
+
+    def on_slow(self) -> None:
+        """Others wait for the memory of a large request that comes slowly."""
+        if not self._pressure.is_paused_for(Pause.MUTED | Pause.HELD):
+            self.close(
+                f"less than a tenth of its request came in {_SLOW_S:.0f} s, while others wait for"
+                " memory; send smaller requests (max.request.size), or raise"
+                " queued.max.request.bytes of the broker",
+                "request: slow",
+            )
+
     def _give_back_large(self) -> None:
         large = self._cutter.take_large()
         if large is not None:
-            self._hub.budget.give_buffer(large, self._owner)
+            self._hub.budget.give_buffer(self, large)
 
     # -- pressure
 
@@ -426,6 +470,19 @@ class Connection(asyncio.BufferedProtocol):
         self.output.send(ready)
         if self.output.blocked:
             self._on(Event.OUTPUT_BLOCKED)
+
+
+def _look_for_slow(loop: asyncio.AbstractEventLoop, budget: MemoryBudget) -> None:
+    """As long as requests wait for memory, end those that hold it and come slowly."""
+
+    def end_slow() -> None:
+        for holder in budget.slow_holders():
+            holder.on_slow()
+        if budget.is_short:
+            _look_for_slow(loop, budget)
+
+    if budget.look():
+        loop.call_later(_SLOW_S, end_slow)
 
 
 def _serve_nothing(_frame: memoryview) -> None:

@@ -10,7 +10,8 @@ from typing import Protocol, runtime_checkable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import give_memory_back
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
-from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.limits import ConnectionLimits
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import Service

@@ -195,6 +195,16 @@ class RequestCutter:
         """Whether a large request was received and cut, so that its buffer is free."""
         return self.view is self._large and self.position == self.end
 
+    @property
+    def kept_bytes(self) -> int:
+        """What was received and not served in the last turn, a large request aside."""
+        return len(self._kept)
+
+    @property
+    def large_received(self) -> int:
+        """How much has come of the large request that is being received."""
+        return self._large_filled
+
     def take_large(self) -> memoryview | None:
         """Give up the large request, if there is one: its buffer."""
         large, self._large, self._large_filled = self._large, None, 0

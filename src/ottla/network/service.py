@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.network.answer_order import Place
-from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.limits import ConnectionLimits
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import Piece
 from ottla.network.refusals import Refusals
 from ottla.wire.parts import Part

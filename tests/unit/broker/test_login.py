@@ -52,6 +52,11 @@ class Raw(Caller):
     async def send(self, content):
         self._writer.write(struct.pack(">i", len(content)) + content)
 
+    async def send_part(self, size, part):
+        """The beginning of a request."""
+        self._writer.write(struct.pack(">i", size) + bytes(part))
+        await self._writer.drain()
+
     async def receive(self):
         (size,) = struct.unpack(">i", await self._reader.readexactly(4))
         return await self._reader.readexactly(size)

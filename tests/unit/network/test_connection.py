@@ -7,8 +7,9 @@ import struct
 import pytest
 
 from ottla.network.connection import Connection
-from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import CloseConnection
@@ -50,9 +51,19 @@ class FakeLoop:
 
     def __init__(self):
         self.ready = []
+        self.later = []
 
     def call_soon(self, callback, *arguments):
         self.ready.append((callback, arguments))
+
+    def call_later(self, delay_s, callback, *arguments):
+        self.later.append((delay_s, callback, arguments))
+
+    def run_later(self):
+        """What was scheduled for later, not what that schedules."""
+        later, self.later = self.later, []
+        for _, callback, arguments in later:
+            callback(*arguments)
 
     def run(self):
         while self.ready:
@@ -419,46 +430,79 @@ def test_the_budget_makes_large_requests_wait_for_each_other():
     assert second.transport.reading
 
 
-def test_an_owner_of_large_requests_that_never_come_makes_no_other_wait():
-    """A quarter of the budget is the most that a user or an address may take."""
-    budget = MemoryBudget(1000)
-    got = []
-    assert budget.take(200, "a", lambda: got.append("a1"))
-    assert not budget.take(100, "a", lambda: got.append("a2"))
-    assert budget.take(900, "b", lambda: got.append("b1")) is False
-    assert not budget.take(10, "c", lambda: got.append("c1"))
-    budget.give(200, "a")
-    assert got == ["a2", "b1"]
-    budget.give(100, "a")
-    assert got == ["a2", "b1", "c1"]
-    budget.give(900, "b")
-    budget.give(10, "c")
-    assert budget.held_bytes == 0
+def sharing(first, count):
+    """More connections with the budget of the first, each from another address."""
+    others = [Rig() for _ in range(count)]
+    for number, each in enumerate(others):
+        each.hub.budget = first.hub.budget
+        each.connection.peer_host = f"10.0.1.{number}"
+    return others
 
 
-def test_a_request_larger_than_its_owners_share_comes_when_nothing_else_of_it_is_held():
-    """It could never be served otherwise."""
-    budget = MemoryBudget(1000)
-    got = []
-    assert budget.take(10, "a", lambda: None)
-    assert not budget.take(600, "a", lambda: got.append("large"))
-    assert budget.take(100, "b", lambda: None)
-    budget.give(10, "a")
-    assert got == ["large"]
+def test_who_holds_memory_and_sends_little_is_closed_while_others_wait(caplog):
+    """Not while no request waits, and not where a tenth of the request came in the time."""
+    first = Rig(budget_bytes=12_000)
+    (second,) = sharing(first, 1)
+    first.receive(frame(b"a" * 10_000)[:5000])
+    assert first.loop.later == []
+    second.receive(frame(b"b" * 10_000)[:4000])
+    first.receive(b"a" * 1001)
+    second.loop.run_later()
+    assert not first.transport.aborted
+    second.loop.run_later()
+    assert first.transport.aborted
+    assert "less than a tenth of its request came in 10 s" in caplog.text
+    first.connection.connection_lost(None)
+    assert second.transport.reading
+    second.receive(frame(b"b" * 10_000)[4000:])
+    assert second.service.seen == [b"b" * 10_000]
+    second.loop.run_later()
+    assert second.loop.later == []
+
+
+def test_what_has_come_as_a_whole_is_not_slow():
+    """It waits to be served, which is the broker's time."""
+    first = Rig(budget_bytes=12_000)
+    (second,) = sharing(first, 1)
+    serve, first.service.serve = first.service.serve, lambda connection, _: connection.hold()
+    first.receive(frame(b"a" * 10_000))
+    second.receive(frame(b"b" * 10_000)[:4000])
+    second.loop.run_later()
+    assert not first.transport.aborted
+    first.service.serve = serve
+    first.connection.release()
+    first.loop.run()
+    assert second.transport.reading
+
+
+def test_a_client_that_leaves_the_line_is_forgotten():
+    """It waited for memory; the next in line gets it."""
+    first = Rig(budget_bytes=12_000)
+    second, third = sharing(first, 2)
+    first.receive(frame(b"a" * 10_000)[:5000])
+    for each in (second, third):
+        each.receive(frame(b"b" * 10_000)[:4000])
+    second.connection.connection_lost(None)
+    first.connection.connection_lost(None)
+    assert third.transport.reading
+    third.connection.connection_lost(None)
+    assert first.hub.budget.held_bytes == 0
+    assert not first.hub.budget.is_short
 
 
 def test_buffers_of_large_requests_are_used_again():
     """Within bounds: what would take too much memory goes back to the system."""
     budget = MemoryBudget(1 << 30)
-    assert budget.take(100_000, "a", lambda: None)
+    holder = Rig().connection
+    assert budget.take(holder, 100_000)
     first = budget.buffer(100_000)
-    budget.give_buffer(first, "a")
+    budget.give_buffer(holder, first)
     assert budget.held_bytes == 0
     assert budget.buffer(50_000).obj is first.obj
     assert budget.buffer(50_000).obj is not first.obj
-    assert budget.take(8 << 20, "a", lambda: None)
+    assert budget.take(holder, 8 << 20)
     large = budget.buffer(8 << 20)
-    budget.give_buffer(large, "a")
+    budget.give_buffer(holder, large)
     assert budget.buffer(8 << 20).obj is not large.obj
 
 

@@ -39,6 +39,8 @@ _PREFIX = Struct(">hhi")
 _SIZE = Struct(">i")
 _HANDSHAKE = int(ApiKey.SASL_HANDSHAKE)
 _USER = "User"
+# What a client may send at once before it has chosen a mechanism: ApiVersions, SaslHandshake.
+FIRST_BYTES_MAX = 16 << 10
 
 # Begins to serve the requests of a client that is known.
 Converse = Callable[[Connection], tuple[Serve, ServeRun]]
@@ -64,7 +66,7 @@ class Login:
         self._holds = False
         # Whether it was counted as one that did not log in.
         self._is_failure = False
-        connection.limit_requests(logins.request_bytes_max)
+        connection.limit_requests(min(FIRST_BYTES_MAX, logins.request_bytes_max))
         self._timer: TimerHandle = logins.loop.call_later(
             logins.timeout_ms / 1000, self._on_timeout
         )
@@ -146,6 +148,8 @@ class Login:
             now_ms = logins.monotonic_ms()
             if self._session.agreed(mechanism, is_raw=is_raw, now_ms=now_ms):
                 self._exchange = new_exchange()
+                if self._served is None:
+                    self._connection.limit_requests(logins.request_bytes_max)
                 return _encoded(response, header)
         response.error_code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
         self._fail(

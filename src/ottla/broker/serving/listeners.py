@@ -6,8 +6,9 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.cluster.admission import proven_broker
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
-from ottla.network.limits import ConnectionLimits, MemoryBudget
+from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
+from ottla.network.memory_budget import MemoryBudget
 from ottla.network.service import Service
 from ottla.network.tls.security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
