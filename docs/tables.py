@@ -19,6 +19,7 @@ from ottla.base.settings.setting import Setting, Use
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
+from ottla.group.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
 from ottla.network.before_login import BYTES_MAX
@@ -92,6 +93,8 @@ def limits_table() -> str:
         ("delegation tokens of one requester", f"{TOKENS_OF_REQUESTER_MAX:,}", ""),
         ("names of a delegation token, together", _size(NAMES_CHARACTERS_MAX), ""),
         ("fetch sessions", "", "max.incremental.fetch.session.cache.slots"),
+        ("groups of a broker; of these, one user begins a quarter", "", "group.max.count"),
+        ("the name of a new group", f"{GROUP_ID_CHARACTERS_MAX:,} characters", ""),
         ("members of a group, by protocol", "", "group.max.size"),
         ("", "", "group.consumer.max.size"),
         ("metadata of a committed offset", "", "offset.metadata.max.bytes"),

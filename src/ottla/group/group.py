@@ -54,8 +54,8 @@ class Group:
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        # Ids handed out with MEMBER_ID_REQUIRED that have not come back yet.
-        self.pending_joins: set[str] = set()
+        # Ids handed out with MEMBER_ID_REQUIRED that have not come back yet, the oldest first.
+        self.pending_joins: dict[str, None] = {}
         # Members that have not asked for the assignment of this generation yet.
         self.pending_syncs: set[str] = set()
         # Topics the members read; None where that cannot be known.
@@ -99,7 +99,7 @@ class Group:
         """Add a member; the first one of an empty group decides its protocol type."""
         assert member.member_id not in self.members
         self.members[member.member_id] = member
-        self.pending_joins.discard(member.member_id)
+        self.pending_joins.pop(member.member_id, None)
         if member.group_instance_id is not None:
             assert member.group_instance_id not in self.static_members
             self.static_members[member.group_instance_id] = member.member_id
@@ -108,7 +108,7 @@ class Group:
 
     def remove(self, member_id: str) -> Member | None:
         """Remove a member or a handed-out id. If it was the leader, the next member is."""
-        self.pending_joins.discard(member_id)
+        self.pending_joins.pop(member_id, None)
         self.pending_syncs.discard(member_id)
         member = self.members.pop(member_id, None)
         if member is not None and member.group_instance_id is not None:

@@ -43,6 +43,13 @@ class Registry:
         yield from self.groups.values()
         yield from self.consumer_groups.values()
 
+    def __len__(self) -> int:
+        return len(self.groups) + len(self.consumer_groups) + len(self.share.groups)
+
+    def knows(self, group_id: str) -> bool:
+        """Whether there is a group of that id, of whichever protocol."""
+        return self._is_taken(group_id) or group_id in self.share
+
     def turn(self, at: Moment) -> Turn:
         """A decision to be made."""
         return Turn(self.settings, self.timers, at)

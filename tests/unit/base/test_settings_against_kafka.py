@@ -45,6 +45,7 @@ OURS = {
     "errors.deadletterqueue.group.enable",
     "errors.deadletterqueue.topic.name",
     "errors.deadletterqueue.topic.name.prefix",
+    "group.max.count",
     "leader.imbalance.per.broker.percentage",
     "log.flush.policy",
     "log.scrub.interval.ms",

@@ -33,6 +33,7 @@ OURS = {
     "coordination.sasl.mechanism",
     "coordination.user",
     "delegation.token.master.key",
+    "group.max.count",
     "leader.imbalance.per.broker.percentage",
     "log.flush.policy",
     "log.scrub.interval.ms",

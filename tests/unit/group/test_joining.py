@@ -202,3 +202,17 @@ def test_handed_out_id_holds_the_join_phase_until_its_session_ends() -> None:
     answer = driver.join("late", "c-pending")
     assert answer is not None
     assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_hands_out_so_many_ids_at_a_time() -> None:
+    """The oldest is taken back: its client never came again, and joins anew if it does."""
+    driver = Driver()
+    for number in range(1_001):
+        driver.join(str(number), version=4)
+    answer = driver.join("first", "c-0", version=4)
+    assert answer is not None
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert len(driver.group().pending_joins) == 1_000
+    answer = driver.join("last", "c-1000", version=4)
+    assert answer is None or answer.error_code == ErrorCode.NONE
+    assert "c-1000" in driver.group().members

@@ -21,8 +21,10 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.group.consumer.topics import TopicsView
+from ottla.group.room import GroupRoom
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
+from ottla.security.principal import ANONYMOUS
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.wire.messages.share_group_describe import DescribedGroup
 
@@ -46,6 +48,8 @@ class Groups:
         self._new_uuid = new_uuid
         self._seen: ImageTopics | None = None
         self._settings = _group_settings(settings)
+        self._broker_settings = settings
+        self._room = GroupRoom(self._has)
         self._commit_timeout_ms = settings.integer("offsets.commit.timeout.ms")
         self._load_bytes = settings.integer("offsets.load.buffer.size")
         self._check_interval_ms = settings.integer("offsets.retention.check.interval.ms")
@@ -100,6 +104,33 @@ class Groups:
         Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before anything happens.
         """
         self._shards.find(group_id, "group").run(answer, command, producer)
+
+    def admit(self, request: RequestContext, group_id: str) -> None:
+        """Refuse a request that would begin a group where there are too many.
+
+        Raises OttlaError: GROUP_MAX_SIZE_REACHED, INVALID_GROUP_ID, and what `run` raises.
+        """
+        if self._shards.find(group_id, "group").loaded().registry.knows(group_id):
+            return
+        count = sum(len(shard.coordinator.registry) for shard in self._shards if shard.coordinator)
+        connection = request.connection
+        principal = connection.principal
+        owner = connection.peer_host if principal is ANONYMOUS else str(principal)
+        now_ms = self._runtime.clock.monotonic_ms()
+        try:
+            self._room.begin(
+                owner, group_id, count, self._broker_settings.integer("group.max.count"), now_ms
+            )
+        except OttlaError as error:
+            text = error.message
+            connection.refusals.log((owner, "groups", error.code), lambda: f"group refused: {text}")
+            raise
+
+    def _has(self, group_id: str) -> bool:
+        try:
+            return self._shards.find(group_id, "group").loaded().registry.knows(group_id)
+        except OttlaError:
+            return False
 
     def try_run(self, group_id: str, answer: GroupAnswer, command: Command) -> None:
         """`run`, but an error is given as the answer."""

@@ -38,6 +38,8 @@ class ConsumerGroupHeartbeat(Handler):
         """Have the group's coordinator decide."""
         require_feature(self.view.image, GROUP)
         pace = self._pace(body.group_id)
+        if body.member_epoch == 0:
+            self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),

@@ -40,6 +40,8 @@ class JoinGroup(Handler):
         """Have the group's coordinator decide."""
         if not body.group_id:
             raise OttlaError(ErrorCode.INVALID_GROUP_ID, "a group needs a name")
+        if not body.member_id:
+            self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
             _Answer(request, body, self.on_error),

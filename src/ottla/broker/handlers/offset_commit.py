@@ -45,6 +45,8 @@ class OffsetCommit(Handler):
                 topic.name = known.name
                 topic.topic_id = known.id
         check = _partition_check(image, by_id=by_id)
+        if body.generation_id_or_member_epoch < 0:
+            self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),

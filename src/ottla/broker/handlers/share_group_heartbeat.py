@@ -44,6 +44,8 @@ class ShareGroupHeartbeat(Handler):
     ) -> ShareGroupHeartbeatResponse:
         """Have the group's coordinator decide, and initialize missing state."""
         require_feature(self.view.image, SHARE)
+        if body.member_epoch == 0:
+            self.groups.admit(request, body.group_id)
         heard = await self._hear(request, body)
         if heard.response.error_code or not (heard.to_begin or heard.to_delete):
             return heard.response

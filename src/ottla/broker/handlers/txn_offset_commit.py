@@ -60,6 +60,8 @@ class TxnOffsetCommit(Handler):
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         adds = request.version >= _ADDS_FROM
+        if body.generation_id < 0:
+            self.groups.admit(request, body.group_id)
         answer = WholeAnswer(request, body, self.on_error)
 
         def go_on(found: Guard | ErrorCode) -> None:

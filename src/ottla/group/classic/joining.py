@@ -20,6 +20,11 @@ from ottla.wire.messages.join_group import JoinGroupRequest
 # From this version on a new dynamic member first gets its id and must join again with it, so
 # that clients whose answer was lost leave no unknown members behind.
 _MEMBER_ID_REQUIRED_FROM = 4
+# Ids that a group has handed out at a time. A client that joins comes again within moments; one
+# that never does would leave an id for each request, for as long as the session that it asks for.
+_PENDING_MAX = 1_000
+# What of a client id stands in a member id.
+_CLIENT_ID_CHARACTERS_MAX = 249
 
 
 def check_session_timeout(turn: Turn, request: JoinGroupRequest) -> ErrorCode:
@@ -85,11 +90,15 @@ def _join_first(
         else:
             _add(turn, group, call, request, protocols, member_id)
         return
-    member_id = f"{call.client_id}-{call.nonce}"
+    member_id = f"{call.client_id[:_CLIENT_ID_CHARACTERS_MAX]}-{call.nonce}"
     if call.version < _MEMBER_ID_REQUIRED_FROM:
         _add(turn, group, call, request, protocols, member_id)
         return
-    group.pending_joins.add(member_id)
+    while len(group.pending_joins) >= _PENDING_MAX:
+        oldest = next(iter(group.pending_joins))
+        group.remove(oldest)
+        turn.timers.cancel(session_key(group, oldest))
+    group.pending_joins[member_id] = None
     turn.timers.set(session_key(group, member_id), turn.now_ms + request.session_timeout_ms)
     turn.reply(call.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
 

@@ -44,7 +44,7 @@ def on_deadline(turn: Turn, group: Group, key: TimerKey) -> None:
 def _on_session_end(turn: Turn, group: Group, member_id: str) -> None:
     """Remove a member, or a handed-out id, without a heartbeat in time."""
     if member_id in group.pending_joins:
-        group.pending_joins.remove(member_id)
+        del group.pending_joins[member_id]
         note_never_came(turn, group, member_id)
         complete_if_all_joined(turn, group)
         return

@@ -60,6 +60,7 @@ from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
 from ottla.record.validation import validate
 from ottla.replica.standing import Standing
+from ottla.security.principal import ANONYMOUS
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -102,6 +103,7 @@ class Connection:
         self.identity: object | None = None
         self.on_lost: list[Callable[[], None]] = []
         self.peer_host, self.peer_port = "10.0.0.9", 4711
+        self.principal = ANONYMOUS
         self.refusals = Refusals(lambda: 0.0)
 
 

@@ -26,6 +26,10 @@ GROUPS: tuple[Setting, ...] = (
     Setting("group.max.session.timeout.ms", INT, 1_800_000, None, READ_ONLY,
             "Longest session timeout a member may ask for, in milliseconds."),
     Setting("group.max.size", INT, INT_MAX, at_least(1), READ_ONLY, "Members a group may have."),
+    Setting("group.max.count", INT, 100_000, at_least(100), CLUSTER_WIDE,
+            "Groups that one broker coordinates before new ones are refused; one user, or address "
+            "without a login, may begin a quarter of them.",
+            differs="Kafka has no such setting, and takes as many groups as clients name."),
     Setting("group.coordinator.rebalance.protocols", LIST, ("classic", "consumer", "streams"),
             list_of("consumer", "classic", "share", "streams"), READ_ONLY,
             "Group protocols offered to clients."),
