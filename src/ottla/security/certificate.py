@@ -4,13 +4,18 @@ The subject is written as Kafka prints it, as Java's X500Principal does by RFC 2
 first, names of nine attributes, and the bytes of all others in hexadecimal.
 """
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
-_SEQUENCE, _SET, _OID = 0x30, 0x31, 0x06
-_VERSION = 0xA0
+from ottla.security.der import OID, SEQUENCE, SET, Element, elements, expect
+
+_VERSION, _EXTENSIONS = 0xA0, 0xA3
+_OCTETS = 0x04
 _UTC_TIME = 0x17
+# Alternative names of the subject, and two kinds of them: names of hosts and addresses.
+_ALTERNATIVES: Final = "2.5.29.17"
+_DNS, _ADDRESS = 0x82, 0x87
 _NAMES: Final = {
     "2.5.4.3": "CN",
     "2.5.4.6": "C",
@@ -43,37 +48,69 @@ class Certificate(NamedTuple):
     not_after: datetime
 
 
-class _Element(NamedTuple):
-    tag: int
-    # The element with its tag and length, and without them.
-    whole: bytes
-    content: bytes
+class CertificateNames(NamedTuple):
+    """Whom a certificate names."""
+
+    subject: str
+    issuer: str
+    # The names and addresses of hosts that it is for.
+    hosts: tuple[str, ...]
 
 
 def read_certificate(der: bytes) -> Certificate:
     """Raises ValueError where `der` is no certificate."""
     try:
-        signed = next(_elements(_expect(next(_elements(der)), _SEQUENCE)))
-        parts = [part for part in _elements(_expect(signed, _SEQUENCE)) if part.tag != _VERSION]
+        parts = _parts(der)
         # Serial number, algorithm, issuer, validity, subject.
-        begin, end = _elements(_expect(parts[3], _SEQUENCE))
-        return Certificate(_subject(_expect(parts[4], _SEQUENCE)), _time(begin), _time(end))
+        begin, end = elements(expect(parts[3], SEQUENCE))
+        return Certificate(_subject(expect(parts[4], SEQUENCE)), _time(begin), _time(end))
     except (IndexError, StopIteration, UnicodeDecodeError) as error:
         raise ValueError("no certificate in DER") from error
+
+
+def read_names(der: bytes) -> CertificateNames:
+    """Raises ValueError where `der` is no certificate."""
+    try:
+        parts = _parts(der)
+        issuer, subject = (_subject(expect(parts[index], SEQUENCE)) for index in (2, 4))
+        return CertificateNames(subject, issuer, tuple(_hosts(parts)))
+    except (IndexError, StopIteration, UnicodeDecodeError) as error:
+        raise ValueError("no certificate in DER") from error
+
+
+def _parts(der: bytes) -> list[Element]:
+    signed = next(elements(expect(next(elements(der)), SEQUENCE)))
+    return [part for part in elements(expect(signed, SEQUENCE)) if part.tag != _VERSION]
+
+
+def _hosts(parts: list[Element]) -> list[str]:
+    found = []
+    for extensions in (part for part in parts if part.tag == _EXTENSIONS):
+        for extension in elements(expect(next(elements(extensions.content)), SEQUENCE)):
+            # Between them may stand whether it is critical.
+            kind, *_, value = elements(expect(extension, SEQUENCE))
+            if _oid(expect(kind, OID)) != _ALTERNATIVES:
+                continue
+            for name in elements(expect(next(elements(expect(value, _OCTETS))), SEQUENCE)):
+                if name.tag == _DNS:
+                    found.append(name.content.decode("ascii"))
+                elif name.tag == _ADDRESS and len(name.content) in (4, 16):
+                    found.append(str(ip_address(name.content)))
+    return found
 
 
 def _subject(name: bytes) -> str:
     """The parts of a name between commas, the last first; several attributes of one by plus."""
     parts = []
-    for part in _elements(name):
-        attributes = (_attribute(each) for each in _elements(_expect(part, _SET)))
+    for part in elements(name):
+        attributes = (_attribute(each) for each in elements(expect(part, SET)))
         parts.append("+".join(attributes))
     return ",".join(reversed(parts))
 
 
-def _attribute(element: _Element) -> str:
-    kind, value = _elements(_expect(element, _SEQUENCE))
-    oid = _oid(_expect(kind, _OID))
+def _attribute(element: Element) -> str:
+    kind, value = elements(expect(element, SEQUENCE))
+    oid = _oid(expect(kind, OID))
     encoding = _STRINGS.get(value.tag)
     name = _NAMES.get(oid)
     if name is None or encoding is None:
@@ -106,31 +143,9 @@ def _oid(content: bytes) -> str:
     return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 
 
-def _time(element: _Element) -> datetime:
+def _time(element: Element) -> datetime:
     text = element.content.decode("ascii")
     if element.tag == _UTC_TIME:
         # Two digits of the year: from 1950 to 2049.
         text = ("20" if text < "50" else "19") + text
     return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
-
-
-def _expect(element: _Element, tag: int) -> bytes:
-    if element.tag != tag:
-        raise ValueError(f"no certificate in DER: tag {element.tag} in place of {tag}")
-    return element.content
-
-
-def _elements(data: bytes) -> Iterator[_Element]:
-    position = 0
-    while position < len(data):
-        tag, length = data[position], data[position + 1]
-        begin = position + 2
-        if length & 0x80:
-            count = length & 0x7F
-            length = int.from_bytes(data[begin : begin + count])
-            begin += count
-        end = begin + length
-        if end > len(data):
-            raise ValueError("no certificate in DER: it is cut off")
-        yield _Element(tag, data[position:end], data[begin:end])
-        position = end

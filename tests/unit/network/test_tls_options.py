@@ -219,10 +219,15 @@ def test_a_key_that_others_may_read_is_warned_of_by_a_listener_alone(tmp_path, c
     path = tmp_path / "server.pem"
     path.write_bytes(SERVER.pem)
     path.chmod(0o600)
-    named = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
+    named = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(path),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": AUTHORITY.certificate.public_bytes(Encoding.PEM).decode(),
+    }
     client_source("this client", lambda: client_options(named))
     settings = BrokerSettings(named)
-    source = server_source("SSL", lambda: listener_options(settings, "SSL", is_sasl=False))
+    source = server_source("SSL", lambda: listener_options(settings, "SSL", is_sasl=False), [])
     assert caplog.messages == []
     path.chmod(0o644)
     assert not source.refresh()
@@ -234,3 +239,26 @@ def test_a_key_that_others_may_read_is_warned_of_by_a_listener_alone(tmp_path, c
         f"SSL: other users of this machine may read the private key in {path} (mode 0644): run"
         " `chmod 600` on it, and replace the key if they may have read it"
     )
+
+
+def test_a_certificate_that_stays_is_judged_once_a_day(tmp_path, caplog):
+    """A broker that runs for months says when its certificate is about to end."""
+    path = tmp_path / "server.pem"
+    path.write_bytes(issue(AUTHORITY, "server", NOW, hosts=["localhost"], days=20).pem)
+    path.chmod(0o600)
+    settings = BrokerSettings(
+        {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(path),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": AUTHORITY.certificate.public_bytes(
+                Encoding.PEM
+            ).decode(),
+        }
+    )
+    source = server_source("SSL", lambda: listener_options(settings, "SSL", is_sasl=False), [])
+    for now_s in (86_400, 86_410, 172_790, 172_810, 200_000, 259_300):
+        source.newest(now_s)
+    assert [message.split(" UTC")[0].split(" expires ")[0] for message in caplog.messages] == [
+        "SSL: the certificate of CN=server"
+    ] * 3

@@ -37,6 +37,7 @@ from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
 from ottla.broker.configs.loggers import alter_loggers, loggers
 from ottla.broker.configs.stored import change
+from ottla.broker.configs.tls_at_start import TlsAtStart
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import unknown_topic
 from ottla.coordination.store import Store
@@ -84,9 +85,12 @@ class Configs:
         self._on_rules_changed = on_rules_changed
         # Settings in the store for this broker that this version refuses.
         self._ignored: list[Ignored] = []
+        self._tls_at_start = TlsAtStart()
 
     def load(self) -> None:
         """Put this broker's settings in the store into effect; the image is read by now."""
+        self._take_broker_configs(self._view.image)
+        self._tls_at_start.check(str(self._view.broker_id), self._settings)
         self._take_broker_configs(self._view.image)
 
     def describe(self, kind: int, name: str) -> list[Resolved]:
@@ -282,7 +286,7 @@ class Configs:
             if each not in self._ignored:
                 _log.warning("%s", each.sentence)
         self._ignored = found.ignored
-        self._settings.set_dynamic(found.default, found.broker)
+        self._settings.set_dynamic(found.default, self._tls_at_start.usable(found.broker))
 
     def _check_resource(self, kind: int, name: str) -> None:
         """Raises OttlaError where there is no such resource."""

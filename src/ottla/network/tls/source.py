@@ -1,24 +1,29 @@
 """The newest context of one end: made again when its files change, kept where they are broken."""
 
-import binascii
+import contextlib
 import logging
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import exposed_file
 from ottla.network.tls.context import client_context, server_context
+from ottla.network.tls.doubts import certificate_doubts, certificates
 from ottla.network.tls.material import Material, load_material
 from ottla.network.tls.options import TlsOptions
 from ottla.security.certificate import Certificate, read_certificate
 
 _log = logging.getLogger(__name__)
 
+# Sentences about what a context is made of.
+Doubts = Callable[[Material], list[str]]
 Build = Callable[[TlsOptions, Material], ssl.SSLContext]
 # How often files are looked at, if there are new connections at all.
 _LOOK_S = 2.0
+# How often a certificate that stays is judged.
+_DAY_S = 86_400.0
 # Distinguishes contents of a file: time, size and inode.
 _Stamp = tuple[int, int, int] | None
 
@@ -30,28 +35,36 @@ class TlsSource:
     """
 
     def __init__(
-        self, name: str, options: Callable[[], TlsOptions], build: Build, *, warns: bool = False
+        self,
+        name: str,
+        options: Callable[[], TlsOptions],
+        build: Build,
+        *,
+        doubts: Doubts | None = None,
     ) -> None:
-        """`warns`: of key files that other users may read."""
+        """`doubts`: of a listener, which also warns of key files that other users may read."""
         self._name = name
-        self._warns = warns
+        self._find_doubts = doubts
         self._options = options
         self._build = build
         self._seen_options = options()
         self._seen = _stamps(self._seen_options)
         self._looked_s = 0.0
+        # By the time of `newest`, which begins with the first connection.
+        self._warned_s = 0.0
         material = load_material(self._seen_options)
         self.context = build(self._seen_options, material)
-        self._warn_of_open_key()
         complaint = _complaint(material)
         if complaint:
             _log.error("%s: %s", name, complaint)
+        self._warn(material)
 
     def newest(self, now_s: float) -> ssl.SSLContext:
         """The context for a connection that begins now. `now_s` never goes back."""
         if now_s - self._looked_s >= _LOOK_S:
             self._looked_s = now_s
-            self.refresh()
+            if not self.refresh():
+                self._warn_daily(now_s)
         return self.context
 
     def refresh(self) -> bool:
@@ -76,12 +89,26 @@ class TlsSource:
             )
             return False
         _log.info("%s: new keys and certificates are in use for new connections", self._name)
-        self._warn_of_open_key()
+        self._warn(material)
         return True
 
-    def _warn_of_open_key(self) -> None:
+    def _warn_daily(self, now_s: float) -> None:
+        """A broker may run until its certificate is about to end."""
+        if self._find_doubts is None or now_s < self._warned_s + _DAY_S:
+            return
+        is_first, self._warned_s = self._warned_s == 0.0, now_s
+        if is_first:
+            return
+        with contextlib.suppress(OttlaError):
+            self._warn(load_material(self._seen_options))
+
+    def _warn(self, material: Material) -> None:
+        if self._find_doubts is None:
+            return
+        for doubt in self._find_doubts(material):
+            _log.warning("%s: %s", self._name, doubt)
         path = self._seen_options.keystore.location
-        mode = exposed_file(path) if path and self._warns else None
+        mode = exposed_file(path) if path else None
         if mode is not None:
             _log.warning(
                 "%s: other users of this machine may read the private key in %s (mode %04o): run"
@@ -92,9 +119,15 @@ class TlsSource:
             )
 
 
-def server_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
-    """Contexts of a listener."""
-    return TlsSource(name, options, server_context, warns=True)
+def server_source(name: str, options: Callable[[], TlsOptions], hosts: Sequence[str]) -> TlsSource:
+    """Contexts of a listener; `hosts` are where clients connect, as far as settings say."""
+
+    def doubts(material: Material) -> list[str]:
+        # Those in one file, as most systems have them; not those of a folder.
+        public = ssl.create_default_context().get_ca_certs(binary_form=True)
+        return certificate_doubts(material, hosts, public, datetime.now(UTC))
+
+    return TlsSource(name, options, server_context, doubts=doubts)
 
 
 def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
@@ -104,11 +137,8 @@ def client_source(name: str, options: Callable[[], TlsOptions]) -> TlsSource:
 
 def own_certificate(material: Material) -> Certificate | None:
     """The certificate that this end shows. Raises ValueError where it cannot be read."""
-    _, begin, rest = material.key_and_chain.partition(b"-----BEGIN CERTIFICATE-----")
-    if not begin:
-        return None
-    body, _, _ = rest.partition(b"-----END CERTIFICATE-----")
-    return read_certificate(binascii.a2b_base64(body))
+    der = next(certificates(material.key_and_chain), None)
+    return None if der is None else read_certificate(der)
 
 
 def _complaint(material: Material) -> str:

@@ -1,0 +1,98 @@
+"""Stored TLS settings that no longer work when a broker starts: those of its file hold instead.
+
+An alter of a broker's configs is refused where the broker cannot use it. A key store that such a
+change named may be gone at the next start. The broker then starts with the stores that its
+`server.properties` names, and an ERROR line says so; `ssl.client.auth` is never given up, and
+where the file names no store there is no start.
+"""
+
+import logging
+from collections.abc import Mapping
+from itertools import combinations
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.broker import BrokerSettings
+from ottla.network.tls.security import check_listeners
+
+_log = logging.getLogger(__name__)
+
+_TRUST = ("ssl.truststore.",)
+# Settings that only make sense together; the first are given up first.
+_GROUPS = (
+    ("ssl.keystore.", "ssl.key."),
+    _TRUST,
+    ("ssl.cipher.", "ssl.enabled."),
+)
+
+
+class TlsAtStart:
+    """What of a broker's own stored settings has no effect since its start."""
+
+    def __init__(self) -> None:
+        self._without: dict[str, str] = {}
+
+    def check(self, broker_id: str, settings: BrokerSettings) -> None:
+        """Give up what the listeners cannot start with.
+
+        Raises OttlaError(INVALID_CONFIG) where the broker's file has nothing in its place.
+        """
+        stored = {
+            name: text for name, text in settings.dynamic_broker.items() if name.startswith("ssl.")
+        }
+        if not stored:
+            return
+        try:
+            check_listeners(settings)
+        except OttlaError as error:
+            self._without = _given_up(broker_id, settings, stored, error.message)
+
+    def usable(self, stored: Mapping[str, str]) -> dict[str, str]:
+        """The stored settings without those that were given up, until one of these changes."""
+        if any(stored.get(name) != text for name, text in self._without.items()):
+            self._without = {}
+        return {name: text for name, text in stored.items() if name not in self._without}
+
+
+def _given_up(
+    broker_id: str, settings: BrokerSettings, stored: Mapping[str, str], why: str
+) -> dict[str, str]:
+    for chosen in (each for count in (1, 2, 3) for each in combinations(_GROUPS, count)):
+        prefixes = tuple(prefix for group in chosen for prefix in group)
+        without = {name: text for name, text in stored.items() if name.startswith(prefixes)}
+        if without and _starts(settings, without, needs_trust=_TRUST in chosen):
+            _log.error("%s", _sentence(broker_id, without, why))
+            return without
+    names = ", ".join(sorted(stored))
+    raise OttlaError(
+        ErrorCode.INVALID_CONFIG,
+        f"{why}; {names}, stored for broker {broker_id}, cannot be used, and server.properties has"
+        " no settings that can be used in their place: put the file back, or name a usable one in"
+        " server.properties",
+    )
+
+
+def _starts(settings: BrokerSettings, without: Mapping[str, str], *, needs_trust: bool) -> bool:
+    if needs_trust and any(name.startswith(_TRUST) for name in without):
+        # Without a trust store this broker would trust public authorities when it connects.
+        own = ("ssl.truststore.location", "ssl.truststore.certificates")
+        if not any(settings.static.get(name) for name in own):
+            return False
+    later = BrokerSettings(settings.static)
+    kept = {name: text for name, text in settings.dynamic_broker.items() if name not in without}
+    later.set_dynamic(settings.dynamic_default, kept)
+    try:
+        check_listeners(later)
+    except OttlaError:
+        return False
+    return True
+
+
+def _sentence(broker_id: str, without: Mapping[str, str], why: str) -> str:
+    names = sorted(without)
+    unset = " ".join(f"--unset {name}" for name in names)
+    return (
+        f"{why}: {', '.join(names)}, stored for broker {broker_id}, are ignored until the broker"
+        " starts again, and those of server.properties are in use, which may name other"
+        " certificates and trust others: put the file back and restart the broker, or remove the"
+        f" settings with: ottla config set broker {broker_id} {unset}"
+    )
