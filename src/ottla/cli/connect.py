@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ottla.client.admin import Admin, AdminOptions
 from ottla.client.connection.cluster import Cluster, connections_of
+from ottla.client.errors import ConnectionFailed
 
 Result = TypeVar("Result")
 
@@ -19,6 +20,14 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 async def reach(cluster: Cluster) -> None:
     """Raise at once where no broker answers: a person waits, so nothing is tried again."""
     await cluster.any_connection()
+    if cluster.options.security.identity is None:
+        # Where clients must log in, versions are answered and the next request is not. Once more,
+        # as a broker may stop just now.
+        try:
+            await cluster.refresh()
+        except ConnectionFailed:
+            await cluster.any_connection()
+            await cluster.refresh()
 
 
 @asynccontextmanager

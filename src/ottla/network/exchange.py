@@ -33,9 +33,10 @@ _CODE: Final = Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 # How TLS records of alerts and handshakes begin.
 _TLS: Final = b"\x15\x16"
-
-# What a client sends first. It knows by then neither whether the port speaks TLS, nor who may ask.
-_FIRST_REQUESTS: Final = (ApiKey.API_VERSIONS, ApiKey.METADATA)
+_GIVE_SETTINGS: Final = (
+    "give the client its settings with security.protocol={}: commands take"
+    " `--config client.properties`, programs and commands OTTLA_CONFIG"
+)
 
 
 class Failure(NamedTuple):
@@ -68,20 +69,28 @@ class Exchange(Generic[Waiter]):
         "_cutter",
         "_name",
         "_next_correlation_id",
+        "_protocol",
         "_sent",
         "failure",
         "next_deadline_s",
     )
 
     def __init__(
-        self, name: str, client_id: str, *, response_bytes_max: int = RESPONSE_BYTES_MAX
+        self,
+        name: str,
+        client_id: str,
+        *,
+        response_bytes_max: int = RESPONSE_BYTES_MAX,
+        protocol: str = "",
     ) -> None:
+        """`protocol`: a client's `security.protocol`, of which a failure reminds."""
         self.failure: Failure | None = None
         # Invariant: no deadline of a request in flight is earlier. It may be that of a request
         # that was answered meanwhile; `time_passed` then finds the next one. `inf` for none.
         self.next_deadline_s = inf
         self._name = name
         self._client_id = client_id
+        self._protocol = protocol
         self._next_correlation_id = 0
         self._sent: deque[_Sent[Waiter]] = deque()
         self._answers: deque[tuple[Waiter, Any]] = deque()
@@ -164,10 +173,13 @@ class Exchange(Generic[Waiter]):
 
     def _on_bad_size(self, size: int, seen: bytes) -> None:
         what = "HTTP" if seen.startswith(b"HTTP") else "TLS" if seen[:1] in _TLS else "other"
+        remedy = "check the port, and whether that listener wants TLS"
+        if what == "TLS" and self._protocol:
+            remedy = _GIVE_SETTINGS.format("SSL or SASL_SSL")
         self.fail(
             ErrorCode.NETWORK_EXCEPTION,
             f"speaks {what} bytes ({seen!r}, an answer of {size} bytes), not the Kafka protocol;"
-            " check the port, and whether that listener wants TLS",
+            f" {remedy}",
         )
 
     # -- ending
@@ -186,13 +198,15 @@ class Exchange(Generic[Waiter]):
     def lost(self, error: Exception | None) -> None:
         """The transport says that the connection has ended."""
         reason = f" ({error})" if error else ""
-        refused = "it refused what it was sent"
-        if self._sent and self._sent[0].key in _FIRST_REQUESTS:
-            refused = "this port wants TLS or a login (security.protocol; `--config` of a command)"
-        self.fail(
-            ErrorCode.NETWORK_EXCEPTION,
-            f"closed the connection{reason}; the broker stopped, or {refused}: its log says why",
-        )
+        what = "the broker stopped, or it refused what it was sent (its log says why)"
+        first = self._sent[0].correlation_id if self._protocol and self._sent else -1
+        if first == 0 and not self._protocol.endswith("SSL"):
+            reason = f" without an answer{reason}"
+            what = _reminder("if the port is one of TLS", "SSL or SASL_SSL")
+        elif first == 1 and not self._protocol.startswith("SASL"):
+            # The first request behind ApiVersions, which needs no login.
+            what = _reminder("if clients must log in there", f"SASL_{self._protocol}")
+        self.fail(ErrorCode.NETWORK_EXCEPTION, f"closed the connection{reason}; {what}")
 
     def closed(self) -> None:
         """The shell closes the connection on its own account."""
@@ -217,3 +231,8 @@ class Exchange(Generic[Waiter]):
     def _break(self, what: str) -> None:
         remedy = "is the port another program's, or do the two ends run different releases?"
         self.fail(ErrorCode.NETWORK_EXCEPTION, f"{what}; {remedy}")
+
+
+def _reminder(condition: str, protocol: str) -> str:
+    settings = _GIVE_SETTINGS.format(protocol)
+    return f"{condition}, {settings}; else the broker's log says why"

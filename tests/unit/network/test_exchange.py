@@ -18,8 +18,10 @@ from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResp
 class World:
     """An exchange whose waiters are words."""
 
-    def __init__(self) -> None:
-        self.exchange: Exchange[str] = Exchange("broker 2", "tester", response_bytes_max=1 << 20)
+    def __init__(self, protocol: str = "") -> None:
+        self.exchange: Exchange[str] = Exchange(
+            "broker 2", "tester", response_bytes_max=1 << 20, protocol=protocol
+        )
 
     def send(self, waiter: str, deadline_s: float = 10.0) -> bytes:
         return joined(
@@ -183,12 +185,39 @@ def test_a_lost_connection_says_how() -> None:
     assert "broker 2 closed the connection (reset by peer)" in world.why
 
 
-def test_a_connection_that_is_lost_at_its_first_request_may_want_tls() -> None:
-    """A client without settings, or with a misspelled security.protocol, finds the way."""
-    world = World()
-    world.exchange.send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 3, 10.0, waiter="a")
+@pytest.mark.parametrize(
+    ("protocol", "answered", "words"),
+    [
+        ("PLAINTEXT", 0, "if the port is one of TLS, give the client its settings with"),
+        ("SASL_PLAINTEXT", 0, "security.protocol=SSL or SASL_SSL: commands take `--config"),
+        ("PLAINTEXT", 1, "if clients must log in there, .* security.protocol=SASL_PLAINTEXT:"),
+        ("SSL", 1, "security.protocol=SASL_SSL:"),
+        ("SSL", 0, "the broker stopped, or"),
+        ("SASL_SSL", 1, "the broker stopped, or"),
+        ("PLAINTEXT", 2, "the broker stopped, or"),
+        ("", 0, "the broker stopped, or"),
+    ],
+)
+def test_a_connection_that_ends_early_reminds_of_settings(
+    protocol: str, answered: int, words: str
+) -> None:
+    """Before the first answer of TLS, behind the versions of a login; a broker is not reminded."""
+    world = World(protocol)
+    for number in range(answered + 1):
+        world.send("a")
+        if number < answered:
+            world.receive(answer(number))
     world.exchange.lost(None)
-    assert "this port wants TLS or a login (security.protocol; `--config`" in world.why
+    assert re.search(words, world.why)
+
+
+def test_an_alert_of_tls_reminds_of_settings() -> None:
+    """As brokers on Java's TLS answer plaintext."""
+    world = World("PLAINTEXT")
+    world.send("a")
+    world.receive(b"\x15\x03\x03\x00\x02\x02\x50")
+    assert "speaks TLS bytes" in world.why
+    assert "`--config client.properties`" in world.why
 
 
 def test_an_answer_that_was_not_taken_counts_as_unanswered() -> None:

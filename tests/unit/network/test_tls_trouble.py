@@ -58,6 +58,9 @@ def test_a_client_that_only_goes_away_is_no_trouble(given):
         (unverified("self-signed certificate"), "ssl.truststore.location"),
         (error("WRONG_VERSION_NUMBER"), "security.protocol=PLAINTEXT"),
         (error("SSLV3_ALERT_HANDSHAKE_FAILURE"), "the broker's log"),
+        (ConnectionResetError(104, "reset"), "if the port does not speak TLS, set security.prot"),
+        (ConnectionAbortedError(), "security.protocol=PLAINTEXT or SASL_PLAINTEXT"),
+        (ssl.SSLEOFError(8, "EOF"), "if the port does not speak TLS"),
     ],
 )
 def test_a_client_says_why_its_handshake_with_a_broker_failed(given, words):

@@ -28,7 +28,7 @@ from ottla.client.errors import (
     ended,
 )
 from ottla.network.exchange import Exchange
-from ottla.network.tls.trouble import of_server
+from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -84,17 +84,19 @@ class BlockingConnection:
         self._log_in_s = inf
         self._allowed_s = 0.0
         self._identity = security.identity
-        self._exchange: Exchange[None] = Exchange(str(address), client_id)
+        self._exchange: Exchange[None] = Exchange(
+            str(address), client_id, protocol=security.protocol
+        )
         self._answers: deque[tuple[None, Any]] = deque()
         setup_s = timeout_s if setup_s is None else setup_s
         try:
             self._socket = connect(address, setup_s)
             if security.tls is not None:
                 self._socket = _secured(self._socket, security.tls(), address.host)
-        except ssl.SSLError as error:
-            why = of_server(error, address.host)
-            raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
         except OSError as error:
+            if security.tls is not None and is_of_handshake(error):
+                why = of_server(error, address.host)
+                raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
             why = error.strerror or str(error)
             raise connection_refused(*address, why, advertised_by=advertised_by) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

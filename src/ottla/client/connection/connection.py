@@ -1,7 +1,6 @@
 """One connection to one broker: a shell over `network.exchange` with futures."""
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -20,16 +19,13 @@ from ottla.client.errors import (
 )
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
-from ottla.network.tls.trouble import of_server
+from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity
 from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
-_ENDED_IN_HANDSHAKE = (
-    "the connection ended in the TLS handshake; does the port speak TLS? security.protocol says so"
-)
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -38,12 +34,14 @@ class Connection(asyncio.BufferedProtocol):
     Deliberately does not retry and does not know topics: `Cluster` does.
     """
 
-    def __init__(self, address: Address, client_id: str) -> None:
+    def __init__(self, address: Address, client_id: str, *, protocol: str = "") -> None:
         self.address = address
         self.versions: dict[ApiKey, int] = {}
         # What the cluster has switched on, by name (KIP-584).
         self.features: dict[str, int] = {}
-        self._exchange: Exchange[asyncio.Future[Any]] = Exchange(str(address), client_id)
+        self._exchange: Exchange[asyncio.Future[Any]] = Exchange(
+            str(address), client_id, protocol=protocol
+        )
         self._shell = LoopExchange(self._exchange, self._end)
         self._failure: ClientError | None = None
         # Where the login's session ends.
@@ -241,7 +239,7 @@ async def connect(
     try:
         async with asyncio.timeout(timeout_s):
             _, connection = await loop.create_connection(
-                lambda: Connection(address, client_id),
+                lambda: Connection(address, client_id, protocol=security.protocol),
                 address.host,
                 address.port,
                 ssl=None if security.tls is None else security.tls(),
@@ -250,12 +248,11 @@ async def connect(
     except TimeoutError:
         why = f"no answer within {timeout_s:g} s"
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
-    except ssl.SSLError as error:
-        why = of_server(error, address.host)
-        raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
     except OSError as error:
-        # In a handshake the loops say no more than that the connection ended.
-        why = error.strerror or str(error) or _ENDED_IN_HANDSHAKE
+        if security.tls is not None and is_of_handshake(error):
+            why = of_server(error, address.host)
+            raise ConnectionFailed(f"cannot connect to {address}: {why}") from None
+        why = error.strerror or str(error)
         raise connection_refused(*address, why, advertised_by=advertised_by) from None
     try:
         await connection.negotiate(timeout_s)

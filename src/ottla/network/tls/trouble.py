@@ -103,6 +103,13 @@ def _certificate_remedy(why: str) -> str:
     return "have it signed by an authority in this broker's ssl.truststore.location"
 
 
+def is_of_handshake(error: OSError) -> bool:
+    """Whether a connection over TLS came about, and its handshake failed."""
+    if isinstance(error, ssl.SSLError):
+        return True
+    return isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
+
+
 def of_server(error: Exception, host: str) -> str:
     """Why a handshake with a broker failed, for the end that connected: a sentence with remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -121,12 +128,18 @@ def of_server(error: Exception, host: str) -> str:
             f"the broker's certificate is not accepted ({why}): set ssl.truststore.location to the"
             " certificate of the authority that signed it"
         )
+    if isinstance(error, ConnectionError | ssl.SSLEOFError):
+        return (
+            "the connection ended in the TLS handshake; if the port does not speak TLS, set"
+            " security.protocol=PLAINTEXT or SASL_PLAINTEXT in the client's settings, or use the"
+            " port of a TLS listener; else the broker's log says why"
+        )
     if isinstance(error, ssl.SSLError):
         reason = error.reason or "no reason"
         if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"):
             return (
-                "the port does not speak TLS: set security.protocol=PLAINTEXT, or use the port of a"
-                " TLS listener"
+                "the port does not speak TLS; set security.protocol=PLAINTEXT or SASL_PLAINTEXT in"
+                " the client's settings, or use the port of a TLS listener"
             )
         words = reason.replace("_", " ").lower()
         return f"the TLS handshake failed ({words}): the broker's log says more"
