@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_here import CommandHere
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from ottla_command import Command
@@ -185,3 +186,20 @@ def test_a_number_of_lines_is_positive(tmp_path: Path) -> None:
         assert "is not in the range" in Command("127.0.0.1:1").misused(
             "audit", "show", str(tmp_path), "-n", count
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--event", "unknown"), "is not one of 'denied', 'changed', 'login_failed'"),
+        (("--principal", "bob"), "bob lacks its type: write User:bob"),
+        (("--resource", "flights"), "write Topic:flights; types are Topic, Group"),
+        (("--resource", "topic:flights"), "write Topic:flights;"),
+    ],
+)
+def test_what_no_line_has_is_refused_with_what_was_meant(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    """An empty answer would look as if nothing had happened."""
+    answer = CommandHere("127.0.0.1:1").misused("audit", "show", str(tmp_path), *words)
+    assert said in " ".join(answer.split())

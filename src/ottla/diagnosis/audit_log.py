@@ -1,5 +1,6 @@
 """The lines in audit files, and whether they are those that the broker wrote, without a broker."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from ottla.security.audit.names import (
 from ottla.security.audit.verification import ChainCheck, Remark, Verified
 
 _NO_HEAD_FILE = "there is no head file, or it is damaged: careless cuts at the end are not found"
+# How often it is begun again where files vanish.
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,24 @@ def _listed(target: Path) -> list[Path]:
 
 
 def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
-    """Check the chains in a file or folder; `anchor` is the hash of a line that was noted."""
+    """Check the chains in a file or folder; `anchor` is the hash of a line that was noted.
+
+    Raises OttlaError(LOG_DIR_NOT_FOUND).
+    """
+    for _ in range(_TRIES):
+        try:
+            return _verify(target, anchor)
+        except FileNotFoundError:
+            # Retention removed it behind our back; the lines that are left say so.
+            continue
+    raise OttlaError(
+        ErrorCode.LOG_DIR_NOT_FOUND,
+        f"files of the audit log in {target} are removed faster than they are read; copy the"
+        " folder, or raise audit.log.retention.bytes",
+    )
+
+
+def _verify(target: Path, anchor: str | None) -> AuditVerdict:
     folder = target.parent if target.is_file() else target
     is_whole = target.is_dir()
     # Before the files, so that a broker that writes meanwhile is not ahead of them.
@@ -108,7 +128,8 @@ def audit_lines(target: Path) -> Iterator[Line]:
     """The lines of a file, or of all in a folder; what is no line is left out."""
     folder = target.parent if target.is_file() else target
     for file in audit_files(target):
-        with (folder / file.name).open("rb") as lines:
+        # Retention may remove one meanwhile.
+        with contextlib.suppress(FileNotFoundError), (folder / file.name).open("rb") as lines:
             for data in lines:
                 line = parse_line(data.removesuffix(b"\n"))
                 if line is not None:

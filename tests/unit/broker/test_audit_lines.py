@@ -394,3 +394,20 @@ def test_a_user_who_repeats_renewals_fills_no_log() -> None:
         ("RENEW_DELEGATION_TOKEN", 19),
         ("EXPIRE_DELEGATION_TOKEN", 19),
     ]
+
+
+def test_a_user_who_makes_and_removes_tokens_fills_no_log() -> None:
+    """Any user may: of 300 about fifty of each are lines, and the others are counted."""
+
+    async def scenario(caller: Any) -> None:
+        (listener,) = caller.broker.listeners.open
+        (connection,) = listener.connections
+        connection.principal = Principal("User", "alice")
+        for _ in range(300):
+            made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7_000_000), 3)
+            removed = ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1)
+            assert (await caller.call(removed, 2)).error_code == 0
+
+    lines = played(scenario, {"delegation.token.secret.key": "the key"})
+    assert len(lines) < 60
+    assert sum(line.get("more", 1) for line in lines) == 600

@@ -28,7 +28,10 @@ _OWNERS = "owner and renewers of the token may"
 def create_token(
     body: CreateDelegationTokenRequest, response: CreateDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line, with the token's id and the fingerprint by which later lines name it."""
+    """One line, with the token's id and the fingerprint by which later lines name it.
+
+    Any user may make tokens of his own, again and again: those are counted.
+    """
     owner = f"{response.principal_type}:{response.principal_name}"
     requester = (
         f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
@@ -41,7 +44,8 @@ def create_token(
     if not response.error_code:
         detail |= {"fingerprint": _fingerprint(response.hmac), "ends": response.max_timestamp_ms}
     need = Need(AclOperation.CREATE_TOKENS, AclResource.USER, bounded(owner))
-    yield AdminChange((need,), detail, response.error_code, rule=_OWN if owner == requester else "")
+    is_own = owner == requester
+    yield AdminChange((need,), detail, response.error_code, is_own, _OWN if is_own else "")
 
 
 def renew_token(
@@ -49,23 +53,20 @@ def renew_token(
 ) -> Iterator[AdminChange]:
     """One line. Any user may renew tokens of his own, as often as he likes: it is counted."""
     detail = {"renewed_until": response.expiry_timestamp_ms}
-    yield _change(body.hmac, detail, response.error_code, is_frequent=True)
+    yield _change(body.hmac, detail, response.error_code)
 
 
 def expire_token(
     body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line; an end that is moved is counted, as renewals are, and a removal is not."""
-    is_removed = body.expiry_time_period_ms < 0
-    detail = {"ends": response.expiry_timestamp_ms, "removed": is_removed}
-    yield _change(body.hmac, detail, response.error_code, is_frequent=not is_removed)
+    """One line, counted as renewals are."""
+    detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
+    yield _change(body.hmac, detail, response.error_code)
 
 
-def _change(
-    secret: bytes, detail: Mapping[str, object], code: int, *, is_frequent: bool
-) -> AdminChange:
+def _change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, _fingerprint(secret))
-    return AdminChange((need,), {} if code else detail, code, is_frequent, _OWNERS)
+    return AdminChange((need,), {} if code else detail, code, is_frequent=True, rule=_OWNERS)
 
 
 def _fingerprint(secret: bytes) -> str:

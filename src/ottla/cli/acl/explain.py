@@ -1,5 +1,7 @@
 """`ottla acl explain`: whether something is allowed, and which rule says so."""
 
+from ipaddress import ip_address
+
 import click
 
 from ottla.cli import options
@@ -26,10 +28,22 @@ def explain(
     ottla acl explain User:alice read group:readers --host 10.0.0.7
     """  # noqa: D301
     who, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
-    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, who, host, what, pattern))
+    origin = _address(host)
+    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, who, origin, what, pattern))
     answer = {
         "allowed": "yes" if ruling.allowed else "no",
         "why": ruling.reason.value,
         "rule": "" if ruling.acl is None else str(ruling.acl),
     }
     show(form, [answer], ["allowed", "why", "rule"])
+
+
+def _address(host: str) -> str:
+    """The address as brokers see it. Raises BadParameter."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        raise click.BadParameter(
+            f"{host} is no address: brokers know clients by their IP address, as 10.0.0.7",
+            param_hint="--host",
+        ) from None

@@ -2,6 +2,7 @@
 
 import json
 from collections import deque
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -9,8 +10,10 @@ import click
 from ottla.cli import options
 from ottla.cli.text.output import show
 from ottla.diagnosis.audit_log import audit_lines
-from ottla.security.audit.line import Line
+from ottla.security.audit.line import EVENTS, Line
+from ottla.security.names import AclResource, title
 
+_TYPES = [title(kind.name) for kind in AclResource if kind > AclResource.ANY]
 _COLUMNS = [
     "line",
     "time",
@@ -28,7 +31,12 @@ _COLUMNS = [
 
 @click.command("show")
 @click.argument("path", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
-@click.option("--event", metavar="WORD", help="Such lines only: denied, changed, login_failed ...")
+@click.option(
+    "--event",
+    type=click.Choice(EVENTS),
+    metavar="WORD",
+    help="Such lines only: denied, changed ...",
+)
 @click.option("--principal", metavar="USER", help="Lines of this principal only.")
 @click.option("--resource", metavar="NAME", help="Lines of this resource only: Topic:flights.")
 @click.option(
@@ -50,6 +58,7 @@ def show_lines(
     ottla audit show ottla-data --event denied --principal User:bob
     ottla audit show ottla-data --resource Topic:flights -o json
     """  # noqa: D301
+    _check(principal, resource)
     wanted = {"event": event, "principal": principal, "resource": resource}
     chosen = {name: value for name, value in wanted.items() if value is not None}
     lines = deque(
@@ -60,6 +69,23 @@ def show_lines(
         show(form, [dict(line.fields) for line in lines], _COLUMNS)
         return
     show(form, [_row(line) for line in lines], _COLUMNS, empty="no such lines")
+
+
+def _check(principal: str | None, resource: str | None) -> None:
+    """Refuse what no line has. Raises BadParameter."""
+    if principal is not None and ":" not in principal:
+        raise click.BadParameter(
+            f"{principal} lacks its type: write User:{principal}", param_hint="--principal"
+        )
+    kind, colon, name = (resource or "").partition(":")
+    if resource is None or (colon and kind in _TYPES):
+        return
+    near = get_close_matches(kind, _TYPES, n=1) if colon else ["Topic"]
+    meant = f"write {near[0] if near else 'Topic'}:{name if colon else resource}"
+    raise click.BadParameter(
+        f"{resource} is none of TYPE:NAME: {meant}; types are {', '.join(_TYPES)}",
+        param_hint="--resource",
+    )
 
 
 def _has(line: Line, chosen: dict[str, str]) -> bool:

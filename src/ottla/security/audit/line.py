@@ -15,6 +15,20 @@ NO_LINE = "0" * 64
 # Without the newline. A longer line loses its details.
 LINE_BYTES_MAX = 64 << 10
 _TEXT_MAX = 300
+# What lines are about: clients, the repetitions that were not told apart, and the log itself.
+EVENTS = (
+    "denied",
+    "changed",
+    "login_failed",
+    "others",
+    "start",
+    "stop",
+    "removed",
+    "altered",
+    "missing",
+    "lost",
+    "torn",
+)
 
 # The fields of a line besides `line` and `previous`: texts, integers, lists and objects of them.
 Event = Mapping[str, Any]

@@ -60,7 +60,7 @@ class Repeats:
         """Whether the event is a line now; else it is counted. The event is kept."""
         if not self._kinds:
             self._began_ms = now_ms
-        kind = _key(event, _KIND)
+        kind = (*_key(event, _KIND), _token(event))
         held = self._kinds.get(kind)
         if held is None and len(self._kinds) < _KINDS_MAX:
             self._kinds[kind] = _Counted(event)
@@ -100,6 +100,12 @@ class Repeats:
 
 def _key(event: Event, names: tuple[str, ...]) -> _Key:
     return tuple(event.get(name) for name in names)
+
+
+def _token(event: Event) -> object:
+    """Which token was made: each is worth a line of its own, while there are few."""
+    detail = event.get("detail")
+    return detail.get("token") if isinstance(detail, dict) else None
 
 
 def _last(held: _Counted) -> Event:

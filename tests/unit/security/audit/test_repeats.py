@@ -84,3 +84,12 @@ def test_windows_grow_while_events_repeat_and_shrink_afterwards() -> None:
     assert repeats.end(now_ms) == []
     repeats.admit(denied("a"), now_ms)
     assert repeats.ends_ms == now_ms + 10_000
+
+
+def test_each_token_is_a_line_while_there_are_few() -> None:
+    """Which one was made is what its line is for; a flood of them is bounded all the same."""
+    repeats = Repeats()
+    made = [{**denied("a"), "event": "changed", "detail": {"token": str(n)}} for n in range(1000)]
+    assert sum(repeats.admit(event, 0) for event in made) == 51
+    (rest,) = repeats.end(10_000)
+    assert rest["more"] == 949
