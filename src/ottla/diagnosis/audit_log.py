@@ -78,7 +78,7 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
         try:
             return _verify(target, anchor)
         except FileNotFoundError:
-            # Retention removed it behind our back; the lines that are left say so.
+            # Retention removed it meanwhile; the lines that are left say so.
             continue
     raise OttlaError(
         ErrorCode.LOG_DIR_NOT_FOUND,
