@@ -60,6 +60,15 @@ def test_start_serves_tells_its_contract_and_stops_in_order(
     assert (data / "kept-1").is_dir()
 
 
+@pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
+def test_start_says_where_the_data_is(tmp_path: Path, name: str) -> None:
+    """Not where it would be without the setting."""
+    words = ("start", "--port", "0", "--data", str(tmp_path / "data"))
+    with started(*words, "--set", f"{name}={tmp_path / 'other'}") as (run, _, first):
+        assert first == f"Ottla serves on {run.bootstrap}, data in {tmp_path / 'other'}\n"
+    assert (tmp_path / "other" / "meta.properties").is_file()
+
+
 def test_log_dump_shows_batches_and_records_and_finds_damage(tmp_path: Path) -> None:
     """Every checksum is checked; a flipped bit gives exit code 1."""
     with ottla.testing.Broker(storage=tmp_path) as broker:

@@ -112,3 +112,12 @@ def test_a_folder_of_other_things_is_no_store(tmp_path: Path) -> None:
     refusal = NOWHERE.refused("user", "add", "eve", "--store", place, stdin="secret\n")
     assert "it holds no store of `ottla start`" in refusal
     assert not (tmp_path / "ottla-store.sqlite").exists()
+
+
+def test_a_settings_file_that_names_no_store_is_refused(tmp_path: Path) -> None:
+    """Kafka's default would be a new store in /tmp, whose user could log in nowhere."""
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\n")
+    said = NOWHERE.refused("user", "password", "alice", "--store", str(file), stdin="x\n")
+    assert "the file names no store; set log.dirs or coordination.connect in it" in said
+    assert "--data of `ottla start`" in said

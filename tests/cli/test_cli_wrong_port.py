@@ -42,16 +42,11 @@ def test_tls_to_a_port_without_it_is_recognised(
     with ottla.testing.Broker() as plain:
         # A process of its own: the option stays in the environment.
         answer = Command(plain.bootstrap).try_to("topic", "list", "--config", str(settings))
+        said = f"cannot connect to {plain.bootstrap}: the connection ended in the TLS handshake"
     assert answer.code == 1
-    assert f"cannot connect to {plain_name(answer.error)}: the connection ended in the TLS" in (
-        answer.error
-    )
+    assert said in answer.error
     assert "set security.protocol=PLAINTEXT or SASL_PLAINTEXT in the client's" in answer.error
     assert "ottla start" not in answer.error
-
-
-def plain_name(error: str) -> str:
-    return error.removeprefix("ottla: cannot connect to ").partition(": ")[0]
 
 
 @pytest.mark.parametrize("words", [("topic", "list"), ("consume", "t")])

@@ -85,3 +85,15 @@ def _resolved(name: str, value: str, where: str, environment: Mapping[str, str])
             "the environment by itself",
         )
     return expanded(value, f"{name} in {where}", environment)
+
+
+def one_line(text: str, what: str) -> str:
+    """A password as its file has it, without the end of its line.
+
+    Raises ValueError where there are more lines: each program would choose another one of them.
+    """
+    first, _, rest = text.partition("\n")
+    if rest.strip():
+        count = len(text.rstrip().splitlines())
+        raise ValueError(f"{what} has {count} lines: give one line, and nothing behind it")
+    return first.rstrip("\r")

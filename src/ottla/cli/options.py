@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ottla.base.errors import OttlaError
+from ottla.base.secret_options import one_line
 from ottla.base.settings import is_secret
 from ottla.cli.text.units import plain_value
 from ottla.client.connection.security import CONFIG_VARIABLE, require_path
@@ -18,6 +19,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _BOOTSTRAP = "localhost:9092"
+# Secrets that are words; others may be PEM, or a login over several lines.
+_OF_ONE_LINE = ("password", ".secret.key", ".master.key")
 _BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
 
 
@@ -139,12 +142,18 @@ def _secret(name: str, value: str) -> str:
             param_hint="--set",
         )
     try:
-        return Path(value[1:]).read_text(encoding="utf-8").rstrip("\r\n")
+        text = Path(value[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise click.BadParameter(
             f"{name}: cannot read {value[1:]}: {why}", param_hint="--set"
         ) from None
+    if not name.endswith(_OF_ONE_LINE):
+        return text.rstrip("\r\n")
+    try:
+        return one_line(text, f"{name} in {value[1:]}")
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--set") from None
 
 
 def unset(command: Command) -> Command:

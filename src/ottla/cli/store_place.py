@@ -7,6 +7,8 @@ from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.cli.start.several import STORE_FILE
 
 _OF_ONE_BROKER = "ottla-store.sqlite"
+# Where a broker's settings say which store is its own.
+_PLACES = ("log.dirs", "log.dir", "coordination.connect")
 
 
 def store_settings(place: str) -> BrokerSettings:
@@ -33,4 +35,12 @@ def store_settings(place: str) -> BrokerSettings:
             " (sqlite:///path/of/the/file, zookeeper://host:port), a broker's settings file, or the"
             " --data of `ottla start`",
         )
-    return read_broker_settings(path)
+    settings = read_broker_settings(path)
+    if settings.static.keys().isdisjoint(_PLACES):
+        # Kafka's default, /tmp/kafka-logs, would be a new store that no broker reads.
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"--store {place}: the file names no store; set log.dirs or coordination.connect in it"
+            " as the broker has it, or name the --data of `ottla start`",
+        )
+    return settings

@@ -23,7 +23,8 @@ async def connect(
     """A client of the store at `address`.
 
     `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
-    `memory:`, a new store in memory. `access` is for ZooKeeper; `timeout_ms` is how long to wait
+    `memory:`, a new store in memory. `access` is for ZooKeeper, and says whose data is
+    wiped out of the file when it is replaced; `timeout_ms` is how long to wait
     for the first answer.
 
     Raises StoreUnavailable, StoreDenied, StoreDamaged; OttlaError for an address of no kind.
@@ -38,7 +39,8 @@ async def connect(
                 f"the store's folder {folder} cannot be made ({error}): make it, or name another in"
                 " coordination.connect"
             ) from error
-        return await SqliteStore.open(parts.path)
+        sensitive = () if access is None else access.sensitive
+        return await SqliteStore.open(parts.path, sensitive)
     if parts.scheme == "zookeeper" and parts.netloc:
         # Its library is an extra, and slow to import.
         try:

@@ -59,14 +59,16 @@ class SqliteStore(StoreClient):
         self._closed = False
 
     @classmethod
-    async def open(cls, path: str) -> "SqliteStore":
+    async def open(cls, path: str, sensitive: Sequence[str] = ()) -> "SqliteStore":
         """Open the file, and make it if missing; its folder must exist.
+
+        What is replaced or removed below `sensitive` paths is wiped out of the file.
 
         Raises StoreUnavailable where it cannot be opened, StoreDamaged where it is no store.
         """
         store = cls(path)
         try:
-            store._file = await store._ask(lambda: SqliteFile(path))
+            store._file = await store._ask(lambda: SqliteFile(path, sensitive))
         except StoreError:
             store._thread.shutdown(wait=False)
             raise

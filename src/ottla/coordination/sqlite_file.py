@@ -18,7 +18,7 @@ from ottla.coordination.bell import ring
 from ottla.coordination.errors import StoreDamaged, StoreRolledBack
 from ottla.coordination.operations import ChangedPaths, apply
 from ottla.coordination.schema import SqlNodes, prepare_tables
-from ottla.coordination.store import Operation, Result
+from ottla.coordination.store import Delete, Operation, Result, Set
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 # How long a call waits for another process's write before it gives up.
 _BUSY_TIMEOUT_S = 5.0
+# How long to wait for other processes before old data is wiped later.
+_WIPE_TIMEOUT_MS = 50
 # Changes kept, for clients that look seldom and for marks of history.
 _CHANGES_KEPT = 10_000
 _MARK_KIND = "sqlite"
@@ -43,8 +45,10 @@ class SessionRow(NamedTuple):
 class SqliteFile:
     """One connection. Raises sqlite3.Error and OSError where the file cannot be used."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, sensitive: Sequence[str] = ()) -> None:
         """Open the file, and make it if missing; its folder must exist.
+
+        What is replaced or removed below `sensitive` paths does not stay in the write-ahead log.
 
         Raises StoreDamaged where it is no store, or contradicts itself.
         """
@@ -61,6 +65,9 @@ class SqliteFile:
         self._seen_id = 0
         self._noted_id = 0
         self._data_version = 0
+        self._sensitive = tuple(f"{each}/" for each in sensitive)
+        # Whether old data may still be in the write-ahead log.
+        self._wipe_due = False
         found = os.stat(path)
         self._identity = (found.st_dev, found.st_ino)
         try:
@@ -74,7 +81,29 @@ class SqliteFile:
 
     def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
         """Do all operations or none; their results and the paths changed."""
-        return self.transact(lambda: self._apply(operations))
+        done = self.transact(lambda: self._apply(operations))
+        if any(
+            isinstance(each, Set | Delete) and each.path.startswith(self._sensitive)
+            for each in operations
+        ):
+            self._wipe_due = True
+            self._wipe()
+        return done
+
+    def _wipe(self) -> None:
+        """Move what is in the write-ahead log to the file, and cut the log off.
+
+        A reader or writer elsewhere holds it up: the next look for changes tries again.
+        """
+        self._connection.execute(f"PRAGMA busy_timeout={_WIPE_TIMEOUT_MS}")
+        try:
+            busy, *_ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._wipe_due = bool(busy)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={round(_BUSY_TIMEOUT_S * 1000)}")
 
     def transact(self, change: Callable[[], T]) -> T:
         """Run `change` in a transaction that is on disk afterwards, or take it all back."""
@@ -108,6 +137,8 @@ class SqliteFile:
 
         Changes of this connection may be among them.
         """
+        if self._wipe_due:
+            self._wipe()
         before, self._data_version = self._data_version, self._read_data_version()
         if before == self._data_version:
             return ChangedPaths()

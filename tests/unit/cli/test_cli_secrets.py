@@ -10,12 +10,14 @@ import pytest
 from click.testing import CliRunner
 from rig.secret_search import register
 
+from ottla.base.errors import OttlaError
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli import options
 from ottla.cli.command import cli
 from ottla.cli.user.secret import read_password
 from ottla.client.connection.security import CONFIG_VARIABLE, default_security, security_by
 from ottla.client.errors import ClientError
+from ottla.operations.securing.passwords import kept_password
 
 SECRET = "not-for-others"
 register(SECRET)
@@ -104,3 +106,49 @@ def test_settings_in_the_place_of_their_file_are_refused_without_showing_them(
         assert done.exit_code == 2
         assert "is no path but settings" in " ".join(done.output.split())
         assert SECRET not in done.output
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+def test_a_password_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, end: str) -> None:
+    """With the end of a line or without, from each place."""
+    monkeypatch.delenv("OTTLA_PASSWORD", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO(SECRET + end))
+    assert read_password("alice") == SECRET
+    file = tmp_path / "secret"
+    file.write_bytes((SECRET + end).encode())
+    assert options.parse_settings([f"ssl.key.password=@{file}"]) == {"ssl.key.password": SECRET}
+
+
+def test_a_password_of_two_lines_is_refused_wherever_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One program would take the first line, the next one both; no message has the password."""
+    two = f"{SECRET}\nand another\n"
+    file = tmp_path / "secret"
+    file.write_text(two)
+    refusals = []
+    for name in ("ssl.key.password", "delegation.token.secret.key"):
+        with pytest.raises(click.BadParameter) as refused:
+            options.parse_settings([f"{name}=@{file}"])
+        refusals.append(refused.value.message)
+    monkeypatch.delenv("OTTLA_PASSWORD", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO(two))
+    with pytest.raises(click.UsageError) as misused:
+        read_password("alice")
+    refusals.append(misused.value.message)
+    monkeypatch.setenv("OTTLA_PASSWORD", two)
+    with pytest.raises(click.UsageError) as misused:
+        read_password("alice")
+    refusals.append(misused.value.message)
+    with pytest.raises(OttlaError) as kept:
+        kept_password(file)
+    refusals.append(kept.value.message)
+    assert ["line" in each and SECRET not in each for each in refusals] == [True] * 5
+
+
+def test_secrets_that_are_no_passwords_may_have_several_lines(tmp_path: Path) -> None:
+    """Keys in PEM, and logins of JAAS."""
+    file = tmp_path / "secret"
+    file.write_text("-----BEGIN\nAAAA\n-----END\n")
+    name = "ssl.keystore.key"
+    assert options.parse_settings([f"{name}=@{file}"]) == {name: "-----BEGIN\nAAAA\n-----END"}

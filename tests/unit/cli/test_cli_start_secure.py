@@ -116,3 +116,12 @@ def test_the_instructions_quote_what_a_shell_would_read_otherwise(tmp_path: Path
         " OTTLA_BOOTSTRAP=localhost:9092,localhost:9093"
     )
     assert f'  password = open("{tmp_path}/it\'s $HOME/admin.password").read().strip()' in lines
+
+
+def test_a_note_names_the_store_that_is_used(tmp_path: Path) -> None:
+    """It is with the logs, which `--set log.dirs` may put elsewhere than the passwords."""
+    data, logs = tmp_path / "data", tmp_path / "logs"
+    assert secure(given(logs), data, several=False).notes == []
+    (data / "admin.password").write_text("another\n")
+    (note,) = secure(given(logs), data, several=False).notes
+    assert f"`ottla user password admin --store {logs} < {data}/admin.password`" in note

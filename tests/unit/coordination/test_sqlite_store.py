@@ -27,7 +27,7 @@ from ottla.coordination.store import (
     StoreUnavailable,
 )
 from tests.unit.coordination.contract import eventually
-from tests.unit.coordination.writes import create, set_data
+from tests.unit.coordination.writes import create, delete, set_data
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path):
@@ -520,5 +520,56 @@ def test_a_close_that_is_cancelled_leaves_no_lock(tmp_path, calls, ends):
         await store.close()
         assert list(tmp_path.glob("*.session-*")) == []
         assert session.expired
+
+    asyncio.run(main())
+
+
+def _files_with(path, needle):
+    return [each.name for each in sorted(path.parent.iterdir()) if needle in each.read_bytes()]
+
+
+def test_a_credential_that_is_removed_is_in_none_of_the_files(tmp_path):
+    """Neither in free pages nor in the write-ahead log, whose older frames would keep it."""
+    path = tmp_path / "store.db"
+    first, second = b"StoredKey-of-the-first" * 300, b"StoredKey-of-the-second" * 300
+
+    async def main():
+        store = await SqliteStore.open(str(path), ["/secret"])
+        other = await SqliteStore.open(str(path), ["/secret"])
+        for parent in ("/secret", "/open"):
+            await create(store, parent)
+            await create(store, f"{parent}/alice", first)
+        assert _files_with(path, first[:22])
+        await set_data(store, "/secret/alice", second)
+        await delete(store, "/open/alice")
+        await set_data(store, "/secret/alice", b"third")
+        assert _files_with(path, second[:23]) == []
+        await create(store, "/secret/bob", first)
+        await delete(store, "/secret/bob")
+        assert _files_with(path, first[:22]) == []
+        assert await other.get("/secret/alice") == Node(b"third", 2)
+        await other.close()
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_reader_elsewhere_delays_the_wiping_and_nothing_else(tmp_path):
+    """The change is answered; the next look for changes wipes."""
+    path = tmp_path / "store.db"
+
+    async def main():
+        store = await SqliteStore.open(str(path), ["/secret"])
+        await create(store, "/secret")
+        await create(store, "/secret/alice", b"the-old-credential" * 300)
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM nodes").fetchone()
+        await delete(store, "/secret/alice")
+        assert _files_with(path, b"the-old-credential")
+        reader.execute("ROLLBACK")
+        reader.close()
+        await eventually(lambda: not _files_with(path, b"the-old-credential"))
+        await store.close()
 
     asyncio.run(main())

@@ -29,6 +29,7 @@ from ottla.coordination.connect import connect
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.sqlite import SqliteStore
 from ottla.coordination.store import Store
+from ottla.metadata.paths import SENSITIVE
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.disk.filesystem import FileSystem
@@ -109,7 +110,7 @@ async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> 
         filesystem.mkdir(folder)
     except OSError as error:
         raise storage_error(error, folder, "make the log directory") from error
-    return await SqliteStore.open(f"{folder}/{_STORE_FILE}")
+    return await SqliteStore.open(f"{folder}/{_STORE_FILE}", SENSITIVE)
 
 
 def _warn_of_open_folders(paths: Iterable[str]) -> None:

@@ -48,20 +48,25 @@ async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several:
             password = kept_password(files.broker_password)
             if not stored.has_password(BROKERS, password):
                 await stored.set_password(BROKERS, password)
-        return await _keep_administrator(stored, files)
+        return await _keep_administrator(stored, files, _place_of_store(settings))
 
 
-async def _keep_administrator(stored: StoredSecurity, files: SecureFolder) -> list[str]:
+def _place_of_store(settings: BrokerSettings) -> str:
+    """As `--store` takes it."""
+    return settings.text("coordination.connect") or settings.log_dirs[0]
+
+
+async def _keep_administrator(stored: StoredSecurity, files: SecureFolder, store: str) -> list[str]:
     password = files.login().password
     known = stored.has_password(ADMINISTRATOR, password)
     if known is None:
         await stored.set_password(ADMINISTRATOR, password)
     if known is not False:
         return []
-    folder, file = shlex.quote(str(files.folder)), shlex.quote(str(files.password))
+    place, file = shlex.quote(store), shlex.quote(str(files.password))
     return [
         f"{ADMINISTRATOR} has another password than the one in {files.password}: write it there,"
-        f" or set it back with `ottla user password {ADMINISTRATOR} --store {folder} < {file}`"
+        f" or set it back with `ottla user password {ADMINISTRATOR} --store {place} < {file}`"
     ]
 
 

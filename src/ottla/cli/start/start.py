@@ -88,12 +88,15 @@ def start(
     protocol = PROTOCOL if secure else "PLAINTEXT"
     texts = {
         "listeners": f"{protocol}://{host}:{port}",
-        "log.dirs": str(data.absolute()),
+        **({} if "log.dir" in given else {"log.dirs": str(data.absolute())}),
         **AT_HAND,
         **given,
     }
     made = _secured(texts, data, several=False) if secure else None
     settings = BrokerSettings(texts if made is None else {**texts, **made.settings})
+    # As it was typed, or where `--set log.dirs` puts it.
+    has_own = "log.dirs" in given or "log.dir" in given
+    folders = ", ".join(settings.log_dirs) if has_own else str(data)
     # The broker is imported last, so that a wrong option is refused at once.
     from ottla.broker.process.broker import Broker  # noqa: PLC0415
     from ottla.broker.process.main import run  # noqa: PLC0415
@@ -101,10 +104,10 @@ def start(
     def on_ready(broker: Broker) -> None:
         address = address_for_clients(host, broker.port)
         if form == "json":
-            answer = {"bootstrap": address, "port": broker.port, "data": str(data)}
+            answer = {"bootstrap": address, "port": broker.port, "data": folders}
             click.echo(json.dumps({**answer, **_files(made)}))
             return
-        click.echo(f"Ottla serves on {address}, data in {data}")
+        click.echo(f"Ottla serves on {address}, data in {folders}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
         if why_plain := _compiled.reason():
             click.echo(f"the codec runs in its plain form, which is slower: {why_plain}")

@@ -5,7 +5,10 @@ import sys
 
 import click
 
+from ottla.base.secret_options import one_line
+
 _VARIABLE = "OTTLA_PASSWORD"
+_BYTES_MAX = 64 << 10
 
 
 def read_password(user: str) -> str:
@@ -19,6 +22,10 @@ def read_password(user: str) -> str:
         raise click.UsageError(
             "the password is not UTF-8, as which clients send it: save its file as UTF-8"
         ) from None
+    try:
+        password = one_line(password, "the password")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if not password:
         raise click.UsageError(
             f"the password is empty: type it, pipe it to standard input, or set {_VARIABLE}"
@@ -35,4 +42,4 @@ def _read(user: str) -> str:
             f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True
         )
         return str(asked)
-    return sys.stdin.readline().rstrip("\r\n")
+    return sys.stdin.read(_BYTES_MAX)

@@ -100,10 +100,10 @@ def _load_key(context: ssl.SSLContext, material: Material) -> None:
             context.load_cert_chain(path, password=lambda: material.key_password)
         except ssl.SSLError as error:
             remedy = _remedy(error, has_password=bool(material.key_password))
-            raise _bad(f"the key store cannot be used: {_why(error)}; {remedy}") from None
+            raise _bad(f"{material.place} cannot be used: {_why(error)}; {remedy}") from None
         except (OSError, ValueError):
             raise _bad(
-                "the key store cannot be used: it must hold a key and its certificate, as PEM"
+                f"{material.place} cannot be used: it must hold a key and its certificate, as PEM"
             ) from None
 
 

@@ -24,12 +24,16 @@ class Material:
     key_password: str = field(default="", repr=False)
     # PEM: the certificates that are trusted.
     trusted: str = field(default="", repr=False)
+    # Which setting and file the key is of, for messages.
+    place: str = "the key store"
 
 
 def load_material(options: TlsOptions) -> Material:
     """Read both stores. Raises OttlaError(INVALID_CONFIG) with cause and remedy, and no secret."""
     key_and_chain, password = _key_and_chain(options)
-    return Material(key_and_chain, password, _trusted(options.truststore))
+    location = options.keystore.location
+    place = f"ssl.keystore.location {location}" if location else "ssl.keystore.key"
+    return Material(key_and_chain, password, _trusted(options.truststore), place)
 
 
 def _key_and_chain(options: TlsOptions) -> tuple[bytes, str]:

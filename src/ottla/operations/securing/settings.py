@@ -5,9 +5,14 @@ from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.listeners import advertised_addresses, is_wildcard, listen_addresses
+from ottla.base.settings.listeners import (
+    advertised_addresses,
+    inter_broker_address,
+    is_wildcard,
+    listen_addresses,
+)
 from ottla.operations.securing.login import MECHANISM, PROTOCOL, jaas
-from ottla.security.principal import Principal, parse_super_users
+from ottla.security.principal import ANONYMOUS, Principal, parse_super_users
 
 ADMINISTRATOR: Final = "admin"
 # By whom brokers log in to each other. ACLs give it nothing: their proof of the secret does.
@@ -15,6 +20,7 @@ BROKERS: Final = "broker"
 
 _AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _STORES: Final = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
+_HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 _INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.protocol")
 
 
@@ -95,6 +101,7 @@ def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
             )
     if not any(address.is_sasl for address in listen_addresses(settings)):
         raise _contradiction("listeners", f"{ADMINISTRATOR} logs in on a {PROTOCOL} one: add it")
+    _check_brokers(settings)
     if not settings.text("authorizer.class.name"):
         raise _contradiction("authorizer.class.name", "without it everything is allowed")
     if settings.flag("allow.everyone.if.no.acl.found"):
@@ -102,8 +109,27 @@ def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
             "allow.everyone.if.no.acl.found", "it opens what no ACL protects to every user"
         )
     administrator = Principal("User", ADMINISTRATOR)
-    if administrator not in parse_super_users(given.get("super.users", str(administrator))):
+    super_users = parse_super_users(given.get("super.users", str(administrator)))
+    if ANONYMOUS in super_users:
+        raise _contradiction("super.users", f"{ANONYMOUS} is each client that does not log in")
+    if administrator not in super_users:
         raise _contradiction("super.users", f"add {administrator}, whom clients log in as")
+
+
+def _check_brokers(settings: BrokerSettings) -> None:
+    """Refuse what would let brokers talk to each other, or to others, in the clear."""
+    protocol = settings.text("security.inter.broker.protocol")
+    if "security.inter.broker.protocol" in settings.static and not protocol.endswith("SSL"):
+        raise _contradiction(
+            "security.inter.broker.protocol",
+            f"{protocol} is without TLS, and no listener is: leave it out, or set {PROTOCOL}",
+        )
+    address = inter_broker_address(settings)
+    checks = settings.of_listener(address.name, _HOST_CHECK)
+    if not (settings.text(_HOST_CHECK) if checks is None else checks):
+        raise _contradiction(
+            _HOST_CHECK, "brokers would accept the certificate of any other machine as a broker's"
+        )
 
 
 def _contradiction(name: str, why: str) -> OttlaError:
