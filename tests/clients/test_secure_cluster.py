@@ -1,4 +1,4 @@
-"""Three brokers of `ottla start --secure`: what administrators do to a cluster, over TLS and ACLs."""
+"""Administrators of a cluster of `ottla start --secure`: over TLS, with logins and ACLs."""
 
 import json
 import re

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -16,8 +17,10 @@ import ottla.testing
 from ottla.base.errors import ErrorCode
 from ottla.group.placement import partition_of
 from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.leave_group import LeaveGroupRequest
 from ottla.wire.messages.list_groups import ListGroupsRequest
+from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.groups.conftest import GroupsBroker
 from tests.groups.test_rebalance import commit, committed
 from tests.groups.test_versions import join, stable
@@ -142,3 +145,52 @@ def test_kafkas_own_tool_reads_the_records(tmp_path: Path, jvm: Tools, group: st
     # The Python binding of librdkafka sends C's terminator along.
     metadata = offset_value["data"]["metadata"].rstrip("\0")
     assert (offset_value["data"]["offset"], metadata) == (7, "note")
+
+
+def _join_static(wire: WireClient, group: str, *assignors: str, member_id: str = "") -> Any:
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        group_instance_id="x",
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name=name, metadata=b"meta") for name in assignors],
+    )
+    return wire.ask(request, 9)
+
+
+def _sync_static(wire: WireClient, group: str, assignor: str, joined: Any) -> int:
+    share = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"share")
+    request = SyncGroupRequest(
+        group_id=group,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        group_instance_id="x",
+        protocol_type="consumer",
+        protocol_name=assignor,
+        assignments=[share],
+    )
+    code: int = wire.ask(request, 5).error_code
+    return code
+
+
+def test_static_member_that_restarts_in_a_rebalance_outlives_a_crash(
+    tmp_path: Path, group: str
+) -> None:
+    """kill -9 between JoinGroup and SyncGroup: the new id is known. Kafka fences it for good."""
+    port = free_port()
+    with ottla_process(folder=tmp_path, port=port) as node, WireClient(port) as wire:
+        wire.find_coordinator(group)
+        joined = _join_static(wire, group, "range", "sticky")
+        assert _sync_static(wire, group, "range", joined) == ErrorCode.NONE
+        # The process was started anew and likes another assignor best: that takes a rebalance.
+        joined = _join_static(wire, group, "sticky", "range")
+        assert (joined.error_code, joined.generation_id) == (ErrorCode.NONE, 2)
+        node.process.kill()
+    with ottla_process(folder=tmp_path, port=port), WireClient(port) as wire:
+        wire.find_coordinator(group)
+        assert _sync_static(wire, group, "sticky", joined) == ErrorCode.ILLEGAL_GENERATION
+        again = _join_static(wire, group, "sticky", "range", member_id=joined.member_id)
+        assert (again.error_code, again.member_id) == (ErrorCode.NONE, joined.member_id)
+        assert _sync_static(wire, group, "sticky", again) == ErrorCode.NONE
