@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from joserfc import jws
 from joserfc.jwk import OctKey
 from rig.broker import ottla
 from rig.issuer import AUDIENCE, Issuer, new_key, serving, signed
@@ -74,6 +75,11 @@ def messages(issuer: Issuer) -> dict[str, bytes]:
         "signed by a shared secret": signed(claims, SHARED, "HS256"),
         "altered": f"{head}.{admin}.{signature}",
         "no token": "abc",
+        "with a claim twice": _signed_text(issuer, json.dumps(claims)[:-1] + ',"sub":"bob"}'),
+        "with a name in a claim twice": _signed_text(
+            issuer, json.dumps(claims)[:-1] + ',"more":{"a":1,"a":1}}'
+        ),
+        "in UTF-16": _signed_text(issuer, json.dumps(claims), "utf-16"),
     }
     return {
         **{what: write_bearer(token) for what, token in tokens.items()},
@@ -84,6 +90,11 @@ def messages(issuer: Issuer) -> dict[str, bytes]:
         "malformed": b"n,,\x01",
         "empty": b"",
     }
+
+
+def _signed_text(issuer: Issuer, text: str, encoding: str = "utf-8") -> str:
+    header = {"alg": "RS256", "kid": "key-1"}
+    return jws.serialize_compact(header, text.encode(encoding), issuer.keys[0])
 
 
 def _encoded(content: bytes) -> str:

@@ -1,12 +1,11 @@
 """The header of a token: which algorithm and key it claims to be signed with."""
 
 import base64
-import binascii
-import json
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ottla.base.settings.setting import shortened
+from ottla.security.jwt.json_object import read_object
 from ottla.security.sasl.bearer import RefusedToken
 
 _KEY_ID_CHARACTERS_MAX: Final = 1000
@@ -65,7 +64,7 @@ def read_header(token: str) -> TokenHeader:
 def part_of_token(part: str) -> dict[str, object] | None:
     """The object in a part of a token; None where there is none."""
     try:
-        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (binascii.Error, ValueError, RecursionError):
+        content = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+    except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return read_object(content)

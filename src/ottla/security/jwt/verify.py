@@ -1,10 +1,9 @@
 """Judges a token: its header, its signature by the issuer's keys, its claims."""
 
-import json
-
 from ottla.base.settings.setting import shortened
 from ottla.security.jwt.claims import check_claims
 from ottla.security.jwt.header import read_header
+from ottla.security.jwt.json_object import read_object
 from ottla.security.jwt.keys import PublicKeys
 from ottla.security.jwt.policy import Claims, TokenPolicy
 from ottla.security.sasl.bearer import RefusedToken
@@ -43,10 +42,9 @@ def verify_token(token: str, keys: PublicKeys, policy: TokenPolicy, now_s: float
 
 
 def _claims(payload: bytes) -> dict[str, object]:
-    try:
-        found = json.loads(payload)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise RefusedToken("its token has no claims: have the issuer send a JWT", "no claims")
+    found = read_object(payload)
+    if found is None:
+        raise RefusedToken(
+            "its token has no claims, or one of them twice: have the issuer send a JWT", "no claims"
+        )
     return found

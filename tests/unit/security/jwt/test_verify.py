@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from joserfc import jws
 from rig.issuer import AUDIENCE, Issuer, new_key, signed
 
 from ottla.security.jwt.keys import PublicKeys, read_keys
@@ -214,6 +215,17 @@ def test_a_payload_must_be_claims() -> None:
     for payload in ([1], "x", 7):
         bad = signed(payload, ISSUER.keys[0], "ES256")  # type: ignore[arg-type]
         assert "no claims" in refusal(bad)
+
+
+def test_no_name_stands_twice() -> None:
+    """In claims or header, at any depth: another reader may believe the other value."""
+    claims = json.dumps(ISSUER.claims("alice", NOW_S))
+    for more in ('"sub":"bob"', '"sub":"alice"', '"more":[{"a":1,"a":2}]'):
+        text = f"{claims[:-1]},{more}}}".encode()
+        twice = jws.serialize_compact({"alg": "ES256", "kid": "key-1"}, text, ISSUER.keys[0])
+        assert "one of them twice" in refusal(twice)
+    head = encoded(b'{"alg":"none","alg":"ES256","kid":"key-1"}')
+    assert "no signed JWT" in refusal(f"{head}.{encoded(claims.encode())}.AAAA")
 
 
 @given(st.data())
