@@ -8,11 +8,14 @@ import struct
 import pytest
 from broker_client import Client, batch, connected, fetch, fetched, produce, produced, until
 
+from ottla.base.clock import SystemClock
 from ottla.base.errors import ErrorCode
 from ottla.network.output import read_warm
+from ottla.record.builder import BatchBuilder
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.produce import PartitionProduceData
 
 
 def run(coroutine):
@@ -128,6 +131,63 @@ def test_large_requests_are_served():
             assert offsets == set(range(8))
             for each in others:
                 each.close()
+
+    run(scenario())
+
+
+def bomb():
+    """31 MiB of zeros in 31 KB."""
+    builder = BatchBuilder(compression=1)
+    builder.append(SystemClock().now_ms(), b"key", bytes(31 << 20))
+    return bytes(builder.build())
+
+
+def test_others_are_served_between_two_requests_that_have_much_expanded():
+    """A receive holds thirty such requests, which held the loop for seconds."""
+
+    async def scenario():
+        async with connected({"log.cleanup.policy": "compact"}) as (broker, client):
+            small = bomb()
+            other = await Client.connect(broker.port)
+            client.writer.write(
+                b"".join(
+                    b"".join(bytes(part) for part in encode_request(produce("a", small), 9, 1, "x"))
+                    for _ in range(8)
+                )
+            )
+
+            async def answers():
+                return [produced(await client.receive(0, 9)).error_code for _ in range(8)]
+
+            last = asyncio.create_task(answers())
+            assert (await other.call(ApiVersionsRequest(), 0)).error_code == 0
+            assert not last.done()
+            assert await last == [ErrorCode.NONE] * 8
+            other.close()
+
+    run(scenario())
+
+
+def test_batches_of_one_request_are_expanded_up_to_a_bound():
+    """The others are refused with an error after which clients send them again."""
+
+    async def scenario():
+        settings = {"log.cleanup.policy": "compact", "num.partitions": "4"}
+        async with connected(settings) as (_, client):
+            small = bomb()
+            body = produce("a", small)
+            body.topic_data[0].partition_data = [
+                PartitionProduceData(index=index, records=small) for index in range(4)
+            ]
+            answer = await client.call(body, 9)
+            assert [each.error_code for each in answer.responses[0].partition_responses] == [
+                ErrorCode.NONE,
+                ErrorCode.NONE,
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+                ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+            ]
+            again = await client.call(produce("a", small, partition=3), 9)
+            assert produced(again).error_code == ErrorCode.NONE
 
     run(scenario())
 

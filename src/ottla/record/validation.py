@@ -36,7 +36,7 @@ from ottla.record.header import (
 from ottla.record.reader import section
 from ottla.record.walk import WALK_COLUMNS, check_section, walk
 
-__all__ = ["LogConfigLike", "RejectedBatch", "Validated", "validate"]
+__all__ = ["Expansion", "LogConfigLike", "RejectedBatch", "Validated", "validate"]
 
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
@@ -60,6 +60,13 @@ class Validated(NamedTuple):
     header: BatchHeader
 
 
+class Expansion:
+    """How many bytes the batches of one request were expanded to so far."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+
+
 class RejectedBatch(OttlaError):
     """A batch refused; `record_errors` holds (index in the batch, reason) where records are why."""
 
@@ -72,9 +79,16 @@ class RejectedBatch(OttlaError):
 
 # Hot: see `make bench` (codec).
 def validate(
-    buffer: memoryview, config: LogConfigLike, now_ms: int, *, produce_version: int = 13
+    buffer: memoryview,
+    config: LogConfigLike,
+    now_ms: int,
+    *,
+    produce_version: int = 13,
+    expansion: Expansion | None = None,
 ) -> Validated:
     """Check the one batch that a produce request (version 3 or later) holds for a partition.
+
+    What it is expanded to is added to `expansion`.
 
     `buffer` must be writable where settings may demand a change in place. Raises OttlaError with
     the code that Kafka answers; RejectedBatch where single records are at fault.
@@ -94,7 +108,14 @@ def validate(
     newest = now_ms if is_append_time else header.max_timestamp
     expanded: bytes | None = None
     if bounded or target != codec or config.is_compacted:
-        expanded = section(buffer, 0, header, expanded_bytes_max(len(buffer)))
+        # Where it fails, nearly all that is allowed may have been expanded.
+        size_bytes = most = expanded_bytes_max(len(buffer))
+        try:
+            expanded = section(buffer, 0, header, most)
+            size_bytes = len(expanded)
+        finally:
+            if expansion is not None:
+                expansion.size_bytes += size_bytes
         found = _check_records(expanded, header, config, now_ms, bounded)
         if not is_append_time:
             newest = found

@@ -13,7 +13,7 @@ from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.compression import compress
 from ottla.record.header import read_header
 from ottla.record.reader import records
-from ottla.record.validation import RejectedBatch, Validated, validate
+from ottla.record.validation import Expansion, RejectedBatch, Validated, validate
 from ottla.storage.log.config import LogConfig
 
 NOW_MS = 1_700_000_000_000
@@ -313,3 +313,18 @@ def test_no_more_than_a_hundred_records_at_fault_are_listed(compression: int) ->
         check(late.build())
     assert refused.value.message.startswith("5000 records were refused: record 0: ")
     assert [index for index, _ in refused.value.record_errors] == list(range(100))
+
+
+def test_what_a_batch_is_expanded_to_is_counted() -> None:
+    """Also where that fails: then nearly all that is allowed may have been expanded."""
+    expansion = Expansion()
+    plain = batch(NOW_MS, NOW_MS)
+    validate(memoryview(plain), CONFIG, NOW_MS, expansion=expansion)
+    assert expansion.size_bytes == 0
+    validate(memoryview(plain), COMPACTED, NOW_MS, expansion=expansion)
+    assert expansion.size_bytes == len(plain) - 61
+    damaged = bomb(bytes(2_000_000), 1)
+    before = expansion.size_bytes
+    with pytest.raises(OttlaError):
+        validate(memoryview(damaged), COMPACTED, NOW_MS, expansion=expansion)
+    assert expansion.size_bytes > before + 1_000_000

@@ -16,6 +16,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.produce.expanding import check_room, let_others_in
 from ottla.broker.produce.refused_batches import log_refused_batch
 from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer, Versions
 from ottla.broker.requests.request import RequestContext
@@ -26,7 +27,7 @@ from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.broker.transactions.verification import Verifications
 from ottla.network.service import CloseConnection
-from ottla.record.validation import RejectedBatch, validate
+from ottla.record.validation import Expansion, RejectedBatch, validate
 from ottla.storage.producers.state import Guard
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.produce import (
@@ -72,10 +73,11 @@ class Produce(Handler):
             return None
         now_ms = self.runtime.clock.now_ms()
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+        expansion = Expansion()
         topics = []
         for topic in body.topic_data:
             answers = [
-                self._append(request, topic, wanted, acks, now_ms, waiting)
+                self._append(request, topic, wanted, acks, now_ms, waiting, expansion)
                 for wanted in topic.partition_data
             ]
             topics.append(
@@ -98,13 +100,22 @@ class Produce(Handler):
     def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
         """As `handle`, but batches may wait until their transaction is known to be open."""
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
+        expansion = Expansion()
 
         def append(
             topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
         ) -> PartitionProduceResponse:
             now_ms = self.runtime.clock.now_ms()
             return self._append(
-                request, topic, wanted, body.acks, now_ms, waiting, guard, in_transaction=True
+                request,
+                topic,
+                wanted,
+                body.acks,
+                now_ms,
+                waiting,
+                expansion,
+                guard,
+                in_transaction=True,
             )
 
         def finish(answers: list[list[PartitionProduceResponse]]) -> None:
@@ -144,6 +155,7 @@ class Produce(Handler):
         acks: int,
         now_ms: int,
         waiting: list[tuple[Partition, int, PartitionProduceResponse]],
+        expansion: Expansion,
         guard: Guard | None = None,
         *,
         in_transaction: bool = False,
@@ -160,13 +172,16 @@ class Produce(Handler):
                 partition.check_led()
                 if acks == _ACKS_ALL:
                     partition.check_in_sync()
+                check_room(expansion)
             except OttlaError as error:
                 partition.note_refused(records, error.code)
                 raise
             config = partition.log.config
             if not isinstance(records, memoryview):
                 raise OttlaError(ErrorCode.INVALID_RECORD, "the request holds no record batch")
-            valid = validate(records, config, now_ms, produce_version=request.version)
+            valid = validate(
+                records, config, now_ms, produce_version=request.version, expansion=expansion
+            )
             if valid.header.is_transactional and not in_transaction:
                 raise OttlaError(
                     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -175,6 +190,8 @@ class Produce(Handler):
             appended = partition.append(valid.buffer, valid.header, now_ms, guard)
         except OttlaError as error:
             return self._refused(request, topic, wanted, error)
+        finally:
+            let_others_in(request.connection, expansion)
         answer = PartitionProduceResponse(
             index=index,
             error_code=_NONE,

@@ -17,6 +17,7 @@ from struct import Struct
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
 from ottla.broker.produce.acknowledgement import Acknowledgement, Asked
+from ottla.broker.produce.expanding import let_others_in
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.layout import NUMBERS, TRAILER, layout
 from ottla.broker.produce.parts import ProduceParts
@@ -30,7 +31,7 @@ from ottla.record.header import (
     LENGTH_OVERHEAD,
     TRANSACTIONAL_FLAG,
 )
-from ottla.record.validation import validate
+from ottla.record.validation import Expansion, validate
 from ottla.storage.disk.errors import StorageError
 from ottla.wire.frames import AFTER_CORRELATION_ID, CORRELATION_POSITION, SIZE_BYTES, Part
 from ottla.wire.messages.produce import ProduceRequest
@@ -88,11 +89,15 @@ class ProduceShortcuts:
                 # No request here has a transactional id: the slow path refuses such a batch. It
                 # must see the batch before `validate`, which writes times of append into it.
                 return None
+            expansion = Expansion()
             try:
-                batch, header = validate(records, config, now_ms, produce_version=known.version)
+                batch, header = validate(
+                    records, config, now_ms, produce_version=known.version, expansion=expansion
+                )
             except OttlaError:
                 # The batch is untouched: the slow path fails the same way and says why.
                 return None
+            let_others_in(self._connection, expansion)
         try:
             appended = partition.append(batch, header, now_ms)
         except OttlaError as error:
