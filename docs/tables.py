@@ -16,6 +16,7 @@ from typing import Any
 from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
+from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
@@ -28,6 +29,7 @@ from ottla.network.tls.door import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
+from ottla.storage.producers.state import PRODUCERS_MAX
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.codec import ELEMENTS_MAX
 
@@ -95,6 +97,8 @@ def limits_table() -> str:
         ("fetch sessions", "", "max.incremental.fetch.session.cache.slots"),
         ("groups of a broker; of these, one user begins a quarter", "", "group.max.count"),
         ("the name of a new group", f"{GROUP_ID_CHARACTERS_MAX:,} characters", ""),
+        ("idempotent producers that a partition remembers", f"{PRODUCERS_MAX:,}", ""),
+        ("ACLs made or deleted by one request", f"{ACLS_PER_REQUEST_MAX:,}", ""),
         ("members of a group, by protocol", "", "group.max.size"),
         ("", "", "group.consumer.max.size"),
         ("metadata of a committed offset", "", "offset.metadata.max.bytes"),

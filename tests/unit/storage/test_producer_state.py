@@ -5,6 +5,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
+from ottla.storage.producers.state import ProducerStates
 
 from .batches import marker, parsed
 from .logs import append, open_log, ranges
@@ -251,3 +252,20 @@ def test_transactions_survive_a_restart(clean: bool) -> None:
     assert log.producers.last_stable_offset(3, log.log_start_offset) == 2
     assert end(log, commit=False) == 3
     assert log.segments.aborted_transactions(0, 4) == [(7, 0, 1, 2), (7, 2, 3, 4)]
+
+
+def test_a_partition_remembers_so_many_producers() -> None:
+    """A client may invent an id for each batch: those that appended last are known."""
+    log = open_log()
+    log.producers = ProducerStates(num_max=20)
+    send(log, 0, who=1, attributes=TRANSACTIONAL)
+    for who in range(2, 21):
+        send(log, 0, who=who)
+    send(log, 1, who=2)
+    assert len(log.producers.entries) == 20
+    send(log, 0, who=100)
+    assert set(log.producers.entries) == {1, 2, *range(5, 21), 100}
+    assert send(log, 1, who=2)[1]
+    assert (log.producers.take_forgotten(), log.producers.take_forgotten()) == (2, 0)
+    # As after the expiry of its state: any sequence begins anew.
+    assert not send(log, 7, who=3)[1]

@@ -4,9 +4,10 @@ Every broker keeps all ACLs in memory, and gets changes by the same notification
 settings.
 """
 
+import asyncio
 import logging
 from asyncio import Lock
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
@@ -40,6 +41,11 @@ from ottla.security.stored import (
 _log = logging.getLogger(__name__)
 
 OnChanged = Callable[[str], Awaitable[None]]
+
+# What one request may create or delete, as in Kafka.
+ACLS_PER_REQUEST_MAX = 10_000
+# ACLs that are compared with a filter in one turn of the loop: 20 ms.
+_SLICE = 20_000
 
 
 def new_authorizer(settings: BrokerSettings) -> Authorizer | None:
@@ -90,6 +96,25 @@ class Acls:
         """The ACLs that a filter means."""
         return [acl for acl in self.authorizer.rules if wanted.matches(acl)]
 
+    async def matching_all(self, filters: Sequence[AclFilter]) -> list[list[Acl]]:
+        """The ACLs that each filter means; other requests are served meanwhile.
+
+        Raises OttlaError (POLICY_VIOLATION) where there are too many to be changed by one request.
+        """
+        too_many(len(filters))
+        rules = list(self.authorizer.rules)
+        found: list[list[Acl]] = []
+        compared = count = 0
+        for wanted in filters:
+            found.append([acl for acl in rules if wanted.matches(acl)])
+            count += len(found[-1])
+            too_many(count)
+            compared += len(rules)
+            if compared >= _SLICE:
+                compared = 0
+                await asyncio.sleep(0)
+        return found
+
     async def create(self, acls: Iterable[Acl]) -> None:
         """Add ACLs; those that exist stay as they are. Raises StoreError."""
         wanted = _by_pattern(acls)
@@ -112,11 +137,11 @@ class Acls:
         self, pattern: Pattern, *, adding: Iterable[Acl] = (), deleting: Iterable[Acl] = ()
     ) -> None:
         """Change the ACLs of a pattern in the store, retried on conflicts, and decide by them."""
-        path = acl_path(pattern)
+        path, gone = acl_path(pattern), frozenset(deleting)
         while True:
             node = await self._store.get(path)
             held = [] if node is None else _readable(path, pattern, node)
-            kept = [acl for acl in held if acl not in deleting]
+            kept = [acl for acl in held if acl not in gone]
             acls = list(dict.fromkeys([*kept, *adding]))
             operation = _operation(path, node, acls)
             if operation is None:
@@ -173,3 +198,13 @@ def require_acls(acls: Acls | None) -> Acls:
             "No Authorizer is configured: all operations are allowed; set authorizer.class.name",
         )
     return acls
+
+
+def too_many(count: int) -> None:
+    """Refuse to change more ACLs by one request than Kafka. Raises OttlaError(POLICY_VIOLATION)."""
+    if count > ACLS_PER_REQUEST_MAX:
+        raise OttlaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"one request may change {ACLS_PER_REQUEST_MAX} ACLs: send several, each with fewer"
+            " ACLs or narrower filters",
+        )

@@ -6,7 +6,7 @@ Without an authorizer the request is refused, as in Kafka.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.access.acls import Acls, require_acls
+from ottla.broker.access.acls import Acls, require_acls, too_many
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import Acl, Pattern, check_acl
@@ -32,6 +32,7 @@ class CreateAcls(Handler):
     async def handle(self, _request: RequestContext, body: CreateAclsRequest) -> CreateAclsResponse:
         """Add the ACLs that are valid."""
         acls = require_acls(self.acls)
+        too_many(len(body.creations))
         results: list[AclCreationResult] = []
         valid: list[Acl] = []
         for creation in body.creations:

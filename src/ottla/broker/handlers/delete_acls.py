@@ -6,13 +6,14 @@ Without an authorizer the request is refused, as in Kafka.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.access.acls import Acls, require_acls
+from ottla.broker.access.acls import Acls, require_acls, too_many
 from ottla.broker.handlers.describe_acls import acl_filter
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
-from ottla.security.acl import Acl
+from ottla.security.acl import Acl, AclFilter
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_acls import (
+    DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
@@ -32,24 +33,18 @@ class DeleteAcls(Handler):
     async def handle(self, _request: RequestContext, body: DeleteAclsRequest) -> DeleteAclsResponse:
         """Delete what the filters mean; an invalid filter deletes nothing."""
         acls = require_acls(self.acls)
-        results: list[DeleteAclsFilterResult] = []
-        unwanted: list[Acl] = []
-        for each in body.filters:
-            try:
-                matching = acls.matching(acl_filter(each))
-            except OttlaError as error:
-                results.append(
-                    DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
-                )
-                continue
-            unwanted += matching
-            results.append(
-                DeleteAclsFilterResult(
-                    error_message=None, matching_acls=[_matching(acl) for acl in matching]
-                )
-            )
-        await acls.delete(dict.fromkeys(unwanted))
-        return DeleteAclsResponse(filter_results=results)
+        too_many(len(body.filters))
+        filters = [_filter(each) for each in body.filters]
+        valid = [each for each in filters if isinstance(each, AclFilter)]
+        found = await acls.matching_all(valid)
+        await acls.delete(dict.fromkeys(acl for matching in found for acl in matching))
+        remaining = iter(found)
+        return DeleteAclsResponse(
+            filter_results=[
+                _deleted(next(remaining)) if isinstance(each, AclFilter) else each
+                for each in filters
+            ]
+        )
 
     @staticmethod
     def on_error(
@@ -58,6 +53,20 @@ class DeleteAcls(Handler):
         """The same error for each filter of the request."""
         result = DeleteAclsFilterResult(error_code=code, error_message=message)
         return DeleteAclsResponse(filter_results=[result] * len(body.filters))
+
+
+def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:
+    """The filter, or what is answered to an invalid one."""
+    try:
+        return acl_filter(asked)
+    except OttlaError as error:
+        return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
+
+
+def _deleted(matching: list[Acl]) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(
+        error_message=None, matching_acls=[_matching(acl) for acl in matching]
+    )
 
 
 def _matching(acl: Acl) -> DeleteAclsMatchingAcl:

@@ -16,6 +16,7 @@ from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
+from ottla.storage.producers.state import PRODUCERS_MAX
 
 _log = logging.getLogger(__name__)
 
@@ -104,7 +105,20 @@ class Maintenance:
         now_ms = self._runtime.clock.now_ms()
         expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
         for count, partition in enumerate(list(self._partitions), start=1):
-            partition.log.producers.expire(now_ms, expiration_ms)
+            producers = partition.log.producers
+            producers.expire(now_ms, expiration_ms)
+            forgotten = producers.take_forgotten()
+            if forgotten:
+                _log.warning(
+                    "%s has more than %d idempotent producers at a time: %d that appended nothing"
+                    " for the longest time were forgotten, and their repeated batches would be"
+                    " appended twice; find the clients that begin a producer for each batch"
+                    " (`kafka-transactions.sh describe-producers`), or lower %s",
+                    partition.topic_partition,
+                    PRODUCERS_MAX,
+                    forgotten,
+                    _PRODUCER_EXPIRATION,
+                )
             if count % _EXPIRATION_SLICE == 0:
                 await asyncio.sleep(0)
 

@@ -4,6 +4,7 @@ The one place where errors become answers: an OttlaError of a handler is answere
 the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from struct import Struct
@@ -23,8 +24,10 @@ from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.auditing import Auditing, Need
 from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.requests.throttling import Throttling
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.readiness import Readiness
+from ottla.broker.serving.stalls import STALL_MS, Stalls
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
@@ -118,6 +121,7 @@ class Dispatcher:
         self.gate = gate
         self.logins = logins
         self.audit = audit
+        self.stalls = Stalls(runtime.clock.monotonic_ms)
 
     def service(self, listener: str) -> "ListenerService":
         """The service behind a listener."""
@@ -156,6 +160,7 @@ class Conversation:
         self._listener = listener
         self._connection = connection
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
+        self._stalls = dispatcher.stalls
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
         self._access = None if self._gate is None else self._gate.access(connection)
@@ -194,6 +199,22 @@ class Conversation:
                 parts = self._fetches.serve(frame)
             if parts is not None:
                 return parts
+        began_ms = self._monotonic_ms()
+        try:
+            return self._serve(frame, throttling, began_ms)
+        finally:
+            held_ms = self._monotonic_ms() - began_ms
+            if held_ms >= STALL_MS:
+                self._note_stall(held_ms, frame)
+
+    def _note_stall(self, held_ms: int, frame: memoryview) -> None:
+        with contextlib.suppress(ValueError, StructError):
+            api = ApiKey(_PREFIX.unpack_from(frame)[0])
+            self._stalls.note(held_ms, self._connection, api, len(frame))
+
+    def _serve(
+        self, frame: memoryview, throttling: Throttling | None, began_ms: int
+    ) -> list[Part] | None:
         try:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
             if not self._readiness.is_serving and self._must_wait(api_key):
@@ -210,9 +231,7 @@ class Conversation:
         except (WireError, VersionError, StructError) as error:
             why = f"it sent bytes that are no valid request: {error}"
             raise CloseConnection(why, "request: malformed") from error
-        request = RequestContext(
-            header, self._connection, self._listener, self._monotonic_ms(), len(frame)
-        )
+        request = RequestContext(header, self._connection, self._listener, began_ms, len(frame))
         request.audit = self._audit
         if throttling is None or proven_broker(self._connection) is not None:
             return self._handle(served, request, body, frame)
@@ -260,7 +279,10 @@ class Conversation:
 
     async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
         try:
-            response = await served.handle(request, body)
+            api = ApiKey(request.header.api_key)
+            response = await self._stalls.watched(
+                served.handle(request, body), self._connection, api, request.size
+            )
         except OttlaError as error:
             response = served.on_error(body, error.code, error.message, request.version)
         except Exception:  # noqa: BLE001  # The client gets an answer in any case.

@@ -5,7 +5,7 @@ last five batches of each producer reveal duplicates, a new epoch begins at sequ
 without state may begin anywhere. Not here: the snapshot's bytes (`snapshot`).
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_SEQUENCE
@@ -32,6 +32,12 @@ __all__ = [
 ]
 
 
+# Producers that one partition remembers: 40 MiB. A client may invent an id for each batch.
+PRODUCERS_MAX: Final = 100_000
+# The part of them that is forgotten at a time.
+_FORGOTTEN: Final = 10
+
+
 class CompletedTransaction(NamedTuple):
     """A transaction that a marker at `last_offset` has just ended."""
 
@@ -48,8 +54,11 @@ class Guard:
 class ProducerStates:
     """All producers of one log."""
 
-    def __init__(self, expiration_ms: int = 86_400_000) -> None:
+    def __init__(self, expiration_ms: int = 86_400_000, num_max: int = PRODUCERS_MAX) -> None:
         self.expiration_ms = expiration_ms
+        self._num_max = num_max
+        # Producers that were forgotten before their time, since the last `take_forgotten`.
+        self._forgotten = 0
         self.entries: dict[int, ProducerEntry] = {}
         # Offset up to which (exclusive) the log is reflected here.
         self.map_end_offset = 0
@@ -97,6 +106,8 @@ class ProducerStates:
         producer_id = header.producer_id
         entry = self.entries.get(producer_id)
         if entry is None:
+            if len(self.entries) >= self._num_max:
+                self._make_room()
             entry = self.entries[producer_id] = ProducerEntry(producer_id)
         batches = entry.batches
         if header.producer_epoch != entry.producer_epoch:
@@ -250,6 +261,25 @@ class ProducerStates:
             del self.entries[producer_id]
         # Verifications that are under way are repeated.
         self._guards.clear()
+
+    def take_forgotten(self) -> int:
+        """How many producers were forgotten for newer ones since the last call."""
+        forgotten, self._forgotten = self._forgotten, 0
+        return forgotten
+
+    def _make_room(self) -> None:
+        """Forget the producers that have appended nothing for the longest time.
+
+        By offsets, since timestamps are the clients' own. One that comes back is like a producer
+        whose state has expired: its next batch may have any sequence.
+        """
+        idle = [
+            entry for entry in self.entries.values() if entry.transaction_first_offset == NO_OFFSET
+        ]
+        idle.sort(key=lambda entry: entry.last_offset)
+        for entry in idle[: max(1, self._num_max // _FORGOTTEN)]:
+            del self.entries[entry.producer_id]
+            self._forgotten += 1
 
     def expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         return (

@@ -183,3 +183,56 @@ def test_an_unreadable_node_denies_what_it_protects(caplog):
         assert allows(ALICE, "h", READ, TOPIC, "t")
 
     asyncio.run(scenario())
+
+
+def any_acl(operation=AclOperation.ANY):
+    return DeleteAclsFilter(
+        resource_type_filter=AclResource.ANY,
+        pattern_type_filter=PatternType.ANY,
+        operation=operation,
+        permission_type=Permission.ANY,
+    )
+
+
+def test_one_request_changes_ten_thousand_acls_at_most():
+    """As in Kafka; a filter for each of many ACLs would be an answer of a hundred million."""
+
+    async def scenario(_world):
+        acls, _ = await stored()
+        await acls.create([rule(name=f"t{number}") for number in range(101)])
+        deleting = DeleteAclsRequest(filters=[any_acl()] * 100)
+        answer = await call(DeleteAcls(acls), deleting)
+        assert {each.error_code for each in answer.filter_results} == {ErrorCode.POLICY_VIOLATION}
+        assert len(acls.matching(AclFilter())) == 101
+        many = DeleteAclsRequest(filters=[any_acl(AclOperation.WRITE)] * 10_001)
+        answer = await call(DeleteAcls(acls), many)
+        assert {each.error_code for each in answer.filter_results} == {ErrorCode.POLICY_VIOLATION}
+        adding = CreateAclsRequest(creations=[creation(rule())] * 10_001)
+        answer = await call(CreateAcls(acls), adding)
+        assert {each.error_code for each in answer.results} == {ErrorCode.POLICY_VIOLATION}
+        assert rule() not in acls.matching(AclFilter())
+
+    play(scenario)
+
+
+def test_other_requests_are_served_between_the_filters_of_a_deletion():
+    """A thousand filters over a thousand ACLs are a second of the loop."""
+
+    async def scenario(_world):
+        acls, _ = await stored()
+        await acls.create([rule(name=f"t{number}") for number in range(1000)])
+        served = []
+
+        async def others():
+            while True:
+                served.append(True)
+                await asyncio.sleep(0)
+
+        beside = asyncio.ensure_future(others())
+        nothing = AclFilter(operation=AclOperation.WRITE)
+        found = await acls.matching_all([nothing] * 1000)
+        beside.cancel()
+        assert found == [[]] * 1000
+        assert len(served) >= 50
+
+    play(scenario)

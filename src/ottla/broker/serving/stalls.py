@@ -1,0 +1,79 @@
+"""Requests that held the event loop for long: a line in the log names them, and they are counted.
+
+While one is served no other is. Each step of a handler that waits is measured by itself.
+"""
+
+import logging
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, Final, TypeVar
+
+from ottla.base.seldom import Seldom
+from ottla.network.connection import Connection
+from ottla.wire.api import ApiKey
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STALL_MS: Final = 100
+# From here on clients and other brokers may give up on this one.
+_GRAVE_MS: Final = 1_000
+_INTERVAL_MS: Final = 10_000
+
+
+class Stalls:
+    """The requests of one broker that took longer than STALL_MS of its loop at a time."""
+
+    def __init__(self, monotonic_ms: Callable[[], int]) -> None:
+        self.monotonic_ms = monotonic_ms
+        self.count = 0
+        self.longest_ms = 0
+        self._seldom = Seldom(_INTERVAL_MS)
+
+    def note(self, held_ms: int, connection: Connection, api: ApiKey, size: int) -> None:
+        """Count a request of `size` bytes, and log it, once in ten seconds for a user and API."""
+        self.count += 1
+        self.longest_ms = max(self.longest_ms, held_ms)
+        principal = connection.principal
+        if self._seldom.admit((api, principal), self.monotonic_ms()) is None:
+            return
+        _log.log(
+            logging.WARNING if held_ms >= _GRAVE_MS else logging.INFO,
+            "%s of %s from %s:%d, %d bytes, held the event loop for %d ms, in which no other"
+            " request was served (such requests since the start: %d, the longest %d ms): have the"
+            " client send smaller ones, or bound it by the quota request_percentage"
+            " (`ottla quota alter`)",
+            api.name,
+            principal,
+            connection.peer_host,
+            connection.peer_port,
+            size,
+            held_ms,
+            self.count,
+            self.longest_ms,
+        )
+
+    @types.coroutine
+    def watched(
+        self, work: Coroutine[Any, Any, T], connection: Connection, api: ApiKey, size: int
+    ) -> Generator[Any, Any, T]:
+        """Do the work of a request that waits, and note each of its steps that takes too long."""
+        go_on: Callable[[Any], Any] = work.send
+        given: Any = None
+        while True:
+            began_ms = self.monotonic_ms()
+            try:
+                waits_for = go_on(given)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                held_ms = self.monotonic_ms() - began_ms
+                if held_ms >= STALL_MS:
+                    self.note(held_ms, connection, api, size)
+            try:
+                given = yield waits_for
+                go_on = work.send
+            except BaseException as error:  # noqa: BLE001  # The work gets it, cancellation too.
+                go_on, given = work.throw, error
