@@ -6,10 +6,11 @@ asked for later offsets, until it gives a good batch.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.placed import placed
 from ottla.lake.plan import Range
 from ottla.lake.source import Reading
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
-from ottla.record.reader import CorruptBatch, batches, check_batch
+from ottla.record.reader import CorruptBatch, check_batch
 
 
 class DamagedBatch(CorruptBatch):
@@ -48,7 +49,8 @@ def next_readable(log: Reading, wanted: Range, damage: DamagedBatch) -> int:
     Asks at most twice for each of some sixty offsets: at growing distances, then between the last
     bad and the first good one. Raises OttlaError where no later offset can be read.
     """
-    last = log.end_offset(wanted.topic, wanted.partition) - 1
+    end = log.end_offset(wanted.topic, wanted.partition)
+    last = end - 1
     low, distance = damage.start, 1
     best: int | None = None
     high = low
@@ -62,12 +64,12 @@ def next_readable(log: Reading, wanted: Range, damage: DamagedBatch) -> int:
                 f"`--until {wanted.partition}:{damage.start}`",
             )
         high = min(damage.start + distance, last)
-        best = _good_at(log, wanted, high, damage.start)
+        best = _good_at(log, wanted, high, damage.start, end)
         low, distance = (low if best is not None else high), distance * 2
     high = min(high, best)
     while low + 1 < high:
         middle = (low + high) // 2
-        found = _good_at(log, wanted, middle, damage.start)
+        found = _good_at(log, wanted, middle, damage.start, end)
         if found is None:
             low = middle
         else:
@@ -76,15 +78,19 @@ def next_readable(log: Reading, wanted: Range, damage: DamagedBatch) -> int:
     return best
 
 
-def _good_at(log: Reading, wanted: Range, offset: int, behind: int) -> int | None:
-    """Base offset of the good batch given at `offset`, where it begins after `behind`."""
+def _good_at(log: Reading, wanted: Range, offset: int, behind: int, end: int) -> int | None:
+    """Base offset of the good batch given at `offset`, where it begins after `behind`.
+
+    A batch that is not where it should be is not good: all below its wrong base offset would be
+    left out, and its records taken for others. The log ends at `end`.
+    """
     for _ in range(2):
         try:
             buffer = log.peek(wanted.topic, wanted.partition, offset)
-            position, header = next(batches(buffer), (0, None))
-            if header is None:
+            if not placed(buffer, offset, end).batches:
                 continue
-            check_batch(buffer, position, header)
+            header = read_header(buffer)
+            check_batch(buffer, 0, header)
         except CorruptBatch:
             continue
         is_behind = behind < header.base_offset and offset <= header.last_offset
