@@ -16,10 +16,11 @@ from deltalake import DeltaTable
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import EventSettings, run_here
 from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.spec import columns
+from ottla.lake.events.buckets import By
 from ottla.lake.pipeline.looking import status
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
@@ -248,6 +249,32 @@ def test_rows_behind_the_watermark_are_kept_refused_or_dead_letters(
     assert (tmp_path / "data/event_hour=2026-03-01-00").is_dir()
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
     assert (found.problems, found.rows, found.compared, found.dead_letters) == ([], 4, 5, 1)
+
+
+@pytest.mark.parametrize("by", ["day", "hour", "month"])
+def test_times_of_years_that_have_no_name_do_not_damage_a_partitioned_table(
+    node: Node, make_topic: MakeTopic, tmp_path: Path, by: By
+) -> None:
+    """Microseconds where milliseconds belong: refused, or dead letters; it goes on afterwards."""
+    bounds = ("message_timestamp_after_max_ms", "message_timestamp_before_max_ms")
+    topic = make_topic(node, partitions=1, **dict.fromkeys(bounds, str((1 << 63) - 1)))
+    last = 253_402_300_800_000  # The first moment of the year 10000.
+    send(node, topic, [DAY_0, last - 1])
+    assert load(node, topic, tmp_path, EventSettings(by)).rows == 2
+    send(node, topic, [DAY_0 * 1000, last, DAY_0 - HOUR])
+
+    with pytest.raises(OttlaError, match=f"offset 2 can't be kept apart by {by}") as refused:
+        load(node, topic, tmp_path, EventSettings())
+    assert refused.value.code is ErrorCode.INVALID_TIMESTAMP
+    done = load(node, topic, tmp_path, EventSettings(late_rows="dead-letter"))
+    (ledger,) = done.ledgers
+    assert (ledger.loaded, ledger.dead_letters) == (0, 3)
+    found = [(one.offset, one.letter.stage) for one in letters_of_table(str(tmp_path))]
+    assert found == [(2, "event_time"), (3, "event_time"), (4, "late")]
+    send(node, topic, [DAY_0 + HOUR])
+    load(node, topic, tmp_path, EventSettings(late_rows="keep"))
+    proof = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (proof.problems, proof.rows, proof.dead_letters) == ([], 3, 3)
 
 
 def test_status_says_up_to_when_all_is_in(

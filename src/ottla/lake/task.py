@@ -16,7 +16,7 @@ from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
 from ottla.lake.decode.rows import RowSorter, RowSorting, SortedRows
 from ottla.lake.decode.types import parse_type
-from ottla.lake.events.late import SeenTimes, event_column, without_late
+from ottla.lake.events.late import SeenTimes, event_column, without_late, without_unnamed
 from ottla.lake.events.output import BucketOutputs
 from ottla.lake.events.times import EventRule
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
@@ -142,6 +142,8 @@ class _Rows:
             rows = self._sorter.sort(batch, bad_times)
         else:
             rows = SortedRows(batch, (), batch.slice(0, 0), ())
+        if rule is not None and rows.kept.num_rows:
+            rows = without_unnamed(rows, rule, self._names)
         if rule is not None and rows.kept.num_rows:
             rows = without_late(rows, rule, self._names, self.seen)
         if rows.kept.num_rows:

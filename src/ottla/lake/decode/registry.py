@@ -8,13 +8,13 @@ import base64
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -22,11 +22,46 @@ _TIMEOUT_SECONDS = 10.0
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.2
 _ANSWER_BYTES_MAX = 64 << 20
+# For the whole of an answer, which a server may send byte by byte.
+_ANSWER_SECONDS = 60.0
+_CHUNK_BYTES = 1 << 20
+# What a message repeats of an answer.
+_SHOWN_MAX = 200
+_IS_IT_ONE = "is the URL that of a registry with Confluent's API?"
 # References to references; a registry refuses cycles, but an answer may be anything.
 _REFERENCES_MAX = 200
 # Subject, version, schema. Any other 404 is of a server that is no registry.
 _NOT_FOUND = frozenset({40401, 40402, 40403})
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class _SameHost(HTTPRedirectHandler):
+    """Follows a server to another path of its own, or to its HTTPS, and to nowhere else.
+
+    A registry that may be wrong must not choose what machines of a cluster ask for.
+    """
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        is_same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
+        to_https = (before.scheme, after.scheme) == ("http", "https")
+        if not is_same and not (to_https and before.hostname == after.hostname):
+            # Without the path and the query, which may hold what is not for others.
+            raise HTTPError(
+                req.full_url,
+                code,
+                f"with a redirect to {after.scheme}://{after.hostname or ''}, which is not "
+                "followed: name that registry's own URL if it is meant",
+                headers,
+                fp,
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+# Its redirects apart as `urlopen` is: by the proxies of the environment, too.
+_open = build_opener(_SameHost).open
 
 
 class NoSuchSchema(Exception):
@@ -73,12 +108,14 @@ class SchemaRegistry:
         timeout_seconds: float = _TIMEOUT_SECONDS,
         attempts: int = _ATTEMPTS,
         pause: Callable[[float], None] = time.sleep,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._urls = registry_urls(urls)
         self._authorization = _authorization(environment)
         self._timeout_seconds = timeout_seconds
         self._attempts = attempts
         self._pause = pause
+        self._now_s = now_s
         self._by_id: dict[int, RegisteredSchema | None] = {}
 
     def schema(self, number: int) -> RegisteredSchema:
@@ -104,7 +141,8 @@ class SchemaRegistry:
         text, kind = answer.get("schema"), answer.get("schemaType", "AVRO")
         if not isinstance(text, str) or not isinstance(kind, str):
             raise _failed(
-                ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no schema: {answer}"
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                f"the registry's answer for {number} has no schema; {_IS_IT_ONE}",
             )
         found: dict[str, str] = {}
         self._refer(answer, found, set())
@@ -113,9 +151,7 @@ class SchemaRegistry:
     def _refer(
         self, answer: Mapping[str, Any], found: dict[str, str], asked: set[tuple[str, int]]
     ) -> None:
-        for reference in answer.get("references") or ():
-            name = reference["name"]
-            subject, version = str(reference["subject"]), int(reference["version"])
+        for name, subject, version in _references(answer):
             if (subject, version) in asked:
                 continue
             asked.add((subject, version))
@@ -132,7 +168,7 @@ class SchemaRegistry:
                     f"the registry has no version {version} of {subject}, to which a schema refers",
                 ) from None
             self._refer(one, found, asked)
-            found[name] = str(one["schema"])
+            found[name] = str(one.get("schema"))
 
     def _get(self, path: str) -> Mapping[str, Any]:
         """The answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
@@ -145,7 +181,9 @@ class SchemaRegistry:
                 return self._ask(url, path)
             except HTTPError as error:
                 last = self._refused(url, error)
-            except (URLError, OSError, HTTPException, ValueError) as error:
+            except ValueError as error:
+                last = f"{url}: {error}"
+            except (URLError, OSError, HTTPException) as error:
                 last = f"{url} does not answer: {getattr(error, 'reason', error)}"
         raise _failed(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -159,14 +197,28 @@ class SchemaRegistry:
         if self._authorization:
             # Not for the server that a redirect names.
             request.add_unredirected_header("Authorization", self._authorization)
-        with urlopen(request, timeout=self._timeout_seconds) as answer:
-            content = answer.read(_ANSWER_BYTES_MAX + 1)
-        if len(content) > _ANSWER_BYTES_MAX:
-            raise ValueError(f"its answer is larger than {_ANSWER_BYTES_MAX} bytes")
-        found = json.loads(content)
+        with _open(request, timeout=self._timeout_seconds) as answer:
+            content = self._content(answer)
+            kind = str(answer.headers.get("Content-Type", "no type"))[:_SHOWN_MAX]
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
+            found = None
         if not isinstance(found, dict):
-            raise ValueError("its answer is no object")
+            raise ValueError(f"its answer ({kind}) is no JSON object; {_IS_IT_ONE}")
         return found
+
+    def _content(self, answer: Any) -> bytes:
+        """The body of an answer, within its time and size. Raises ValueError."""
+        until_s = self._now_s() + _ANSWER_SECONDS
+        content = bytearray()
+        while chunk := answer.read1(_CHUNK_BYTES):
+            content += chunk
+            if len(content) > _ANSWER_BYTES_MAX:
+                raise ValueError(f"its answer is larger than {_ANSWER_BYTES_MAX} bytes")
+            if self._now_s() > until_s:
+                raise ValueError(f"its answer took more than {_ANSWER_SECONDS:.0f} seconds")
+        return bytes(content)
 
     def _refused(self, url: str, error: HTTPError) -> str:
         """What an answer with an error says. Raises NoSuchSchema, OttlaError where it is final."""
@@ -176,7 +228,7 @@ class SchemaRegistry:
             except (OSError, ValueError, HTTPException):
                 said = None
         said = said if isinstance(said, dict) else {}
-        words = f"{url} answers {error.code} {said.get('message') or error.reason}"
+        words = f"{url} answers {error.code} {_brief(said.get('message') or error.reason)}"
         if error.code == 404 and said.get("error_code") in _NOT_FOUND:
             raise NoSuchSchema(words)
         if error.code in {401, 403}:
@@ -190,11 +242,28 @@ class SchemaRegistry:
         return words
 
 
+def _references(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Name, subject and version of each reference. Raises OttlaError."""
+    try:
+        for one in answer.get("references") or ():
+            yield str(one["name"]), str(one["subject"]), int(one["version"])
+    except (TypeError, KeyError, ValueError):
+        raise _failed(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"a schema of the registry refers to others in a form that is not known; {_IS_IT_ONE}",
+        ) from None
+
+
+def _brief(said: object) -> str:
+    text = str(said)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+
+
 def _number(answer: Mapping[str, Any]) -> int:
     number = answer.get("id")
     if not isinstance(number, int):
         raise _failed(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no number: {answer}"
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"the registry's answer has no number; {_IS_IT_ONE}"
         )
     return number
 

@@ -1,6 +1,10 @@
-"""Rows that come behind the watermark: found, counted, and refused where the policy says so."""
+"""Rows behind the watermark, and those whose times no folder is named for: found, and refused.
 
-from collections.abc import Sequence
+Engines name days of the years 1 to 9999; a record's event time may be of any other year, mostly
+by a producer that writes other units than it should.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +19,9 @@ from ottla.lake.events.buckets import micros_of
 from ottla.lake.events.times import TIMESTAMP, EventRule
 
 LATE_STAGE = "late"
+UNNAMED_STAGE = "event_time"
+# The years 1 to 9999, in microseconds since 1970.
+_FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
 
 @dataclass(slots=True)
@@ -56,17 +63,51 @@ def without_late(
     if rule.late_rows == "fail":
         at = int(np.flatnonzero(is_late)[0])
         raise _refused(rows.kept, at, micros[at].as_py() // 1000, rule.watermark_ms)
-    return _moved(rows, is_late, micros, rule.watermark_ms)
+    watermark_ms = rule.watermark_ms
+    return _moved(rows, is_late, LATE_STAGE, micros, lambda time_ms: _words(time_ms, watermark_ms))
 
 
-def _moved(rows: SortedRows, is_late: Any, micros: Any, watermark_ms: int) -> SortedRows:
-    late, rest = pa.array(np.flatnonzero(is_late)), pa.array(np.flatnonzero(~is_late))
+def without_unnamed(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> SortedRows:
+    """Move rows to the dead letters whose event time is of no day, hour or month that has a name.
+
+    Raises OttlaError for the first of them where late rows are not to be dead letters either.
+    """
+    micros = micros_of(event_column(rows, rule, names))
+    if rule.by == "none" or micros.null_count == len(micros):
+        return rows
+    known = np.asarray(micros.drop_null())
+    if known.min() >= _FIRST_US and known.max() < _END_US:
+        return rows
+    times = np.asarray(micros.fill_null(0))
+    is_unnamed = (times < _FIRST_US) | (times >= _END_US)
+    if rule.late_rows != "dead-letter":
+        at = int(np.flatnonzero(is_unnamed)[0])
+        raise OttlaError(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"{_place(rows.kept, at)} can't be kept apart by {rule.by}: "
+            f"{_out_of_years(int(times[at]) // 1000)}. Make dead letters of such rows and of late "
+            "ones (--late-rows dead-letter)",
+        )
+    return _moved(rows, is_unnamed, UNNAMED_STAGE, micros, _out_of_years)
+
+
+def _out_of_years(time_ms: int) -> str:
+    return (
+        f"its event time {time_ms} ms lies outside of the years 1 to 9999; was it written in "
+        "another unit?"
+    )
+
+
+def _moved(
+    rows: SortedRows, which: Any, stage: str, micros: Any, words: Callable[[int], str]
+) -> SortedRows:
+    late, rest = pa.array(np.flatnonzero(which)), pa.array(np.flatnonzero(~which))
     dead = rows.kept.take(late)
-    errors = [_words(time.as_py() // 1000, watermark_ms) for time in micros.take(late)]
+    errors = [words(time.as_py() // 1000) for time in micros.take(late)]
     times = dead.column("timestamp").cast(pa.int64())
     millis = [None if time is None else time // 1000 for time in times.to_pylist()]
     reasons: Sequence[Any] = (
-        pa.array([LATE_STAGE] * len(dead), pa.string()),
+        pa.array([stage] * len(dead), pa.string()),
         pa.array(errors, pa.string()),
         pa.nulls(len(dead), pa.int64()),
         pa.array(millis, pa.int64()),
@@ -89,13 +130,17 @@ def _words(time_ms: int, watermark_ms: int) -> str:
     )
 
 
-def _refused(rows: pa.RecordBatch, at: int, time_ms: int, watermark_ms: int) -> OttlaError:
+def _place(rows: pa.RecordBatch, at: int) -> str:
     topic, partition, offset = (
         rows.column(name)[at].as_py() for name in ("topic", "partition", "offset")
     )
+    return f"{topic}-{partition} offset {offset}"
+
+
+def _refused(rows: pa.RecordBatch, at: int, time_ms: int, watermark_ms: int) -> OttlaError:
     return OttlaError(
         ErrorCode.INVALID_TIMESTAMP,
-        f"{topic}-{partition} offset {offset} is late: {_words(time_ms, watermark_ms)}. Keep late "
+        f"{_place(rows, at)} is late: {_words(time_ms, watermark_ms)}. Keep late "
         "rows (--late-rows keep), make dead letters of them (--late-rows dead-letter), or allow "
         "more lateness (--allowed-lateness)",
     )

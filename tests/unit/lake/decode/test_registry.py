@@ -1,9 +1,12 @@
 """Schemas of a registry with Confluent's API."""
 
 import io
+import itertools
 import json
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -228,3 +231,88 @@ def test_a_schema_that_cannot_be_used_is_compiled_once(registry: RigRegistry) ->
         with pytest.raises(BadValue, match="can't be compiled"):
             schemas.reader(number, (0,))
     assert len(registry.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        ("text/html", b"<html>Please log in: hunter2</html>", r"answer \(text/html\) is no JSON"),
+        ("application/json", b"[1]", "is no JSON object; is the URL that of a registry"),
+        ("application/json", b"[" * 100_000, "is no JSON object"),
+        ("application/json", b'{"token": "hunter2"}', "answer for 1 has no schema; is the URL"),
+        ("application/json", b'{"schema": "x", "references": [1]}', "in a form that is not known"),
+        ("application/json", b'{"schema": "x", "references": 7}', "in a form that is not known"),
+    ],
+)
+def test_an_answer_that_is_no_schema_is_named_and_not_repeated(
+    kind: str, body: bytes, said: str
+) -> None:
+    """What stands in it may be of another server, and for others."""
+    server = answering(lambda _path: (200, {"Content-Type": kind}, body))
+    with server as url, pytest.raises(OttlaError, match=said) as error:
+        SchemaRegistry(url, environment={}, pause=lambda _s: None).schema(1)
+    assert "hunter2" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [
+        ("file:///etc/passwd", "is not allowed"),
+        ("ftp://127.0.0.1/key", "a redirect to ftp://127.0.0.1"),
+        ("http://metadata.example/role?key=hunter2", "a redirect to http://metadata.example,"),
+        ("http://127.0.0.1:1/other", "a redirect to http://127.0.0.1,"),
+    ],
+)
+def test_a_redirect_to_another_server_is_not_followed(to: str, said: str) -> None:
+    """A registry does not choose what the machines of a cluster ask for."""
+    asked: list[str] = []
+
+    def answer(path: str) -> tuple[int, dict[str, str], bytes]:
+        asked.append(path)
+        return 302, {"Location": to}, b""
+
+    with answering(answer) as url, pytest.raises(OttlaError, match=re.escape(said)) as error:
+        SchemaRegistry(url, environment={}, pause=lambda _s: None).schema(1)
+    assert "hunter2" not in error.value.message
+    assert asked == ["/schemas/ids/1"]
+
+
+def test_an_answer_that_does_not_end_is_broken_off() -> None:
+    """A server may send a byte now and then: each in time, and all of it never."""
+    now_s = itertools.count(0, 40)
+    body = b'{"schema": "\\"long\\""}' + b" " * (4 << 20)
+    with answering(lambda _path: (200, {}, body)) as url:
+        slow = SchemaRegistry(url, environment={}, attempts=1, now_s=lambda: float(next(now_s)))
+        with pytest.raises(OttlaError, match="its answer took more than 60 seconds"):
+            slow.schema(1)
+        assert SchemaRegistry(url, environment={}).schema(1).text == '"long"'
+
+
+@contextmanager
+def answering(
+    answer: Callable[[str], tuple[int, dict[str, str], bytes]],
+) -> Iterator[str]:
+    """The URL of a server that answers each path so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, headers, body = answer(self.path)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
