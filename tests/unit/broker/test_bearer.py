@@ -110,6 +110,24 @@ def test_a_session_is_not_longer_than_the_setting_allows(bearer, issuer):
     bearer.play(scenario, connections_max_reauth_ms="5000")
 
 
+def test_a_token_that_is_over_within_the_skew_serves_no_request(bearer, issuer):
+    """Not even those that were sent together with it; as with Kafka its session ends at once."""
+
+    async def scenario(_broker, connect, now_s):
+        caller = await connect()
+        assert (await caller.begin("OAUTHBEARER")).error_code == 0
+        token = issuer.token("alice", now_s - 60, exp=now_s - 10)
+        for message, version in (
+            (SaslAuthenticateRequest(auth_bytes=write_bearer(token)), 2),
+            (MetadataRequest(topics=[]), 12),
+        ):
+            for part in encode_request(message, version, 7, "tester"):
+                caller._writer.write(part)
+        assert await _all_answers(caller) == 1
+
+    bearer.play(scenario)
+
+
 def test_a_token_of_another_user_does_not_take_a_session_over(bearer, issuer, caplog):
     """Nor does one that has become bad."""
 

@@ -218,7 +218,8 @@ class Login:
         if lifetime_ms is None:
             connection.serve_with(serve, serve_run)
             return True
-        self._served, self._served_run, self._in_time = serve, serve_run, True
+        # A token may be over, and be accepted for the skew of clocks: then so is its session.
+        self._served, self._served_run, self._in_time = serve, serve_run, lifetime_ms > 0
         connection.serve_with(self.serve, self._serve_run)
         self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
         return True
