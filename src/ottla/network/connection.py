@@ -15,7 +15,10 @@ from collections.abc import Callable
 from typing import cast
 
 from ottla.network.answer_order import AnswerOrder
+from ottla.network.ended import ENDED, serve_nothing
+from ottla.network.known_client import KnownClient
 from ottla.network.memory_budget import MemoryBudget
+from ottla.network.muting import Muting
 from ottla.network.output import Output, Piece, held, let_go
 from ottla.network.pressure import CLOSING, Effect, Event, Pause, Pressure
 from ottla.network.refusals import Refusals
@@ -37,11 +40,9 @@ _LARGE_REQUEST_BYTES = 4096
 _RUN_MAX = 4
 # While others wait for memory: how long until those that hold it and send little are closed.
 _SLOW_S = 10.0
-# How an IPv4 address looks on a socket that serves both families.
-_MAPPED = "::ffff:"
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(KnownClient, asyncio.BufferedProtocol):
     """The protocol object of one accepted socket.
 
     Hot: its loop over requests reads the fields of its parts itself where a call would cost as
@@ -49,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(self, hub: Hub, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
         limits = hub.limits
         self._hub = hub
         self._loop = loop
@@ -64,21 +66,9 @@ class Connection(asyncio.BufferedProtocol):
         # While requests are served; their answers leave at the end of the turn at the latest.
         self._in_turn = False
         self._flush_scheduled = False
-        # While it is muted: until when, by the loop's clock.
-        self._muted_until_s = 0.0
-        self._unmute: asyncio.TimerHandle | None = None
-        # What the service knows about the client; only the service reads it.
-        self.identity: object | None = None
-        # Who the client is, as far as its listener has found out.
-        self.principal: Principal = ANONYMOUS
-        # The user that it is counted for.
-        self.user: str | None = None
-        # Whether it has logged in with a delegation token: it may not ask for others then.
-        self.by_token = False
+        self._muting = Muting(loop, self._on_unmute)
         # Whether it has not logged in and must: see `limit_requests`.
         self._is_limited = False
-        # What the client calls itself (KIP-511), if it has said so.
-        self.software = ""
         # Called when the connection has ended, for whatever reason.
         self.on_lost: list[Callable[[], None]] = []
         # Set by every receive, cleared by the sweep for idle connections.
@@ -97,11 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         # uvloop's transports have the methods, not the base class.
         self._transport = cast("asyncio.Transport", transport)
         self.output = Output(self._transport, self._loop, self._on_drained, self._hub.send_buffer)
-        peer = transport.get_extra_info("peername") or ("", 0)
-        local = transport.get_extra_info("sockname") or ("", 0)
-        self.peer_host: str = peer[0].removeprefix(_MAPPED)
-        self.peer_port: int = peer[1]
-        self.local_host: str = local[0].removeprefix(_MAPPED)
+        self.find_addresses()
         refusal = self._hub.on_opened(self)
         if refusal is not None:
             self.close(refusal)
@@ -109,8 +95,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         self._pressure.on(Event.LOST)
         self.output.close()
-        if self._unmute is not None:
-            self._unmute.cancel()
+        self._muting.close()
         self._give_back_large()
         self._hub.budget.leave(self)
         self._hub.budget.before_login.forget(self)
@@ -120,10 +105,9 @@ class Connection(asyncio.BufferedProtocol):
             callback()
         self._hub.on_closed(self)
         # What served it refers to it: in a cycle both would live until a rare collection.
-        self._serve, self.serve_run, self._unmute = _serve_nothing, None, None
+        self._serve, self.serve_run = serve_nothing, None
         if self._transport.get_extra_info("sslcontext") is not None:
-            # uvloop's TLS keeps methods of it, too.
-            self._transport.set_protocol(_ENDED)
+            self._transport.set_protocol(ENDED)
 
     def pause_writing(self) -> None:
         self.output.pause()
@@ -232,11 +216,6 @@ class Connection(asyncio.BufferedProtocol):
     def closed(self) -> bool:
         """Whether this side has closed it, or it has ended: nothing is served or sent any more."""
         return not self._pressure.is_open
-
-    def peer_certificate(self) -> bytes | None:
-        """The client's certificate in DER, which the TLS of its listener has verified."""
-        end = self._transport.get_extra_info("ssl_object")
-        return None if end is None else cast("bytes | None", end.getpeercert(True))
 
     @property
     def refusals(self) -> Refusals:
@@ -426,18 +405,11 @@ class Connection(asyncio.BufferedProtocol):
         self._on(Event.OUTPUT_DRAINED)
 
     def _start_muting(self, delay_ms: int) -> Effect:
-        until_s = self._loop.time() + delay_ms / 1000
-        if self.closed or until_s <= self._muted_until_s:
+        if self.closed or not self._muting.lengthen(delay_ms):
             return Effect.NOTHING
-        if self._unmute is not None:
-            self._unmute.cancel()
-        self._muted_until_s = until_s
-        self._unmute = self._loop.call_later(delay_ms / 1000, self._on_unmute)
         return self._pressure.on(Event.MUTED)
 
     def _on_unmute(self) -> None:
-        self._unmute = None
-        self._muted_until_s = 0.0
         self._on(Event.UNMUTED)
 
     # -- answers
@@ -483,17 +455,3 @@ def _look_for_slow(loop: asyncio.AbstractEventLoop, budget: MemoryBudget) -> Non
 
     if budget.look():
         loop.call_later(_SLOW_S, end_slow)
-
-
-def _serve_nothing(_frame: memoryview) -> None:
-    """Of a connection that has ended."""
-
-
-class _Ended(asyncio.BufferedProtocol):
-    """Stands where a connection was."""
-
-    def get_buffer(self, sizehint: int) -> bytearray:
-        return bytearray(sizehint)
-
-
-_ENDED = _Ended()

@@ -466,3 +466,70 @@ def test_brokers_log_in_before_they_prove_that_they_know_the_secret(password, ca
 
     play(scenario)
     assert password not in caplog.text
+
+
+def test_a_user_that_is_removed_is_served_no_more(caplog):
+    """By any mechanism; its last answer still comes. Others go on, also with a new password."""
+
+    async def scenario(broker, connect):
+        users = broker.parts.users
+        await users.alter("bob", {SCRAM: credential(PASSWORD)})
+        alice, again, bob = [await connect() for _ in range(3)]
+        assert (await alice.log_in()).error_code == 0
+        assert (await bob.log_in("bob")).error_code == 0
+        assert (await again.begin("PLAIN")).error_code == 0
+        assert (await again.token(write_plain("alice", PASSWORD))).error_code == 0
+        await users.alter("alice", {SCRAM: credential("another one")})
+        for each in (alice, again):
+            assert (await each.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+        removal = AlterUserScramCredentialsRequest(
+            deletions=[ScramCredentialDeletion(name="alice", mechanism=1)]
+        )
+        answer = await alice.call(removal, 0)
+        assert [each.error_code for each in answer.results] == [0]
+        assert await alice.is_closed()
+        assert await again.is_closed()
+        assert (await bob.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+
+    play(
+        scenario,
+        sasl_enabled_mechanisms="SCRAM-SHA-256,PLAIN",
+        sasl_plain_without_tls_enable="true",
+    )
+    assert "User:alice logged in with the user 'alice', which was removed" in caplog.text
+
+
+def test_a_user_of_the_settings_is_none_of_the_store():
+    """A removal in the store does not end the session that another password began."""
+
+    async def scenario(broker, connect):
+        caller = await connect()
+        assert (await caller.begin("PLAIN")).error_code == 0
+        assert (await caller.token(write_plain("alice", "of the settings"))).error_code == 0
+        await broker.parts.users.alter("alice", {SCRAM: None})
+        await asyncio.sleep(0.2)
+        assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+
+    play(
+        scenario,
+        sasl_enabled_mechanisms="PLAIN",
+        sasl_plain_without_tls_enable="true",
+        sasl_jaas_config="org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' user_alice="of the settings";',
+    )
+
+
+def test_no_session_begins_with_a_credential_that_was_removed_meanwhile():
+    """Between the first and the last message of SCRAM."""
+
+    async def scenario(broker, connect):
+        caller = await connect()
+        assert (await caller.begin()).error_code == 0
+        client = ScramClient(SCRAM, "alice", PASSWORD, "clientnonce", {})
+        final = client.step((await caller.token(client.first)).auth_bytes)
+        register(final.partition(b",p=")[2], "a client's proof")
+        await broker.parts.users.alter("alice", {SCRAM: None})
+        last = await caller.token(final)
+        assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    play(scenario)

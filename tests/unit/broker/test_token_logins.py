@@ -168,3 +168,20 @@ def test_a_token_is_of_no_other_type_than_a_user():
             assert (await caller.call(asked, 3)).error_code == expected, kind
 
     play(scenario, **KEY)
+
+
+def test_a_session_ends_when_its_token_is_removed(caplog):
+    """Before its time; sessions of the owner and of other tokens go on."""
+
+    async def scenario(broker, connect):
+        tokens = broker.parts.tokens
+        made, password = await token_of(broker)
+        owner, job = await connect(), await connect()
+        assert (await owner.log_in()).error_code == 0
+        assert (await log_in(job, made.id, password))[0].error_code == 0
+        await tokens.expire(tokens.hmac(made), made.owner, -1)
+        assert await job.is_closed()
+        assert (await owner.call(MetadataRequest(topics=[]), 12)).controller_id == 1
+
+    play(scenario, **KEY)
+    assert "User:alice logged in with the delegation token" in caplog.text

@@ -230,7 +230,7 @@ def test_nothing_is_served_together_while_a_connection_is_delayed():
     rig.loop.time = lambda: 0.0
     rig.loop.call_later = lambda _delay_s, callback, *arguments: Timer(callback, arguments)
     rig.connection.delay(1000)
-    timer = rig.connection._unmute
+    timer = rig.connection._muting.timer
     rig.receive(frames("abc"))
     assert (rig.service.runs, rig.service.seen) == ([], [])
     timer.fire()

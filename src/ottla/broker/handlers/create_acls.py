@@ -29,7 +29,7 @@ class CreateAcls(Handler):
 
     acls: Acls | None
 
-    async def handle(self, _request: RequestContext, body: CreateAclsRequest) -> CreateAclsResponse:
+    async def handle(self, request: RequestContext, body: CreateAclsRequest) -> CreateAclsResponse:
         """Add the ACLs that are valid."""
         acls = require_acls(self.acls)
         too_many(len(body.creations))
@@ -42,9 +42,8 @@ class CreateAcls(Handler):
                 valid.append(acl)
                 results.append(AclCreationResult(error_message=None))
             except OttlaError as error:
-                results.append(
-                    AclCreationResult(error_code=error.code, error_message=error.message)
-                )
+                results.append(_refused(error))
+                _log_refusal(request, error)
         await acls.create(valid)
         return CreateAclsResponse(results=results)
 
@@ -72,6 +71,18 @@ def _acl(creation: AclCreation) -> Acl:
         )
     except ValueError as error:
         raise OttlaError(ErrorCode.INVALID_REQUEST, f"The ACL holds an unknown {error}") from error
+
+
+def _log_refusal(request: RequestContext, error: OttlaError) -> None:
+    """Once in ten minutes for each address: an ACL that is not there protects nothing."""
+    client = request.connection
+    client.refusals.log(
+        (client.peer_host, "ACL"),
+        lambda: (
+            f"refused an ACL of {client.principal} at {client.peer_host}:{client.peer_port}:"
+            f" {error.message}"
+        ),
+    )
 
 
 def _refused(error: OttlaError) -> AclCreationResult:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from ottla.broker.login.sessions import Credential
 from ottla.security.sasl.failing import AuthenticationFailed
 
 
@@ -17,6 +18,8 @@ class Stepped(NamedTuple):
     refusal: AuthenticationFailed | None = None
     # Whether it was a delegation token.
     by_token: bool = False
+    # What of the store let the client in; None for users of the settings and of an issuer.
+    credential: Credential | None = None
 
 
 class ServerExchange(Protocol):

@@ -15,6 +15,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.login.exchange import ServerExchange, Stepped
 from ottla.broker.login.logins import ListenerLogins
+from ottla.broker.login.sessions import Credential
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
@@ -64,6 +65,8 @@ class Login:
         # The login has failed, and the client has been sent the reason (OAUTHBEARER).
         self._refusal: AuthenticationFailed | None = None
         self._holds = False
+        # What of the store the session began with.
+        self._credential: Credential | None = None
         # Whether it was counted as one that did not log in.
         self._is_failure = False
         connection.limit_requests(min(FIRST_BYTES_MAX, logins.request_bytes_max))
@@ -191,6 +194,7 @@ class Login:
             self._connection.by_token = stepped.by_token
             if not self._open_session(principal, lifetime_ms):
                 return
+            self._keep(stepped.credential)
         slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))
         self._go_on()
 
@@ -224,6 +228,15 @@ class Login:
         self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
         return True
 
+    def _keep(self, credential: Credential | None) -> None:
+        """Have the session end with the credential; another token may have taken its place."""
+        sessions, before = self._logins.sessions, self._credential
+        if before is not None and before != credential:
+            sessions.remove(before, self._connection)
+        self._credential = credential
+        if credential is not None:
+            sessions.add(credential, self._connection)
+
     def _on_expired(self) -> None:
         # A broker that has proven that it knows the cluster's secret goes on.
         if proven_broker(self._connection) is None:
@@ -239,6 +252,7 @@ class Login:
 
     def _on_lost(self) -> None:
         self._timer.cancel()
+        self._keep(None)
         session = self._session
         # One that only connects costs nothing without TLS: load balancers do so to see who lives.
         has_cost = self._logins.is_tls or session.state is not LoginState.BEGINNING

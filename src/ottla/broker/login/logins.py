@@ -11,6 +11,7 @@ from ottla.broker.login.bearer_settings import bearer_exchanges
 from ottla.broker.login.exchange import NewExchange
 from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
+from ottla.broker.login.sessions import OpenSessions, of_token, of_user
 from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.auditing import Auditing
@@ -37,6 +38,7 @@ class ListenerLogins:
     # `connections.max.reauth.ms` of each mechanism.
     reauth_ms_max: Mapping[str, int]
     failures: FailedLogins
+    sessions: OpenSessions
     is_tls: bool
     request_bytes_max: int
     timeout_ms: int
@@ -64,6 +66,10 @@ class Logins:
         self._tokens = tokens
         self._runtime = runtime
         self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
+        self._sessions = OpenSessions(runtime.loop)
+        users.on_removed = lambda user: self._sessions.end(of_user(user))
+        if tokens is not None:
+            tokens.on_removed = lambda token_id: self._sessions.end(of_token(token_id))
         self._listeners = {
             address.name: self._new(address)
             for address in listen_addresses(settings)
@@ -81,6 +87,7 @@ class Logins:
             {name: self._mechanism(address, name) for name in names},
             {name: self._reauth_ms_max(listener, name) for name in names},
             self.failures,
+            self._sessions,
             address.is_tls,
             min(REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
             settings.integer("connection.authentication.timeout.ms"),

@@ -5,6 +5,7 @@ from asyncio import Semaphore
 from collections.abc import Mapping
 
 from ottla.broker.login.exchange import Stepped
+from ottla.broker.login.sessions import of_user
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.runtime.runtime import Runtime
 from ottla.security.sasl.failing import AuthenticationFailed
@@ -33,6 +34,11 @@ class PlainUsers:
         # One thread hashes: logins are to leave the machine to the others.
         self._hashing = Semaphore(1)
         self._waiting = 0
+
+    @property
+    def is_of_store(self) -> bool:
+        """Whether the users are those of the store."""
+        return self._users is None
 
     async def check(self, login: PlainLogin) -> None:
         """Raises AuthenticationFailed unless it is the user's password."""
@@ -91,7 +97,8 @@ class PlainExchange:
         """See `ServerExchange`."""
         login = read_plain(token)
         await self._users.check(login)
-        return Stepped(b"", login.user)
+        credential = of_user(login.user) if self._users.is_of_store else None
+        return Stepped(b"", login.user, credential=credential)
 
 
 def _digest(password: str) -> bytes:

@@ -4,12 +4,18 @@ from functools import partial
 
 from ottla.base.chance import random_bytes
 from ottla.broker.login.exchange import Stepped
+from ottla.broker.login.sessions import of_token, of_user
 from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
 from ottla.security.sasl.failing import AuthenticationFailed
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
 from ottla.security.sasl.scram_messages import token_in
-from ottla.security.sasl.scram_server import NONCE_BYTES, ScramServer, unusable_token
+from ottla.security.sasl.scram_server import (
+    NONCE_BYTES,
+    ScramServer,
+    unknown_user,
+    unusable_token,
+)
 
 
 class ScramExchange:
@@ -33,13 +39,19 @@ class ScramExchange:
             await tokens.prepare(self._mechanism, token_id, self._disguise.of_tokens())
         answer = self._server.step(token)
         user = self._server.user
-        if user is None or tokens is None or not self._server.is_token:
-            return Stepped(answer, user)
+        if user is None:
+            return Stepped(answer)
+        if tokens is None or not self._server.is_token:
+            if self._users.find(self._mechanism, user) is None:
+                # It was removed meanwhile.
+                raise unknown_user(self._mechanism.sasl_name, user)
+            return Stepped(answer, user, credential=of_user(user))
         # Its name is the token's id; the client is the owner. It may have ended meanwhile.
         held = tokens.valid(user)
         if held is None:
             raise unusable_token(self._mechanism.sasl_name, user)
-        return Stepped(answer, held.owner.name, tokens.valid_ms(held), by_token=True)
+        name, valid_ms = held.owner.name, tokens.valid_ms(held)
+        return Stepped(answer, name, valid_ms, by_token=True, credential=of_token(user))
 
 
 def _find(

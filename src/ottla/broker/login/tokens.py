@@ -72,6 +72,8 @@ class DelegationTokens:
         # Hashed when a client first logs in with the token.
         self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
         self._hashing = Lock()
+        # Called with the id of a token that is gone.
+        self.on_removed: Callable[[str], None] = lambda _token_id: None
 
     async def load(self) -> None:
         """Read all tokens. One that cannot be read is logged, and lets no client in."""
@@ -259,6 +261,7 @@ class DelegationTokens:
             del self._ids[token_hmac(self._key, token_id)]
             for mechanism in ScramMechanism:
                 self._credentials.pop((token_id, mechanism), None)
+            self.on_removed(token_id)
 
 
 def new_tokens(settings: BrokerSettings, store: Store, runtime: Runtime) -> DelegationTokens | None:

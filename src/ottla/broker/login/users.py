@@ -37,6 +37,8 @@ class ScramUsers:
         self._changing = Lock()
         self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
         self._disguises: dict[ScramMechanism, Disguise] = {}
+        # Called with a user that has no credential any more.
+        self.on_removed: Callable[[str], None] = lambda _user: None
 
     async def load(self) -> None:
         """Read all credentials. One that cannot be read is logged, and its user cannot log in."""
@@ -116,10 +118,12 @@ class ScramUsers:
                     user,
                     error,
                 )
-        self._users.pop(user, None)
+        was_there = self._users.pop(user, None) is not None
         if found:
             self._users[user] = found
         self._disguises.clear()
+        if was_there and not found:
+            self.on_removed(user)
 
 
 def _user_of(path: str) -> str | None:

@@ -1,0 +1,45 @@
+"""What is known of the client of a connection: where it is, and who."""
+
+import asyncio
+from typing import Any, cast
+
+from ottla.security.principal import ANONYMOUS, Principal
+
+# How an IPv4 address looks on a socket that serves both families.
+_MAPPED = "::ffff:"
+
+
+class KnownClient:
+    """The side of a connection that listeners, logins and services fill in and read."""
+
+    _transport: asyncio.Transport
+    peer_host: str
+    peer_port: int
+    local_host: str
+
+    def __init__(self) -> None:
+        # What the service knows about the client; only the service reads it.
+        self.identity: object | None = None
+        # Who the client is, as far as its listener has found out.
+        self.principal: Principal = ANONYMOUS
+        # The user that it is counted for.
+        self.user: str | None = None
+        # Whether it has logged in with a delegation token: it may not ask for others then.
+        self.by_token = False
+        # What the client calls itself (KIP-511), if it has said so.
+        self.software = ""
+
+    def find_addresses(self) -> None:
+        """Take the addresses of both ends from the transport."""
+        self.peer_host, self.peer_port = _address(self._transport.get_extra_info("peername"))
+        self.local_host, _ = _address(self._transport.get_extra_info("sockname"))
+
+    def peer_certificate(self) -> bytes | None:
+        """The client's certificate in DER, which the TLS of its listener has verified."""
+        end = self._transport.get_extra_info("ssl_object")
+        return None if end is None else cast("bytes | None", end.getpeercert(True))
+
+
+def _address(name: tuple[Any, ...] | None) -> tuple[str, int]:
+    host, port, *_ = name or ("", 0)
+    return host.removeprefix(_MAPPED), port
