@@ -69,6 +69,7 @@ def test_what_is_no_acl_is_refused_before_a_broker_is_asked(secured: Command) ->
     assert "no colon is present" in secured.misused("acl", "add", "alice", "read", "topic:t")
     assert "choose from all, read" in secured.misused("acl", "add", "User:a", "eat", "topic:t")
     assert "TYPE:NAME" in secured.misused("acl", "add", "User:a", "read", "flights")
+    assert "write it as User:alice" in secured.misused("acl", "list", "--principal", "alice")
     explain = ("acl", "explain", "User:a", "read", "topic:t", "--host")
     for host in ("300.1.1.1", "*", "localhost"):
         assert f"{host} is no address: brokers know" in secured.misused(*explain, host)

@@ -70,6 +70,14 @@ def test_a_command_logs_in_with_the_file_that_config_names(
     assert "the first one" not in said
 
 
+def test_a_principal_in_place_of_a_name_is_not_sent_to_a_command_that_refuses_it(
+    open_command: Command,
+) -> None:
+    """`ottla user add User:bob` is refused, too."""
+    said = open_command.refused("user", "password", "User:bob", stdin=PASSWORD + "\n")
+    assert "there is no user User:bob; give the name without User:" in said
+
+
 @pytest.mark.parametrize("name", ["User:bob", "bob\n", " bob", "", "ANONYMOUS", "<default>"])
 def test_names_that_nobody_means_are_refused(open_command: Command, name: str) -> None:
     """Such a user could never be the principal that an ACL names."""

@@ -238,6 +238,9 @@ def test_set_acl_needs_somebody_to_protect_nodes_for():
         store_access(BrokerSettings({"zookeeper.set.acl": "true"}))
     with pytest.raises(OttlaError, match=r"DIGEST-MD5 needs coordination\.user"):
         store_access(BrokerSettings({"coordination.sasl.mechanism": "DIGEST-MD5"}))
+    for given, missing in (("user", "password"), ("password", "user")):
+        with pytest.raises(OttlaError, match=rf"{given} needs coordination\.{missing}, which is"):
+            store_access(BrokerSettings({f"coordination.{given}": "x"}))
     assert not store_access(BrokerSettings({})).protects
 
 

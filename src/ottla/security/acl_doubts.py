@@ -58,6 +58,8 @@ def _of_principal(text: str) -> list[str]:
         return [f"{text} has no name"]
     if name != name.strip() or name.startswith(_QUOTES):
         return [f"blanks and quotes are part of the name in {text!r}: leave them out"]
+    if name != WILDCARD and name.endswith(WILDCARD):
+        return [f"{text} is the user of that name: only {USER}:{WILDCARD} is for more than one"]
     if re.search(r"[;,]\s*User:", name):
         return [f"{text} is one principal: add one ACL for each"]
     return []

@@ -152,3 +152,10 @@ def test_secrets_that_are_no_passwords_may_have_several_lines(tmp_path: Path) ->
     file.write_text("-----BEGIN\nAAAA\n-----END\n")
     name = "ssl.keystore.key"
     assert options.parse_settings([f"{name}=@{file}"]) == {name: "-----BEGIN\nAAAA\n-----END"}
+
+
+def test_a_byte_order_mark_is_not_part_of_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients, which read their own file, do not send it."""
+    monkeypatch.delenv("OTTLA_PASSWORD", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\ufeffits text\r\n"))
+    assert read_password("alice") == "its text"

@@ -56,6 +56,7 @@ def test_a_client_that_only_goes_away_is_no_trouble(given):
         (unverified("IP address mismatch, certificate is not valid for 'b'."), "is not for 'b'"),
         (unverified("certificate has expired"), "clocks"),
         (unverified("self-signed certificate"), "ssl.truststore.location"),
+        (unverified("unsuitable certificate purpose"), "serverAuth"),
         (error("WRONG_VERSION_NUMBER"), "security.protocol=PLAINTEXT"),
         (error("SSLV3_ALERT_HANDSHAKE_FAILURE"), "the broker's log"),
         (ConnectionResetError(104, "reset"), "if the port does not speak TLS, set security.prot"),

@@ -21,6 +21,7 @@ def doubts(principal="User:bob", host="*", operation=AclOperation.READ, pattern=
         ({"principal": "User:bob "}, "blanks and quotes"),
         ({"principal": 'User:"bob"'}, "blanks and quotes"),
         ({"principal": "User:bob;User:eve"}, "one ACL for each"),
+        ({"principal": "User:al*"}, "only User:* is for more than one"),
         ({"host": "10.0.0.0/8"}, "is no address"),
         ({"host": "localhost"}, "is no address"),
         ({"host": "10.0.0.1 "}, "is no address"),

@@ -27,7 +27,15 @@ _STORES = ("ssl.keystore", "ssl.truststore")
 def store_access(settings: BrokerSettings) -> StoreAccess:
     """What `coordination.…` and `zookeeper.…` say. Raises OttlaError(INVALID_CONFIG)."""
     user = settings.text("coordination.user")
+    password = settings.text("coordination.password")
     mechanism = settings.text("coordination.sasl.mechanism")
+    if bool(user) != bool(password):
+        # Else nodes would be for a user with an empty password, or for every client.
+        given, missing = ("user", "password") if user else ("password", "user")
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"coordination.{given} needs coordination.{missing}, which is not set or empty",
+        )
     if mechanism and not user:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -38,7 +46,7 @@ def store_access(settings: BrokerSettings) -> StoreAccess:
     shows_certificate = is_tls and bool(settings.text("zookeeper.ssl.keystore.location"))
     access = StoreAccess(
         user=user,
-        password=settings.text("coordination.password"),
+        password=password,
         mechanism=mechanism,
         has_certificate=shows_certificate,
         sensitive=SENSITIVE,

@@ -4,7 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.acl.acls import with_acls
-from ottla.cli.acl.rule import COLUMNS, resource_of, row
+from ottla.cli.acl.rule import COLUMNS, principal_of, resource_of, row
 from ottla.cli.text.output import show
 from ottla.security.acl import AclFilter
 from ottla.security.names import PatternType
@@ -26,7 +26,7 @@ def list_(
     ottla acl list --principal User:alice
     ottla acl list --resource topic:flights
     """  # noqa: D301
-    wanted = AclFilter(principal=principal)
+    wanted = AclFilter(principal=None if principal is None else str(principal_of(principal)))
     if resource is not None:
         pattern = resource_of(resource)
         wanted = wanted._replace(type=pattern.type, name=pattern.name, kind=PatternType.MATCH)

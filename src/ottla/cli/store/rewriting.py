@@ -31,7 +31,6 @@ def rewrite(properties: Path, *, protects: bool) -> None:
 async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) -> int:
     from ottla.broker.process.store_access import store_access  # noqa: PLC0415  # Slow to import.
     from ottla.coordination.connect import connect  # noqa: PLC0415
-    from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415  # An extra.
 
     access = store_access(settings)
     if protects and not access.identifies:
@@ -41,6 +40,9 @@ async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) ->
             " zookeeper.ssl.keystore.location with zookeeper.ssl.client.enable=true",
         )
     store = await connect(address, access=replace(access, protects=protects))
+    # An extra, which `connect` names where it is missing.
+    from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
+
     assert isinstance(store, ZookeeperStore)
     try:
         return await store.rewrite_acls()

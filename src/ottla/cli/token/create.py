@@ -33,7 +33,9 @@ from ottla.security.principal import Principal
     metavar="PRINCIPAL",
     help="Who may renew and end it, besides its owner. May be given again.",
 )
-@click.option("--for", "lifetime_ms", type=span, default=-1, help="How long at most: 12h, 7d.")
+@click.option(
+    "--for", "lifetime_ms", type=span, default=-1, help="How long it can be renewed: 12h, 7d."
+)
 @click.option(
     "--to",
     type=click.Path(dir_okay=False, path_type=Path),

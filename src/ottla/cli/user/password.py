@@ -26,5 +26,8 @@ def password(name: str, store: str | None, bootstrap: str) -> None:
         return True
 
     if not with_users(bootstrap, store, change):
-        raise click.ClickException(f"there is no user {name}; `ottla user add {name}` makes it")
+        way = f"`ottla user add {name}` makes it"
+        if name.startswith("User:"):
+            way = "give the name without User:"
+        raise click.ClickException(f"there is no user {name}; {way}")
     click.echo(f"set the password of {name}")

@@ -42,4 +42,5 @@ def _read(user: str) -> str:
             f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True
         )
         return str(asked)
-    return sys.stdin.read(_BYTES_MAX)
+    # Editors and shells of Windows begin a text with a byte order mark.
+    return sys.stdin.read(_BYTES_MAX).removeprefix("\ufeff")

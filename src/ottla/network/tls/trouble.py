@@ -124,6 +124,11 @@ def of_server(error: Exception, host: str) -> str:
                 f"the broker's certificate is not accepted ({why}): renew it"
                 " (ssl.keystore.location of the broker), and compare the clocks of both machines"
             )
+        if "purpose" in why:
+            return (
+                f"the broker's certificate is not accepted ({why}): have it made for servers"
+                " (extended key usage serverAuth)"
+            )
         return (
             f"the broker's certificate is not accepted ({why}): set ssl.truststore.location to the"
             " certificate of the authority that signed it"
