@@ -64,6 +64,7 @@ class SparkCluster:
             "SPARK_LOCAL_DIRS": str(folder / "scratch"),
         }
         self._workers: dict[str, Process] = {}
+        self._settings: dict[str, str] = {}
         self._starts = 0
         port = free_port()
         self.url = f"spark://{network.here}:{port}"
@@ -85,9 +86,14 @@ class SparkCluster:
             "spark.executor.extraJavaOptions": _EXECUTOR,
             "spark.log.level": "ERROR",
             "spark.ui.enabled": "false",
+            **self._settings,
         }
         named = [f"--conf={name}={value}" for name, value in settings.items()]
         return ["--master", self.url, *named]
+
+    def configure(self, name: str, value: str) -> None:
+        """Give all commands that run from now on a setting of Spark."""
+        self._settings[name] = value
 
     def start_worker(self, name: str, private: tuple[Path, Path] | None = None) -> None:
         """Start a worker on the host `name`, and wait until the master has it.

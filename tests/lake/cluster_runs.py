@@ -9,6 +9,7 @@ import venv
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -24,15 +25,27 @@ from rig.loopback_hosts import LoopbackHosts
 from rig.nodes import Node
 from rig.probe import free_port
 from rig.s3 import KEY, REGION, SECRET, S3Server, s3
+from rig.secret_search import SecretSearch, register
 from rig.spark_cluster import Network, SparkCluster, spark_cluster
 
+from ottla.client import sync
 from ottla.lake import files as lake_files
 from ottla.lake import verify
+from ottla.operations.certificates import make_development_files
 
 BUCKET = "lake"
 WORKERS = ("one", "two")
 PATIENCE_S = 250
 RECORD_BYTES = 1024
+USER, PASSWORD = "loader", "the-password-of-cluster-loads"
+register(PASSWORD)
+CLIENT = f"""security.protocol=SASL_SSL
+sasl.mechanism=SCRAM-SHA-512
+sasl.username={USER}
+sasl.password={PASSWORD}
+ssl.truststore.type=PEM
+ssl.truststore.location={{authority}}
+"""
 
 
 @dataclass
@@ -44,15 +57,19 @@ class Site:
     server: S3Server
     cluster: SparkCluster
     bare_python: Path  # The only one on the workers' path: it has nothing but its library.
+    secured: str  # Where the broker demands TLS and a login.
+    config: Path  # How commands and tasks log in there.
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def bootstrap(self) -> str:
-        """The broker under the address that workers reach."""
+        """The broker under the address that workers reach, in the clear."""
         return f"{self.here}:{self.node.port}"
 
     def options(self) -> list[str]:
-        return [*self.cluster.options(), "--bootstrap", self.bootstrap]
+        """Those of a command that runs on the cluster, and reads from the secured listener."""
+        reading = ["--bootstrap", self.secured, "--config", str(self.config)]
+        return [*self.cluster.options(), *reading]
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Begin `ottla lake …` on the cluster."""
@@ -147,24 +164,52 @@ def hosts() -> Iterator[Network]:
 @contextmanager
 def site(folder: Path) -> Iterator[Site]:
     """All of it for as long as the block lasts."""
-    bare = folder / "bare"
+    bare, secrets, events = (folder / name for name in ("bare", "secrets", "events"))
     venv.create(bare, symlinks=True, with_pip=False)
+    events.mkdir()
     with ExitStack() as stack:
         made = stack.enter_context(hosts())
-        port = free_port()
-        listeners = {
-            "listeners": f"PLAINTEXT://0.0.0.0:{port}",
-            "advertised.listeners": f"PLAINTEXT://{made.here}:{port}",
+        files = make_development_files(secrets, [made.here], USER, datetime.now(UTC))
+        port, secured = free_port(), free_port()
+        settings = {
+            "listeners": f"PLAINTEXT://0.0.0.0:{port},SASL_SSL://0.0.0.0:{secured}",
+            "advertised.listeners": (
+                f"PLAINTEXT://{made.here}:{port},SASL_SSL://{made.here}:{secured}"
+            ),
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(files.server),
         }
-        node = stack.enter_context(ottla(port=port, settings=listeners))
+        node = stack.enter_context(ottla(port=port, settings=settings))
+        with sync.Admin(node.bootstrap) as admin:
+            admin.users.set_password(USER, PASSWORD)
+        config = secrets / "client.properties"
+        config.write_text(CLIENT.format(authority=files.authority))
         server = stack.enter_context(s3(BUCKET, host=made.here))
         on_workers = {
             **server.environment(),
             "PATH": f"{bare / 'bin'}:{os.environ['PATH']}",
         }
         cluster = stack.enter_context(spark_cluster(made, WORKERS, folder, on_workers))
+        cluster.configure("spark.eventLog.enabled", "true")
+        cluster.configure("spark.eventLog.compress", "false")
+        cluster.configure("spark.eventLog.dir", events.as_uri())
         of_commands = {**server.environment(), "JAVA_HOME": str(java_home())}
-        yield Site(made.here, node, server, cluster, bare / "bin" / "python", of_commands)
+        python = bare / "bin" / "python"
+        address = f"{made.here}:{secured}"
+        yield Site(made.here, node, server, cluster, python, address, config, of_commands)
+    assert any(events.rglob("events_*")), "no event log was written"
+    require_no_secret(folder, secrets)
+
+
+def require_no_secret(folder: Path, secrets: Path) -> None:
+    """Neither password nor storage key stands in event logs, logs and folders of work."""
+    search = SecretSearch()
+    search.register(PASSWORD)
+    search.register(SECRET, "the key of the S3 server")
+    found = search.found_below(folder)
+    assert found, "the file of settings has it"
+    assert [one for one in found if not one.startswith(str(secrets))] == []
 
 
 def send(node: Node, topic: str, count: int) -> None:

@@ -1,4 +1,7 @@
-"""`ottla lake follow` as a process: killed with all its workers, started again, told to end."""
+"""`ottla lake follow` as a process: killed with all its workers, started again, told to end.
+
+Its broker is killed, too, and comes back.
+"""
 
 import json
 import os
@@ -9,13 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from rig.broker import launch
 from rig.java import NoJava, java_home
 from rig.nodes import Node
+from rig.probe import free_port, wait_until_serving
 
 import ottla.lake
 
@@ -97,7 +104,9 @@ def produced(node: Node, topic: str, value: bytes = b"v%d") -> Iterator[list[int
     count = [0]
 
     def produce() -> None:
-        producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0, "linger.ms": 20})
+        # A broker that dies makes it send again what may have been written.
+        settings = {"bootstrap.servers": node.bootstrap, "enable.idempotence": True}
+        producer = Producer({**settings, "log_level": 0, "linger.ms": 20})
         while not stop.wait(0.02):
             for _ in range(20):
                 producer.produce(topic, value % count[0])
@@ -114,18 +123,48 @@ def produced(node: Node, topic: str, value: bytes = b"v%d") -> Iterator[list[int
         thread.join()
 
 
+class MortalBroker:
+    """A broker that is killed with -9, and started again with its files."""
+
+    def __init__(self, folder: Path) -> None:
+        port = free_port()
+        self._folder = folder
+        self.node = Node("ottla", launch(folder, port), port, folder, 0.0)
+        wait_until_serving(self.node.process, port)
+
+    def die(self) -> None:
+        self.node.process.kill()
+
+    def come_back(self) -> None:
+        self.node = replace(self.node, process=launch(self._folder, self.node.port))
+        wait_until_serving(self.node.process, self.node.port)
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[MortalBroker]:
+    made = MortalBroker(tmp_path / "broker")
+    try:
+        yield made
+    finally:
+        made.die()
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found by /proc")
 def test_processes_die_and_every_record_is_there_once(
-    node: Node, make_topic: MakeTopic, tmp_path: Path
+    broker: MortalBroker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """Its Python workers, then all of it in the middle; the next one ends after its commit."""
+    """Its Python workers, then all of it in the middle; the broker; the last ends after its commit.
+
+    While the broker is away a follow waits, and does not end.
+    """
     try:
         java_home()
     except NoJava as reason:
         pytest.skip(str(reason))
+    node, table = broker.node, tmp_path / "table"
     topic = make_topic(node, partitions=3)
     with produced(node, topic) as count:
-        first = Following(node, topic, tmp_path)
+        first = Following(node, topic, table)
         try:
             first.wait_for(lambda commits: len(commits) >= 2)
             assert first.kill_workers() > 0
@@ -133,14 +172,27 @@ def test_processes_die_and_every_record_is_there_once(
             first.wait_for(lambda commits: len(commits) >= had + 2)
         finally:
             first.end(signal.SIGKILL)
-        second = Following(node, topic, tmp_path)
-        second.wait_for(lambda commits: len(commits) >= 2)
+        second = Following(node, topic, table)
+        try:
+            second.wait_for(lambda commits: len(commits) >= 2)
+            broker.die()
+            at_death = count[0]
+            broker.come_back()
+            second.wait_for(lambda commits: sum(commits[-1]["positions"].values()) > at_death)
+        except BaseException:
+            second.end(signal.SIGKILL)
+            raise
     try:
         second.wait_for(lambda commits: sum(commits[-1]["positions"].values()) == count[0])
     finally:
         code = second.end(signal.SIGTERM)
 
     assert code == 0
-    proof = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    proof = ottla.lake.verify(str(table), bootstrap=node.bootstrap)
     assert proof.problems == []
     assert sum(ledger.loaded for ledger in proof.ledgers.values()) == count[0]
+    files = ottla.lake.files(str(table))
+    values = [pq.read_table(path, columns=["value"])["value"] for path in files]
+    assert {value for column in values for value in column.to_pylist()} == {
+        b"v%d" % number for number in range(count[0])
+    }
