@@ -19,7 +19,9 @@ def secured() -> Iterator[ottla.testing.Broker]:
         yield broker
 
 
-def test_a_port_of_tls_is_recognised_without_settings(secured: ottla.testing.Broker) -> None:
+def test_a_port_of_tls_is_recognised_without_settings(
+    secured: ottla.testing.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
     """In place of "the broker stopped": the option, and nothing of `ottla start`."""
     answer = CommandHere(secured.bootstrap).try_to("topic", "list", "-o", "json")
     assert answer.code == 1
@@ -31,10 +33,11 @@ def test_a_port_of_tls_is_recognised_without_settings(secured: ottla.testing.Bro
         " SASL_SSL: commands take `--config client.properties`, programs and commands"
         " OTTLA_CONFIG; else the broker's log says why"
     )
+    assert "it sent no TLS to a TLS listener: set security.protocol=SSL" in caplog.text
 
 
 def test_tls_to_a_port_without_it_is_recognised(
-    secured: ottla.testing.Broker, tmp_path: Path
+    secured: ottla.testing.Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The handshake ends; the remedy is in the settings."""
     settings = tmp_path / "client.properties"
@@ -45,6 +48,7 @@ def test_tls_to_a_port_without_it_is_recognised(
         said = f"cannot connect to {plain.bootstrap}: the connection ended in the TLS handshake"
     assert answer.code == 1
     assert said in answer.error
+    assert "a TLS handshake on a plaintext listener: set security.protocol=PLAIN" in caplog.text
     assert "set security.protocol=PLAINTEXT or SASL_PLAINTEXT in the client's" in answer.error
     assert "ottla start" not in answer.error
 

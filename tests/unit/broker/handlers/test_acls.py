@@ -60,7 +60,7 @@ def test_every_api_that_clients_may_call_has_its_check():
     assert {api for api in served() if api not in checked} <= BROKER_APIS
 
 
-def test_acls_are_added_described_and_deleted():
+def test_acls_are_added_described_and_deleted(caplog):
     """Each independently: a malformed one does not hinder the others."""
 
     async def scenario(_world):
@@ -102,6 +102,11 @@ def test_acls_are_added_described_and_deleted():
         assert acls.matching(AclFilter()) == [rule()]
 
     play(scenario)
+    # Once for the address: what was seen, and how it is to be written.
+    (line,) = [each for each in caplog.messages if "refused an ACL" in each]
+    assert "refused an ACL of User:ANONYMOUS at 10.0.0.9:4711" in line
+    assert "Could not parse principal from `alice`" in line
+    assert "write it as User:alice" in line
 
 
 def test_a_change_holds_on_a_broker_that_hears_of_it():
