@@ -7,6 +7,7 @@ from ottla.group.consumer import classic_members, heartbeating, requests
 from ottla.group.consumer import leaving as consumer_leaving
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.pace import Pace
+from ottla.group.consumer.sight import Sight, sees_all
 from ottla.group.converting import (
     begin_classic_again,
     downgrade_if_classic,
@@ -106,14 +107,19 @@ class MembershipCommands:
         return turn.decision
 
     def consumer_heartbeat(
-        self, call: Call, request: ConsumerGroupHeartbeatRequest, pace: Pace, at: Moment
+        self,
+        call: Call,
+        request: ConsumerGroupHeartbeatRequest,
+        pace: Pace,
+        at: Moment,
+        sight: Sight = sees_all,
     ) -> GroupDecision:
-        """ConsumerGroupHeartbeat (KIP-848)."""
+        """ConsumerGroupHeartbeat (KIP-848). A pattern finds the topics that the client sees."""
         turn = self._registry.turn(at)
         try:
             requests.require_valid(request, call.version, self._registry.settings)
             group = self._consumer_group(turn, request)
-            answer = heartbeating.heartbeat(turn, group, call, request, pace)
+            answer = heartbeating.heartbeat(turn, group, call, request, pace, sight)
             if request.member_epoch == requests.LEAVE:
                 downgrade_if_classic(self._registry, turn, group)
         except OttlaError as error:

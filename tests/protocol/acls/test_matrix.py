@@ -5,6 +5,7 @@ from rig.broker import ottla
 from rig.kafka import available, kafka
 
 from tests.protocol.acls.matrix import SETTINGS, Subject, cells, compare, rules, wrong
+from tests.protocol.acls.patterns import SHOWN, assigned_in_turn
 from tests.protocol.acls.waiting import waiting_fetches
 from tests.protocol.security.pair import until
 
@@ -32,5 +33,6 @@ def test_ottla_and_kafka_answer_a_sample_of_the_cells_alike():
         # Tried again where the revocation came before the fetch.
         until(lambda: waiting_fetches(other.port, [True]), lambda fetches: fetches == [(0, True)])
         count, found = compare(own.port, other.port, step=3)
+        assert assigned_in_turn(other.port, frozenset({SHOWN})) == [{SHOWN}]
     assert count >= 300
     assert found == []

@@ -9,6 +9,7 @@ from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
 from ottla.group.consumer.topics import TopicShape
+from ottla.group.consumer.sight import Sight, sees_all
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings
@@ -89,11 +90,15 @@ class Cluster:
             self.answers[reply.ticket] = reply.message
 
     def send(
-        self, request: ConsumerGroupHeartbeatRequest, version: int = 1
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        version: int = 1,
+        sight: Sight = sees_all,
     ) -> ConsumerGroupHeartbeatResponse:
         ticket = object()
         call = Call(ticket, version, client_id="client", client_host="/host", nonce="made-up")
-        decision = self.coordinator.members.consumer_heartbeat(call, request, PACE, self.at)
+        commands = self.coordinator.members
+        decision = commands.consumer_heartbeat(call, request, PACE, self.at, sight)
         self.carry_out(decision)
         answer = self.answers.pop(ticket)
         assert isinstance(answer, ConsumerGroupHeartbeatResponse)
@@ -133,13 +138,15 @@ class Member:
         self.topics = list(topics)
         self.regex = regex
         self.assignor = assignor
+        # Which topics its client may see.
+        self.sight: Sight = sees_all
         self.epoch = 0
         self.owned: Share = NOTHING
         self.has_news = True
 
     def beat(self) -> ErrorCode:
         """One heartbeat; what it is told it has at once."""
-        answer = self.cluster.send(self.request())
+        answer = self.cluster.send(self.request(), sight=self.sight)
         code = ErrorCode(answer.error_code)
         if code in (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID):
             self.epoch, self.owned, self.has_news = 0, NOTHING, True

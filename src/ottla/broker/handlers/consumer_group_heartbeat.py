@@ -11,6 +11,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
+from ottla.broker.groups.sight import sight_of
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
@@ -38,13 +39,14 @@ class ConsumerGroupHeartbeat(Handler):
         """Have the group's coordinator decide."""
         require_feature(self.view.image, GROUP)
         pace = self._pace(body.group_id)
+        sight = sight_of(request)
         if body.member_epoch == 0:
             self.groups.admit(request, body.group_id)
         self.groups.run(
             body.group_id,
             WholeAnswer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.members.consumer_heartbeat(
-                call, body, pace, at
+                call, body, pace, at, sight
             ),
         )
 

@@ -1,6 +1,7 @@
 """A group of the consumer protocol: its members, their target and current assignments."""
 
 from enum import StrEnum
+from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.group.consumer.pace import Pace
@@ -16,6 +17,7 @@ from ottla.group.consumer.records import (
     TargetRecord,
 )
 from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
+from ottla.group.consumer.sight import Sight
 from ottla.group.records import CommittedOffset
 
 # The current assignment of a member before its first answer.
@@ -55,12 +57,15 @@ class ConsumerGroup:
         "offsets",
         "owners",
         "pace",
+        "read_by",
         "seen_topics",
+        "sights",
         "static_members",
         "subscribed",
         "target",
         "target_epoch",
         "topics_hash",
+        "unheard",
     )
 
     def __init__(self, group_id: str) -> None:
@@ -79,6 +84,11 @@ class ConsumerGroup:
         self.subscribed: frozenset[str] | None = None
         # The heartbeat interval and session timeout last sent to members.
         self.pace: Pace | None = None
+        # Of members that subscribe by a pattern: what they may see, and which topics they read.
+        self.sights: dict[str, Sight] = {}
+        self.read_by: dict[str, frozenset[UUID]] = {}
+        # Those of them that were not heard yet when the target was made.
+        self.unheard: frozenset[str] = frozenset()
         # The topics that `topics_hash` was last compared with, None if it must be compared again.
         self.seen_topics: object = None
 
@@ -161,6 +171,9 @@ class ConsumerGroup:
         instance_id = None if before is None else before.instance_id
         if instance_id is not None and self.static_members.get(instance_id) == member_id:
             del self.static_members[instance_id]
+        if metadata is None or metadata.topic_regex is None:
+            self.sights.pop(member_id, None)
+            self.read_by.pop(member_id, None)
         if metadata is not None:
             self.members[member_id] = metadata
             if metadata.instance_id is not None:

@@ -34,6 +34,7 @@ from ottla.group.consumer.records import (
 from ottla.group.consumer.requests import JOIN, LEAVE, is_complete
 from ottla.group.consumer.sessions import cancel_timers, keep_alive, set_timers
 from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share, share_of, topics_of
+from ottla.group.consumer.sight import Sight, sees_all
 from ottla.group.consumer.targets import follow_topics
 from ottla.group.turn import Call, Turn
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -53,8 +54,11 @@ def heartbeat(
     call: Call,
     request: ConsumerGroupHeartbeatRequest,
     pace: Pace,
+    sight: Sight = sees_all,
 ) -> ConsumerGroupHeartbeatResponse:
     """Update a member from its heartbeat, and answer with its assignment.
+
+    `sight`: which topics a pattern finds for the client.
 
     Raises OttlaError: UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID,
     UNRELEASED_INSTANCE_ID, GROUP_MAX_SIZE_REACHED.
@@ -68,6 +72,9 @@ def heartbeat(
     else:
         _require_member(group, request, owned)
     is_changed = _update(turn, group, member_id, call, request)
+    if group.members[member_id].topic_regex and group.sights.get(member_id) != sight:
+        group.sights[member_id] = sight
+        group.seen_topics = None
     follow_topics(turn, group, is_changed=is_changed)
     before = group.current.get(member_id, NEW)
     start = before

@@ -9,17 +9,22 @@ from uuid import UUID
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.patterns import PATTERN_BYTES_MAX
 from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.records import MemberMetadata
+from ottla.group.consumer.sight import Sight
 from ottla.group.consumer.topics import TopicShape, TopicsView
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """The existing topics that each member reads. `names` also has names that do not exist."""
+    """The existing topics that each member reads.
+
+    `names`: also names that do not exist, and what patterns match whether a member may see it.
+    `unheard`: members whose sight is not known yet: of their pattern they read what they have.
+    """
 
     names: frozenset[str]
     shapes: dict[UUID, TopicShape]
     by_member: dict[str, frozenset[UUID]]
+    unheard: frozenset[str]
 
 
 def require_pattern(pattern: str) -> None:
@@ -34,8 +39,17 @@ def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
     names: set[str] = set()
     shapes: dict[UUID, TopicShape] = {}
     by_member: dict[str, frozenset[UUID]] = {}
+    unheard: set[str] = set()
     for member_id, metadata in group.members.items():
-        wanted = _names(metadata, matching)
+        wanted = set(metadata.topic_names)
+        if metadata.topic_regex:
+            matched = matching[metadata.topic_regex]
+            names |= matched
+            sight = group.sights.get(member_id)
+            if sight is None:
+                unheard.add(member_id)
+                sight = _sight_of_share(group, member_id, topics)
+            wanted.update(name for name in matched if sight(name))
         names |= wanted
         ids = set()
         for name in wanted:
@@ -44,12 +58,13 @@ def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
                 shapes[shape.id] = shape
                 ids.add(shape.id)
         by_member[member_id] = frozenset(ids)
-    return Subscriptions(frozenset(names), shapes, by_member)
+    return Subscriptions(frozenset(names), shapes, by_member, frozenset(unheard))
 
 
-def _names(metadata: MemberMetadata, matching: dict[str, frozenset[str]]) -> frozenset[str]:
-    names = frozenset(metadata.topic_names)
-    return names | matching[metadata.topic_regex] if metadata.topic_regex else names
+def _sight_of_share(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Sight:
+    """What a member has been assigned it may see, as far as is known."""
+    held = {topics.name_of(slot.topic_id) for slot in group.target_of(member_id)}
+    return held.__contains__
 
 
 def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:

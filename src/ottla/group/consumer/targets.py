@@ -19,6 +19,7 @@ def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None
         return
     subscriptions = resolve(group, topics)
     group.subscribed = subscriptions.names
+    is_changed = _take_sights(group, subscriptions) or is_changed
     group.seen_topics = topics.token
     topics_hash = shape_hash(subscriptions.shapes.values())
     is_new = group.epoch == NO_EPOCH
@@ -28,6 +29,21 @@ def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None
         change(turn, group, EpochRecord(group.group_id, _next_epoch(group), topics_hash))
     if group.epoch > group.target_epoch:
         _assign(turn, group, subscriptions)
+        group.unheard = subscriptions.unheard
+
+
+def _take_sights(group: ConsumerGroup, subscriptions: Subscriptions) -> bool:
+    """Note what members read by patterns; whether one of them reads other topics than before.
+
+    One that was heard now for the first time does, where the target was made without its sight.
+    """
+    is_changed = False
+    for member_id in group.sights:
+        topic_ids = subscriptions.by_member[member_id]
+        before = group.read_by.get(member_id)
+        is_changed |= member_id in group.unheard if before is None else before != topic_ids
+        group.read_by[member_id] = topic_ids
+    return is_changed
 
 
 def _next_epoch(group: ConsumerGroup) -> int:
