@@ -114,6 +114,8 @@ def _session() -> Any:
     builder = SparkSession.builder.master("local[2]").appName("bench")
     for name, value in lake_session.LOCAL_SETTINGS.items():
         builder = builder.config(name, value)
+    # Spark's own copy of large values does not fit into its default of 1 GiB.
+    builder = builder.config("spark.driver.memory", "2g")
     builder = builder.config("spark.jars", ",".join(map(str, SPARK_CONNECTOR.folder.glob("*.jar"))))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
