@@ -9,10 +9,10 @@ from ottla.security.acl import Acl, Pattern
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from tests.protocol.acls.cases import GROUP
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.protocol.acls.matrix import ADMIN, CLIENT, WHO, Subject
 
-SHOWN, HIDDEN = "acl-pattern-shown", "acl-pattern-hidden"
+GROUP, SHOWN, HIDDEN = "acl-pattern-readers", "acl-pattern-shown", "acl-pattern-hidden"
 _PATIENCE_S = 60.0
 
 
@@ -42,6 +42,10 @@ def assigned_in_turn(port: int, *steps: frozenset[str]) -> list[set[str]]:
             shown = {_allow(AclResource.TOPIC, one, AclOperation.DESCRIBE) for one in visible}
             subject.set_rules(frozenset({_GROUP_READ, *shown}))
             found.append(member.until_it_has(visible))
+        member.leave()
+        states = [DeleteTopicState(name=name) for name in (SHOWN, HIDDEN)]
+        admin.call(DeleteTopicsRequest(topics=states, timeout_ms=30_000), 6)
+    subject.set_rules(frozenset())
     subject.close()
     return found
 
@@ -60,6 +64,10 @@ class _Member:
             time.sleep(0.1)
             self._beat()
         return self._has
+
+    def leave(self) -> None:
+        self._epoch = -1
+        self._beat()
 
     def _beat(self) -> None:
         joins = self._epoch == 0

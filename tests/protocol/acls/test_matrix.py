@@ -27,12 +27,13 @@ def test_ottla_allows_and_denies_what_kafkas_documentation_says():
 def test_ottla_and_kafka_answer_a_sample_of_the_cells_alike():
     """Codes, names and authorized operations. All cells: `python -m tests.protocol.acls.matrix`.
 
-    Kafka alone answers a fetch that waits with the record that comes after a revocation.
+    Kafka alone answers a fetch that waits with the record that comes after a revocation. A pattern
+    finds what its member may DESCRIBE there, too.
     """
     with ottla(settings=SETTINGS) as own, kafka(settings=SETTINGS, quick=True) as other:
         # Tried again where the revocation came before the fetch.
         until(lambda: waiting_fetches(other.port, [True]), lambda fetches: fetches == [(0, True)])
-        count, found = compare(own.port, other.port, step=3)
         assert assigned_in_turn(other.port, frozenset({SHOWN})) == [{SHOWN}]
+        count, found = compare(own.port, other.port, step=3)
     assert count >= 300
     assert found == []

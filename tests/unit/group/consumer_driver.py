@@ -8,8 +8,8 @@ from ottla.base.errors import ErrorCode
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.pace import Pace
 from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
-from ottla.group.consumer.topics import TopicShape
 from ottla.group.consumer.sight import Sight, sees_all
+from ottla.group.consumer.topics import TopicShape
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.records import decode, encode
 from ottla.group.settings import GroupSettings

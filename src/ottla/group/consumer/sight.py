@@ -9,7 +9,7 @@ from typing import Protocol
 class Sight(Protocol):
     """What a member's client may see at one moment; equal ones see the same topics."""
 
-    def __call__(self, topic: str) -> bool:
+    def __call__(self, topic: str, /) -> bool:
         """Whether it may see the topic."""
         ...
 
