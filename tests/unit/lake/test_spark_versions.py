@@ -11,7 +11,7 @@ from rig.paths import ROOT
 
 # What the lake takes from Spark. All of it is in 4.0; later names would need a look first.
 NAMES_IN_4_0 = {
-    "pyspark": {"SparkFiles", "TaskContext"},
+    "pyspark": {"SparkConf", "SparkContext", "SparkFiles", "TaskContext"},
     "pyspark.errors": {"PySparkException"},
     "pyspark.sql": {"SparkSession"},
     "pyspark.sql.datasource": {

@@ -97,8 +97,12 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m ottla.broker.process.main server.properties\n")
         return 2
+    path = Path(arguments[0])
+    if not path.exists():
+        sys.stderr.write(f"cannot read {path}: there is no such file\n")
+        return 2
     try:
-        run(read_broker_settings(Path(arguments[0])), on_ready=_announce)
+        run(read_broker_settings(path), on_ready=_announce)
     except OttlaError as error:
         sys.stderr.write(f"the broker cannot start: {error.message}\n")
         return 1
