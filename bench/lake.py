@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import ottla.lake
@@ -97,7 +98,9 @@ def _in_turn(
 ) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in arms}
     for round_number in range(scale.warm_up_rounds + scale.rounds):
-        for name, act in arms.items():
+        # In another order each time: garbage of one side may be collected in the time of the next.
+        for name in Random(round_number).sample(list(arms), len(arms)):
+            act = arms[name]
             target = folder / f"{name}-{round_number}"
             taken = act(target)
             shutil.rmtree(target, ignore_errors=True)
