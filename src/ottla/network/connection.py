@@ -24,7 +24,7 @@ from ottla.network.pressure import CLOSING, Effect, Event, Pause, Pressure
 from ottla.network.refusals import Refusals
 from ottla.network.request_cutter import SIZE_BYTES, BadBytes, RequestCutter
 from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
-from ottla.security.principal import ANONYMOUS, Principal
+from ottla.security.principal import Principal
 
 _log = logging.getLogger(__name__)
 
@@ -327,11 +327,6 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         if bad_bytes.answer:
             self._order.add([bad_bytes.answer])
         self.close(bad_bytes.reason, bad_bytes.kind)
-
-    @property
-    def memory_owner(self) -> str:
-        """See `network.memory_budget.Holder`."""
-        return self.peer_host if self.principal is ANONYMOUS else str(self.principal)
 
     @property
     def large_received(self) -> int:

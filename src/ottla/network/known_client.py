@@ -29,6 +29,11 @@ class KnownClient:
         # What the client calls itself (KIP-511), if it has said so.
         self.software = ""
 
+    @property
+    def owner(self) -> str:
+        """Whose share of what is limited the client takes: its user's, or its address's."""
+        return self.peer_host if self.principal is ANONYMOUS else str(self.principal)
+
     def find_addresses(self) -> None:
         """Take the addresses of both ends from the transport."""
         self.peer_host, self.peer_port = _address(self._transport.get_extra_info("peername"))

@@ -21,7 +21,7 @@ class Holder(Protocol):
     """A connection that receives a large request, one at a time."""
 
     @property
-    def memory_owner(self) -> str:
+    def owner(self) -> str:
         """Its user; its address where the user is not known."""
         ...
 
@@ -66,7 +66,7 @@ class MemoryBudget:
 
     def take(self, holder: Holder, size: int) -> bool:
         """Take `size` bytes now; False: `on_memory` is called when they have been taken."""
-        owner = holder.memory_owner
+        owner = holder.owner
         is_free = self._has_share(owner, size) and self._fits(size)
         if is_free and not (self._waiting and self._must_wait(owner)):
             self._hold(holder, owner, size)

@@ -11,7 +11,7 @@ LIMIT = 1000
 class Client:
     """A connection that asks for memory."""
 
-    memory_owner: str
+    owner: str
     budget: MemoryBudget
     got: list[str] = field(default_factory=list)
     large_received: int = 0

@@ -24,7 +24,6 @@ from ottla.group.consumer.topics import TopicsView
 from ottla.group.room import GroupRoom
 from ottla.group.settings import GroupSettings
 from ottla.group.story.flights import Flights
-from ottla.security.principal import ANONYMOUS
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.wire.messages.share_group_describe import DescribedGroup
 
@@ -114,8 +113,7 @@ class Groups:
             return
         count = sum(len(shard.coordinator.registry) for shard in self._shards if shard.coordinator)
         connection = request.connection
-        principal = connection.principal
-        owner = connection.peer_host if principal is ANONYMOUS else str(principal)
+        owner = connection.owner
         now_ms = self._runtime.clock.monotonic_ms()
         try:
             self._room.begin(

@@ -56,11 +56,11 @@ from ottla.broker.transactions.verification import Verifications
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
+from ottla.network.known_client import KnownClient
 from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
 from ottla.record.validation import validate
 from ottla.replica.standing import Standing
-from ottla.security.principal import ANONYMOUS
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -96,14 +96,13 @@ class NoFetchers:
     def remove(self, partition: Partition) -> None: ...
 
 
-class Connection:
+class Connection(KnownClient):
     """A client's connection."""
 
     def __init__(self) -> None:
-        self.identity: object | None = None
+        super().__init__()
         self.on_lost: list[Callable[[], None]] = []
         self.peer_host, self.peer_port = "10.0.0.9", 4711
-        self.principal = ANONYMOUS
         self.refusals = Refusals(lambda: 0.0)
 
 
