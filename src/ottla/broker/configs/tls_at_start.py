@@ -59,7 +59,7 @@ def _given_up(
     for chosen in (each for count in (1, 2, 3) for each in combinations(_GROUPS, count)):
         prefixes = tuple(prefix for group in chosen for prefix in group)
         without = {name: text for name, text in stored.items() if name.startswith(prefixes)}
-        if without and _starts(settings, without, needs_trust=_TRUST in chosen):
+        if without and _starts(settings, without):
             _log.error("%s", _sentence(broker_id, without, why))
             return without
     names = ", ".join(sorted(stored))
@@ -71,8 +71,8 @@ def _given_up(
     )
 
 
-def _starts(settings: BrokerSettings, without: Mapping[str, str], *, needs_trust: bool) -> bool:
-    if needs_trust and any(name.startswith(_TRUST) for name in without):
+def _starts(settings: BrokerSettings, without: Mapping[str, str]) -> bool:
+    if any(name.startswith(_TRUST) for name in without):
         # Without a trust store this broker would trust public authorities when it connects.
         own = ("ssl.truststore.location", "ssl.truststore.certificates")
         if not any(settings.static.get(name) for name in own):

@@ -123,7 +123,7 @@ class Partitions:
         return self._view.image.partition(topic, index) is not None
 
     def _missing(self, topic: str, index: int) -> OttlaError:
-        if self._view.image.partition(topic, index) is not None:
+        if self.exists(topic, index):
             return OttlaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} is not on this broker"
             )
