@@ -7,12 +7,13 @@ COMPILED := $(VENV)/.compiled
 BASE_PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: help venv rig demo test check bench sim chaos suites format clean
+.PHONY: help venv rig demo test check docs bench sim chaos suites format clean
 
 help:
 	@echo "make demo    real flights through brokers into two tables, with proof (under 3 minutes)"
 	@echo "make test    every test, part by part, each within its time budget"
 	@echo "make check   format, lint, types, layers"
+	@echo "make docs    docs/modules.md: every module with the first line of its docstring"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
 	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10 SECURE=1"
 	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite SECURE=1"
@@ -51,6 +52,9 @@ test: rig
 
 check: venv
 	@$(PY) -m rig.check
+
+docs: venv
+	@$(PY) docs/modules.py
 
 bench: rig
 	@$(PY) -m bench

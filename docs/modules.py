@@ -1,10 +1,9 @@
 """Writes docs/modules.md: every package and module of Ottla with the first line of its docstring.
 
-`python docs/modules.py` brings it up to date; with `--check` it only tells, by exit code 1.
+`make docs` runs it. The page is not committed: it changes with every module.
 """
 
 import ast
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,17 +62,5 @@ def prose(text: str) -> str:
     return " ".join(" ".join(part.split()) for part in paragraphs)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or check it."""
-    text = page()
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    if "--check" in arguments:
-        sys.stderr.write("docs/modules.md is out of date: run `python docs/modules.py`\n")
-        return 1
-    PAGE.write_text(text)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    PAGE.write_text(page())

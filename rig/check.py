@@ -12,7 +12,6 @@ CHECKS = (
     ("format", ("-m", "ruff", "format", "--check", "-q", ".")),
     ("lint", ("-m", "ruff", "check", "-q", ".")),
     ("types", ("-m", "mypy")),
-    ("list of modules", ("docs/modules.py", "--check")),
     ("nothing for tests", ("-m", "rig.unused")),
     ("imports of tests", ("-m", "rig.imported")),
     ("types of the rig", ("-m", "mypy", "-p", "rig", "-p", "bench", "-p", "chaos", "-p", "suites")),

@@ -90,8 +90,6 @@ def counts() -> list[Count]:
         Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 0, 0),
         Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
               0, 0),
-        Count("bytes of ARCHITECTURE.md", len((ROOT / "ARCHITECTURE.md").read_bytes()),
-              20_000, 20_000),
         Count("class names of more than one module", len(shared_names(texts)), 18, 18),
         Count("riddle words in docstrings and comments", sum(map(riddles, texts.values())), 0, 0),
         Count("riddle words in messages and help",
