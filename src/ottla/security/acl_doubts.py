@@ -1,11 +1,11 @@
 """ACLs that can be stored and apply to no request: one that denies so protects nothing. Pure."""
 
 import re
-from ipaddress import ip_address
 
 from ottla.security.acl import Acl
 from ottla.security.names import WILDCARD, AclOperation, AclResource, PatternType
 from ottla.security.principal import USER, parse_principal
+from ottla.security.rules import network_of
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 _QUOTES = ('"', "'")
@@ -29,6 +29,7 @@ _OPERATIONS: dict[AclResource, set[AclOperation]] = {
     },
     AclResource.CLUSTER: {
         AclOperation.CREATE,
+        AclOperation.DELETE,
         AclOperation.ALTER,
         AclOperation.DESCRIBE,
         AclOperation.CLUSTER_ACTION,
@@ -66,13 +67,10 @@ def _of_principal(text: str) -> list[str]:
 
 
 def _of_host(text: str) -> list[str]:
-    if text == WILDCARD:
+    # An address alone is a network of one.
+    if text == WILDCARD or network_of(text) is not None:
         return []
-    try:
-        ip_address(text)
-    except ValueError:
-        return [f"the host {text!r} is no address: names and networks match none, as in Kafka"]
-    return []
+    return [f"the host {text!r} is no address and no network: names match none, as in Kafka"]
 
 
 def _of_resource(acl: Acl) -> list[str]:

@@ -6,6 +6,8 @@ ACLs found there are grouped by principal: 10,000 ACLs cost as much as the few t
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from ottla.metadata.quota_entity import plain_address
 from ottla.security.acl import Acl, Pattern
@@ -87,5 +89,17 @@ def comes_from(acl: Acl, host: str) -> bool:
     """Whether an ACL is for requests from `host`, an address as sockets spell it."""
     if acl.host in (WILDCARD, host):
         return True
+    if "/" in acl.host:
+        network, own = network_of(acl.host), network_of(host.partition("%")[0])
+        return network is not None and own is not None and own.network_address in network
     # Java spells an IPv6 address out: 0:0:0:0:0:0:0:1 for ::1.
     return ":" in acl.host and plain_address(acl.host) == host
+
+
+@lru_cache
+def network_of(text: str) -> IPv4Network | IPv6Network | None:
+    """The network that is written as `10.0.0.0/8`; None where `text` is none."""
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        return None

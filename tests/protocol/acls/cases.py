@@ -132,6 +132,8 @@ class Case:
     only_denials_agree: bool = False
     # Where a DENY beside an ALLOW gives another error than no rule.
     denied_code: ErrorCode | None = None
+    # The error of every denial, where it is not that of the need.
+    refused_code: ErrorCode | None = None
 
 
 def batch(*, transactional: bool = False) -> bytes:
@@ -513,6 +515,13 @@ CASES: tuple[Case, ...] = (
         (1, 5, 6),
         # The ALLOW includes DESCRIBE, which the DENY of DELETE does not take away.
         denied_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ),
+    Case(
+        "DeleteTopics by the cluster",
+        (cluster(O.DELETE),),
+        _delete_topics,
+        (1, 5, 6),
+        refused_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     ),
     Case("CreatePartitions", (topic(O.ALTER),), _create_partitions, (0, 3)),
     Case(

@@ -117,7 +117,7 @@ def expected_error(cell: Cell) -> int | None:
         return None
     if cell.variant == "deny" and cell.case.denied_code is not None:
         return int(cell.case.denied_code)
-    return int(cell.need.code)
+    return int(cell.case.refused_code or cell.need.code)
 
 
 class Subject:

@@ -18,8 +18,14 @@ OPERATIONS = tuple(each for each in AclOperation if each > AclOperation.ANY)
 KINDS = (AclResource.TOPIC, AclResource.GROUP)
 NAMES = ("a", "ab", "abc", "abd", "b", "ba", "hardcode", "*", "*a")
 PRINCIPALS = ("User:alice", "User:bob", "User:*", "Team:alice")
-HOSTS = ("*", "10.0.0.1", "::1", "0:0:0:0:0:0:0:1")
+HOSTS = ("*", "10.0.0.1", "::1", "0:0:0:0:0:0:0:1", "10.0.0.1/32", "10.0.0.7/24", "::/0", "x/8")
 ADDRESSES = ("10.0.0.1", "10.0.0.2", "::1")
+# Other hosts of an ACL that mean an address.
+_WIDER = {
+    "10.0.0.1": {"10.0.0.1/32", "10.0.0.7/24"},
+    "10.0.0.2": {"10.0.0.7/24"},
+    "::1": {"0:0:0:0:0:0:0:1", "::/0"},
+}
 _REQUESTS_PER_SET = 50
 
 
@@ -46,7 +52,7 @@ def naive(
         protected = True
         if acl.principal not in (f"{principal.type}:{principal.name}", "User:*"):
             continue
-        here = {"*", host} | ({"0:0:0:0:0:0:0:1"} if host == "::1" else set())
+        here = {"*", host} | _WIDER[host]
         if acl.host not in here:
             continue
         if operation not in _meant(acl):
@@ -91,7 +97,7 @@ def naive_any(
         if acl.pattern.type is kind
         and acl.operation in (operation, AclOperation.ALL)
         and acl.principal in (f"{principal.type}:{principal.name}", "User:*")
-        and acl.host in {"*", host} | ({"0:0:0:0:0:0:0:1"} if host == "::1" else set())
+        and acl.host in {"*", host} | _WIDER[host]
     ]
     deny = [acl.pattern for acl in here if acl.permission is Permission.DENY]
     allow = [acl.pattern for acl in here if acl.permission is Permission.ALLOW]

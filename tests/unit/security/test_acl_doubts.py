@@ -22,7 +22,7 @@ def doubts(principal="User:bob", host="*", operation=AclOperation.READ, pattern=
         ({"principal": 'User:"bob"'}, "blanks and quotes"),
         ({"principal": "User:bob;User:eve"}, "one ACL for each"),
         ({"principal": "User:al*"}, "only User:* is for more than one"),
-        ({"host": "10.0.0.0/8"}, "is no address"),
+        ({"host": "10.0.0.0/33"}, "is no address"),
         ({"host": "localhost"}, "is no address"),
         ({"host": "10.0.0.1 "}, "is no address"),
         ({"operation": AclOperation.CREATE_TOKENS}, "only for alter, alter-configs, create"),
@@ -41,6 +41,7 @@ def test_an_acl_that_meets_no_request_is_said(given, words):
     [
         {},
         {"principal": "User:*", "host": "10.0.0.7"},
+        {"host": "10.0.0.0/8"},
         {"principal": "User:CN=bob,OU=log; tools", "host": "fe80::1"},
         {"pattern": Pattern(AclResource.TOPIC, "*")},
         {"pattern": Pattern(AclResource.TOPIC, "fl-", PatternType.PREFIXED)},

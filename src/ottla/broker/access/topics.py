@@ -45,7 +45,12 @@ _creates = each("topics", "topics", _create_needs)
 
 
 def delete_topics(check: RequestCheck) -> Amend | DeniedAnswer | None:
-    """DELETE on each topic. A topic named by its id keeps its name hidden without DESCRIBE."""
+    """DELETE on the cluster, or on each topic.
+
+    A topic named by its id keeps its name hidden without DESCRIBE.
+    """
+    if check.sees_cluster(AclOperation.DELETE):
+        return None
     body: DeleteTopicsRequest = check.body
     refused: list[DeletableTopicResult] = []
     allowed: list[DeleteTopicState] = []
