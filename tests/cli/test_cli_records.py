@@ -271,7 +271,7 @@ def test_wrong_words_about_records_are_told_with_the_right_ones(
     assert "has partitions 0 to 0, not 7" in run.refused("produce", topic, "-p", "7")
     for words, told in (
         (("consume", topic, "--from", "soon"), "earliest, latest, an offset"),
-        (("consume", topic, "--since", "10"), "30s, 10m, 2h or 1d"),
+        (("consume", topic, "--since", "10"), "is no time; write 2024-01-31"),
         (("consume", topic, "--until", "10 o'clock"), "is no time"),
         (("consume", topic, "--from", "1", "--since", "1m"), "give one"),
         (("consume", topic, "-f", "--until", "now"), "give one"),

@@ -2,6 +2,7 @@
 
 import time
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -34,6 +35,11 @@ _current: ContextVar[Clock | None] = ContextVar("clock", default=None)
 def current_clock() -> Clock:
     """The clock of this context: the machine's, unless a simulation has set another."""
     return _current.get() or _SYSTEM
+
+
+def local_now() -> datetime:
+    """The time of the current clock, in the zone of this machine."""
+    return datetime.fromtimestamp(current_clock().now_ms() / 1000, UTC).astimezone()
 
 
 def set_current_clock(clock: Clock) -> None:

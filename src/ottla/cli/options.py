@@ -12,7 +12,7 @@ import click
 from ottla.base.errors import OttlaError
 from ottla.base.secret_options import one_line
 from ottla.base.settings import is_secret
-from ottla.cli.text.units import plain_value
+from ottla.cli.text.setting_units import plain_value
 from ottla.client.connection.security import CONFIG_VARIABLE, require_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -105,17 +105,17 @@ def output(command: Command) -> Command:
     )(command)
 
 
-def settings(command: Command) -> Command:
-    """`--set NAME=VALUE`, any number of times."""
+def settings(example: str) -> Callable[[Command], Command]:
+    """`--set NAME=VALUE`, any number of times; its help shows `example`."""
     return click.option(
         "--set",
         "-s",
         "assignments",
         multiple=True,
         metavar="NAME=VALUE",
-        help="A setting, by Kafka's name, such as retention.ms=7d; a secret as NAME=@FILE. May be "
+        help=f"A setting, by Kafka's name, such as {example}; a secret as NAME=@FILE. May be "
         "given again.",
-    )(command)
+    )
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:

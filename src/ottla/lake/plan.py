@@ -3,11 +3,14 @@
 Pure. The caller has asked the cluster for the offsets of the log.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
+from ottla.base.units import MOMENT_FORMS, moment_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +48,27 @@ class Boundary:
 
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
 _OFFSETS = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET}
+_PAIRS = re.compile(r"\d+:-?\d+(?:,\d+:-?\d+)*")
 
 
 def parse_boundary(text: str) -> Boundary:
-    """Read `earliest`, `latest`, `last-load`, `@<milliseconds>` or `<partition>:<offset>,…`."""
+    """Read `earliest`, `latest`, `last-load`, `<partition>:<offset>,…` or a point in time.
+
+    The time is one of `units.MOMENT_FORMS`, but `9:30` is an offset: write `today 9:30`.
+    """
     match text:
         case "earliest" | "latest" | "last-load" as kind:
             return Boundary(kind)
-    try:
-        if text.startswith("@"):
-            return Boundary("timestamp", timestamp_ms=int(text[1:]))
+    if _PAIRS.fullmatch(text):
         pairs = (pair.split(":") for pair in text.split(","))
         return Boundary("offsets", offsets={int(p): int(offset) for p, offset in pairs})
-    except ValueError:
+    timestamp_ms = moment_ms(text, local_now())
+    if timestamp_ms is None:
         raise WrongWords(
-            f"{text!r} is not a boundary: write earliest, latest, last-load, @MILLISECONDS "
-            "(since 1970) or PARTITION:OFFSET,PARTITION:OFFSET"
-        ) from None
+            f"{text!r} is not a boundary: write earliest, latest, last-load, "
+            f"PARTITION:OFFSET,PARTITION:OFFSET, or a time: {MOMENT_FORMS}"
+        )
+    return Boundary("timestamp", timestamp_ms=timestamp_ms)
 
 
 def resolve(

@@ -1,11 +1,14 @@
 """A noun and a verb of the command line are found in the file of that name."""
 
+import re
 from collections.abc import Iterator
 
 import click
 import pytest
 
+from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS, Setting
 from ottla.cli.command import cli
+from ottla.cli.text.setting_units import plain_value
 
 
 def commands(
@@ -92,3 +95,26 @@ def test_every_command_that_opens_a_connection_takes_the_settings_of_clients() -
         ("lake", "files"),
     }
     assert without == {words for words, found in options.items() if "--bootstrap" not in found}
+
+
+@pytest.mark.parametrize(
+    ("words", "table"),
+    [
+        (("start",), BROKER_SETTINGS),
+        (("topic", "create"), TOPIC_SETTINGS),
+        (("topic", "alter"), TOPIC_SETTINGS),
+    ],
+    ids=str,
+)
+def test_a_setting_in_the_help_of_a_command_is_one_that_it_takes(
+    words: tuple[str, ...], table: dict[str, Setting]
+) -> None:
+    """Brokers and topics call the same thing by different names."""
+    command = VERBS[words]
+    helps = [getattr(option, "help", None) or "" for option in command.params]
+    shown = re.findall(
+        r"(?:--set |such as )([a-z.]+)=(\w+)", " ".join([command.help or "", *helps])
+    )
+    assert shown
+    for name, value in shown:
+        table[name].parse(plain_value(name, value))

@@ -55,7 +55,7 @@ def test_help_shows_examples_and_options() -> None:
     """As a person sees it; `test_cli_files` looks for examples in the help of every command."""
     shown = CliRunner().invoke(cli, ["topic", "create", "--help"]).output
     examples, _, options = shown.partition("Options:")
-    assert "  ottla topic create flights --partitions 6 --set retention.ms=86400000\n" in examples
+    assert "  ottla topic create flights --partitions 6 --set retention.ms=1d\n" in examples
     assert "--replication-factor" in options
 
 

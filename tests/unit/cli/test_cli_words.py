@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ottla.cli.text.words import Position, ago, moment, position, unescaped
+from ottla.cli.text.words import Position, interval, moment, position, size, span, unescaped
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,17 @@ def test_position_that_is_none_says_what_can_be_written(text: str) -> None:
         position(text)
 
 
-def test_moment_and_span_that_are_none_say_what_can_be_written() -> None:
+def test_words_that_are_none_say_what_can_be_written() -> None:
     """Each message gives examples."""
     with pytest.raises(click.BadParameter, match="10m"):
         moment("soon")
-    with pytest.raises(click.BadParameter, match="30s, 10m, 2h or 1d"):
-        ago("10")
+    for type_ in (span, interval):
+        with pytest.raises(click.BadParameter, match="30s, 10m, 1h30m or 7d"):
+            type_("10")
+    with pytest.raises(click.BadParameter, match="too short"):
+        interval("0s")
+    with pytest.raises(click.BadParameter, match="500k, 128MB or 2Gi"):
+        size("10 apples")
 
 
 @pytest.mark.parametrize(

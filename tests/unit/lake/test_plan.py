@@ -22,6 +22,7 @@ def test_boundaries_are_read_from_words() -> None:
     assert parse_boundary("earliest") == Boundary("earliest")
     assert parse_boundary("last-load") == Boundary("last-load")
     assert parse_boundary("@1700000000000") == Boundary("timestamp", timestamp_ms=1_700_000_000_000)
+    assert parse_boundary("2023-11-14T22:13:20Z") == parse_boundary("@1700000000000")
     assert parse_boundary("0:5,1:-1") == Boundary("offsets", offsets={0: 5, 1: -1})
 
 

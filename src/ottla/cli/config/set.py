@@ -36,9 +36,9 @@ def set_(
     """Change settings of a topic, a broker or a group, at once.
 
     \b
-    ottla config set topic flights retention.ms=3600000
+    ottla config set topic flights retention.ms=1h
     ottla config set topic flights --unset retention.ms
-    ottla config set broker all log.retention.ms=3600000
+    ottla config set broker all log.retention.ms=1h
 
     A broker is named by its id; `all` stands for all brokers. A secret is read from a file:
     ssl.keystore.password=@FILE. Shows old and new values.

@@ -9,7 +9,7 @@ from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reading import Wish, read
-from ottla.cli.text.words import Position, ago, moment, position
+from ottla.cli.text.words import Position, moment, position
 
 _FORMAT_HELP = (
     "Show each record as TEXT says: %k key, %v or %s value, %h headers, %t topic, %p partition, "
@@ -28,7 +28,7 @@ _FORMAT_HELP = (
     metavar="PLACE",
     help="earliest (default), latest, an offset, -N (the last N of each partition) or a time.",
 )
-@click.option("--since", type=ago, metavar="SPAN", help="From so long ago: 30s, 10m, 2h, 1d.")
+@click.option("--since", type=moment, metavar="TIME", help="From this time, such as 10m (ago).")
 @click.option("--until", type=moment, metavar="TIME", help="End before records of this time.")
 @click.option("-n", "--count", type=click.IntRange(1), help="End after this many records.")
 @click.option(

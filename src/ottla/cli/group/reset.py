@@ -40,7 +40,7 @@ _FORGET = "none"
     "time_ms",
     type=moment,
     metavar="TIME",
-    help="To the first record at or after a time: ISO 8601, @MILLIS, or 10m ago.",
+    help="To the first record at or after a time: 10m (ago), 2024-01-31T09:00, @MS.",
 )
 @click.option("--by", type=int, metavar="N", help="Forward by N records, back by -N.")
 @click.option(

@@ -23,7 +23,7 @@ from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
-from ottla.cli.text.moment import span_ms
+from ottla.cli.text import words
 from ottla.cli.text.output import show, show_one
 
 
@@ -64,7 +64,7 @@ from ottla.cli.text.output import show, show_one
     "--every",
     "every_ms",
     default=None,
-    callback=lambda _context, _option, text: None if text is None else span_ms(text),
+    type=words.interval,
     help="Run again and again, so long apart (10s, 5m), until SIGTERM or Ctrl-C.",
 )
 @decode_options

@@ -6,9 +6,9 @@ import click
 
 from ottla.base.quantities import counted, size_words
 from ottla.cli import options
+from ottla.cli.lake import load_options
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.pipelines import table_argument
-from ottla.cli.lake.sizes import size_option
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show_one
@@ -16,8 +16,8 @@ from ottla.cli.text.output import show_one
 
 @click.command()
 @click.argument("target", metavar="DIR|PIPELINE.toml")
-@size_option("--target-size", "128MB", "How large files become at most.")
-@size_option("--row-group-size", "64MB", "How large row groups become, in memory.")
+@load_options.size("--target-size", "128MB", "How large files become at most.")
+@load_options.size("--row-group-size", "64MB", "How large row groups become, in memory.")
 @click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
 @with_store_options
 @spark_options

@@ -22,7 +22,7 @@ from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
-from ottla.cli.text.moment import span_ms
+from ottla.cli.text import words
 
 # What stands in a pipeline's file may not be said beside it.
 _BESIDE_A_FILE = frozenset(
@@ -44,13 +44,6 @@ _BESIDE_A_FILE = frozenset(
 )
 
 
-def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
-    found = span_ms(text)
-    if not found:
-        raise click.BadParameter(f"{text!r} is not a span like 500ms, 10s or 5m")
-    return found
-
-
 @click.command()
 @click.argument("topic", metavar="TOPIC|PIPELINE.toml")
 @click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
@@ -59,14 +52,15 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
     "every_ms",
     default="10s",
     show_default=True,
-    callback=_span,
+    type=words.interval,
     help="Commit what is new so long after the last commit, at the latest.",
 )
 @click.option(
     "--max-bytes",
-    type=click.IntRange(min=1),
-    default=128 << 20,
+    type=words.size,
+    default="128Mi",
     show_default=True,
+    metavar="SIZE",
     help="Commit as soon as about so many bytes of the log are new, and no more at once.",
 )
 @click.option("--once", is_flag=True, help="End when all is loaded that was there at the start.")
@@ -74,7 +68,7 @@ def _span(_context: click.Context, _option: click.Parameter, text: str) -> int:
     "--until",
     "end",
     default=None,
-    help="End when the table is there: latest, @MILLISECONDS, or PARTITION:OFFSET,… (other "
+    help="End when the table is there: latest, a time, or PARTITION:OFFSET,… (other "
     "partitions: latest); also a time or offsets that are still to come.",
 )
 @load_options.table_format

@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ottla.cli.lake.sizes import size_option
-from ottla.cli.text.moment import span_ms
+from ottla.cli.text import words
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -29,7 +28,7 @@ def start(where: str) -> Callable[[Command], Command]:
         "start",
         default="last-load",
         show_default=True,
-        help=f"{where}: earliest, latest, @MILLISECONDS, or PARTITION:OFFSET,… "
+        help=f"{where}: earliest, latest, a time (10m, 2024-01-31), or PARTITION:OFFSET,… "
         "(other partitions: earliest)",
     )
 
@@ -78,16 +77,6 @@ def on_bad_timestamp(*policies: str) -> Callable[[Command], Command]:
     )
 
 
-def _span(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
-    if text in (None, "0"):
-        return None if text is None else 0
-    assert text is not None
-    found = span_ms(text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is not a span like 90s, 10m or 1h")
-    return found
-
-
 def event_times(command: Command) -> Command:
     """`--partition-by` and what else concerns event time; taken back by `event_settings`."""
     given = [
@@ -105,14 +94,14 @@ def event_times(command: Command) -> Command:
         ),
         click.option(
             "--allowed-lateness",
-            callback=_span,
+            type=words.span,
             default=None,
             metavar="SPAN",
             help="How far behind the highest event time the watermark stays; 0 by default.",
         ),
         click.option(
             "--idle-after",
-            callback=_span,
+            type=words.span,
             default=None,
             metavar="SPAN",
             help="Let a partition without new records follow the clock, SPAN behind it.",
@@ -142,6 +131,13 @@ def event_settings(given: dict[str, Any]) -> Any:
     )
 
 
+def size(name: str, default: str, text: str) -> Callable[[Command], Command]:
+    """An option with a size of at least one byte."""
+    return click.option(
+        name, type=words.size, default=default, show_default=True, metavar="SIZE", help=text
+    )
+
+
 def file_sizes(command: Command) -> Command:
     """`--target-file-size` and those of row groups; taken back by `sizes`."""
     rows = click.option(
@@ -152,8 +148,8 @@ def file_sizes(command: Command) -> Command:
         metavar="N",
         help="Rows of a row group, at most.",
     )
-    files = size_option("--target-file-size", "128Mi", "Of the log that one file holds, at most.")
-    groups = size_option("--row-group-size", "64Mi", "Of a row group in memory, at most.")
+    files = size("--target-file-size", "128Mi", "Of the log that one file holds, at most.")
+    groups = size("--row-group-size", "64Mi", "Of a row group in memory, at most.")
     return files(rows(groups(command)))
 
 

@@ -9,6 +9,7 @@ import click
 from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.text import words
 from ottla.cli.text.output import show_one
 
 
@@ -28,7 +29,7 @@ from ottla.cli.text.output import show_one
     "--partition", default=None, metavar="COLUMN", help="Their partitions. Default: by the key."
 )
 @click.option("--records-per-second", type=click.FloatRange(min=0, min_open=True), default=None)
-@click.option("--bytes-per-second", type=click.FloatRange(min=0, min_open=True), default=None)
+@click.option("--bytes-per-second", type=words.size, metavar="RATE", help="Such as 10MB.")
 @click.option("--dry-run", is_flag=True, help="Show what is left to publish, and do nothing.")
 @options.bootstrap
 @options.output
@@ -42,7 +43,7 @@ def publish(
     headers: str | None,
     partition: str | None,
     records_per_second: float | None,
-    bytes_per_second: float | None,
+    bytes_per_second: int | None,
     dry_run: bool,
     bootstrap: str,
     form: str,

@@ -30,7 +30,7 @@ _HERE = "here"
     "--from",
     "start",
     metavar="BOUNDARY",
-    help="Where they start: earliest, @MILLISECONDS, or PARTITION:OFFSET,… (no other partitions).",
+    help="Where they start: earliest, a time, or PARTITION:OFFSET,… (no other partitions).",
 )
 @click.option("--until", "end", metavar="BOUNDARY", help="Where they end, likewise.")
 @load_options.losses

@@ -7,9 +7,9 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.amount import bytes_per_s
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, broker_list, named
+from ottla.cli.text.words import size
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.operations.moving import begin, lead_first, wait
@@ -33,7 +33,7 @@ from ottla.operations.throttle import remove_throttle, throttle
 @click.option(
     "--throttle",
     "rate",
-    type=bytes_per_s,
+    type=size,
     metavar="RATE",
     help="Bytes per second that each broker sends and takes for it, such as 10M.",
 )

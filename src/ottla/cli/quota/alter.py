@@ -5,10 +5,10 @@ from typing import Any
 import click
 
 from ottla.base.errors import OttlaError
+from ottla.base.units import amount
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.quota.entity import entity_of, entity_options, number
-from ottla.cli.text.amount import amount
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.metadata.quota_entity import QuotaEntity
@@ -17,7 +17,7 @@ from ottla.quota.keys import check_limit, known_key
 
 @click.command()
 @entity_options
-@options.settings
+@options.settings("producer_byte_rate=10M")
 @options.unset
 @options.bootstrap
 @options.output
@@ -66,7 +66,11 @@ def _limit(entity: QuotaEntity, name: str, text: str | None) -> float | None:
         if text is None:
             return None
         value = amount(text)
-        check_limit(key, value)
+        if value is not None:
+            check_limit(key, value)
+            return value
     except OttlaError as error:
         raise click.BadParameter(error.message, param_hint="--set") from None
-    return value
+    raise click.BadParameter(
+        f"{text!r} is no number; write one such as 500000, 500k or 2Mi", param_hint="--set"
+    )

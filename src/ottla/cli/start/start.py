@@ -51,7 +51,7 @@ _CONTRACT = {
     default=None,
     help="With TLS, logins, ACLs and a user `admin`; all that is made stays in --data.",
 )
-@options.settings
+@options.settings("log.retention.ms=7d")
 @click.option("--verbose", "-v", is_flag=True, help="Log changes of state, not only trouble.")
 @options.output
 def start(
@@ -71,7 +71,7 @@ def start(
     ottla start --brokers 3 --port 9092
     ottla start --data /var/lib/ottla --port 19092
     ottla start --secure
-    ottla start --set log.retention.hours=24 --set num.partitions=4
+    ottla start --set log.retention.ms=1d --set num.partitions=4
 
     Any of Kafka's broker settings can be set; `ottla config explain NAME` says what it does.
     """  # noqa: D301

@@ -1,16 +1,16 @@
-"""Words of a command line that are more than text: times, spans, positions in a log.
+"""Words of a command line that are more than text: times, spans, sizes, positions in a log.
 
 Each function is the `type` of an option and raises click.BadParameter with what can be written.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal
 
 import click
 
+from ottla.base import units
+from ottla.base.clock import local_now
 from ottla.base.errors import OttlaError
-from ottla.cli.text.moment import FORMS, moment_ms, span_ms
 from ottla.security.principal import Principal, parse_principal
 
 _PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
@@ -38,36 +38,44 @@ def position(text: str) -> Position:
         return Position("offset", int(text))
     if text.startswith("-") and text[1:].isdecimal():
         return Position("last", int(text[1:]))
-    time_ms = moment_ms(text, _now())
+    time_ms = units.moment_ms(text, local_now())
     if time_ms is None:
         raise click.BadParameter(
             f"{text!r} is no place in a log; write earliest, latest, an offset, -N for the last "
-            f"N records, or a time: {FORMS}"
+            f"N records, or a time: {units.MOMENT_FORMS}"
         )
     return Position("time", time_ms)
 
 
 def moment(text: str) -> int:
     """A time, in milliseconds since 1970."""
-    time_ms = moment_ms(text, _now())
+    time_ms = units.moment_ms(text, local_now())
     if time_ms is None:
-        raise click.BadParameter(f"{text!r} is no time; write {FORMS}")
+        raise click.BadParameter(f"{text!r} is no time; write {units.MOMENT_FORMS}")
     return time_ms
-
-
-def ago(text: str) -> int:
-    """The time that lies a span before now, in milliseconds since 1970."""
-    span = span_ms(text.strip())
-    if span is None:
-        raise click.BadParameter(f"{text!r} is no span of time; write 30s, 10m, 2h or 1d")
-    return int(_now().timestamp() * 1000) - span
 
 
 def span(text: str | int) -> int:
     """Milliseconds of `30s`, `5m`; a number is one already, as the default of an option."""
-    found = text if isinstance(text, int) else span_ms(text)
+    found = text if isinstance(text, int) else units.span_ms(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is no span of time; write 30s, 5m or 2h")
+        raise click.BadParameter(f"{text!r} is no span of time; write {units.SPAN_FORMS}")
+    return found
+
+
+def interval(text: str | int) -> int:
+    """A span that is longer than nothing."""
+    found = span(text)
+    if not found:
+        raise click.BadParameter(f"{text!r} is too short; write {units.SPAN_FORMS}")
+    return found
+
+
+def size(text: str | int) -> int:
+    """Bytes of `500k`, `128MB`, `2Gi`; a number is one already, as the default of an option."""
+    found = text if isinstance(text, int) else units.size_bytes(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no size; write {units.SIZE_FORMS}")
     return found
 
 
@@ -99,8 +107,3 @@ def unescaped(text: str) -> str:
             out.append(_PLAIN_ESCAPES[following])
             place += 2
     return "".join(out)
-
-
-def _now() -> datetime:
-    """Now, in the zone of this machine."""
-    return datetime.now(UTC).astimezone()

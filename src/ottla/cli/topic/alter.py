@@ -22,7 +22,7 @@ from ottla.operations.settings import SettingChanges, change_settings
 @click.option(
     "--partitions", "-p", type=click.IntRange(1), help="Increase the number of partitions to this."
 )
-@options.settings
+@options.settings("retention.ms=7d")
 @options.unset
 @options.bootstrap
 @options.output
@@ -38,7 +38,7 @@ def alter(
 
     \b
     ottla topic alter flights --partitions 12
-    ottla topic alter flights --set retention.ms=3600000
+    ottla topic alter flights --set retention.ms=1h
     ottla topic alter flights --unset retention.ms
     """  # noqa: D301
     changes = options.parse_changes(assignments, unset)

@@ -5,6 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
+from ottla.cli.text.words import interval
 from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactAction, CompactionStanding
 from ottla.operations.compaction import compact as compact_now
@@ -18,7 +19,7 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
 @click.option("--now", is_flag=True, help="Compact whatever the dirty ratio is.")
 @click.option("--wait", "waits", is_flag=True, help="With --now: return when it is done.")
-@click.option("--timeout", type=click.IntRange(1), default=600, help="Seconds to wait at most.")
+@click.option("--timeout", type=interval, default="10m", help="How long to wait at most.")
 @options.bootstrap
 @options.output
 def compact(
@@ -40,7 +41,7 @@ def compact(
     if dry_run:
         _estimate(name, bootstrap, form)
     else:
-        _compact_now(name, bootstrap, form, timeout if waits else None)
+        _compact_now(name, bootstrap, form, timeout / 1000 if waits else None)
 
 
 def _estimate(name: str, bootstrap: str, form: str) -> None:
@@ -66,7 +67,7 @@ def _estimate(name: str, bootstrap: str, form: str) -> None:
         click.echo("Nothing was changed. The active segment of each log is not counted.")
 
 
-def _compact_now(name: str, bootstrap: str, form: str, timeout_s: int | None) -> None:
+def _compact_now(name: str, bootstrap: str, form: str, timeout_s: float | None) -> None:
     standings = with_admin(bootstrap, lambda admin: compact_now(admin, name, timeout_s=timeout_s))
     if timeout_s is None:
         click.echo(f"The brokers of {name} compact it now; `ottla why compaction` shows how far.")

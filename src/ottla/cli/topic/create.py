@@ -16,7 +16,7 @@ from ottla.operations.topics import CreatedTopic, create_topic
 @click.argument("name")
 @click.option("--partitions", "-p", type=click.IntRange(1), help="How many; else the broker's.")
 @click.option("--replication-factor", "-r", type=click.IntRange(1), help="Copies of each.")
-@options.settings
+@options.settings("retention.ms=7d")
 @click.option("--if-not-exists", is_flag=True, help="Succeed where the topic is there already.")
 @options.bootstrap
 @options.output
@@ -33,7 +33,7 @@ def create(
 
     \b
     ottla topic create flights
-    ottla topic create flights --partitions 6 --set retention.ms=86400000
+    ottla topic create flights --partitions 6 --set retention.ms=1d
     ottla topic create planes --set cleanup.policy=compact
 
     `ottla config explain NAME` says what a setting does.

@@ -27,28 +27,17 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
+from ottla.base.units import size_bytes, span_ms
 from ottla.lake.events.buckets import BY
 from ottla.lake.events.times import LATE_ROWS, EventSettings
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.session import SparkSettings
 
-_SPAN = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|h|d)")
-_SPAN_S = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400}
 _FIXED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\~]")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)")
-_SIZE_BYTES = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-}
 _BOOTSTRAP = "localhost:9092"
 _STRING, _FLAG, _TABLE, _TEXT_TABLE = "a string", "true or false", "a table", "a table of strings"
 _NUMBER = "a number above 0"
-_SPAN_WORDS, _SIZE_WORDS = 'a time such as "10s" or "5min"', 'a size such as "256MB"'
+_SPAN_WORDS, _SIZE_WORDS = 'a time such as "10s" or "5m"', 'a size such as "256MB"'
 
 # Section, key: what its value has to be. Keys of `decode` are those of its own module.
 PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
@@ -203,8 +192,8 @@ def parse(
         sizes=_sizes_of(target),
         kind=target.get("kind", "rows"),
         store_options=resolved(target.get("options", {}), place, environment),
-        every_s=seconds_of(schedule["every"]) if "every" in schedule else None,
-        max_bytes=bytes_of(schedule["max_bytes"]) if "max_bytes" in schedule else None,
+        every_s=(span_ms(schedule["every"]) or 0) / 1000 if "every" in schedule else None,
+        max_bytes=size_bytes(schedule.get("max_bytes", "")),
         html=report.get("html"),
         metrics=report.get("metrics"),
         spark=SparkSettings(
@@ -217,10 +206,7 @@ def parse(
 
 
 def _events_of(target: Mapping[str, Any]) -> EventSettings:
-    spans = {
-        key: round((seconds_of(target[key]) or 0) * 1000) if key in target else None
-        for key in ("allowed_lateness", "idle_after")
-    }
+    spans = {key: span_ms(target.get(key, "")) for key in ("allowed_lateness", "idle_after")}
     return EventSettings(
         target.get("partition_by"),
         target.get("event_time"),
@@ -232,23 +218,11 @@ def _events_of(target: Mapping[str, Any]) -> EventSettings:
 
 def _sizes_of(target: Mapping[str, Any]) -> FileSizes:
     given = {
-        "file_bytes": bytes_of(target.get("file_size", "")),
+        "file_bytes": size_bytes(target.get("file_size", "")),
         "row_group_rows": target.get("row_group_rows"),
-        "row_group_bytes": bytes_of(target.get("row_group_size", "")),
+        "row_group_bytes": size_bytes(target.get("row_group_size", "")),
     }
     return FileSizes(**{name: value for name, value in given.items() if value})
-
-
-def seconds_of(text: str) -> float | None:
-    """Return the seconds that `10s`, `5min`, `250ms`, `1h` or `1d` means; None for other words."""
-    match = _SPAN.fullmatch(text)
-    return float(match[1]) * _SPAN_S[match[2]] if match and float(match[1]) else None
-
-
-def bytes_of(text: str) -> int | None:
-    """Return the bytes that `256MB`, `1GiB` or `512kB` means; None for other words."""
-    match = _SIZE.fullmatch(text)
-    return int(float(match[1]) * _SIZE_BYTES[match[2]]) or None if match else None
 
 
 def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
@@ -301,8 +275,8 @@ def _fits(value: object, wanted: str) -> bool:
     if not isinstance(value, str):
         return False
     if wanted == _SPAN_WORDS:
-        return seconds_of(value) is not None
-    return wanted != _SIZE_WORDS or bytes_of(value) is not None
+        return bool(span_ms(value))
+    return wanted != _SIZE_WORDS or size_bytes(value) is not None
 
 
 def _unknown(name: str, what: str, word: str, known: tuple[str, ...]) -> OttlaError:

@@ -1,17 +1,14 @@
 """The options of the data source `ottla`: one table says what there is. Pure."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from ottla.base import units
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.access import ClientAccess, access_of, bootstrap_of, is_of_access
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.splitting import SPLIT_BYTES
-
-_SPAN = re.compile(r"(\d+)\s*(ms|s|m|h)")
-_SPAN_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ def _count(name: str, text: str) -> int:
 
 
 def _unit(name: str) -> str:
-    return next((unit for unit in ("offsets", "records", "bytes") if unit in name.lower()), "")
+    return next((unit for unit in ("offsets", "records") if unit in name.lower()), "")
 
 
 def _flag(name: str, text: str) -> bool:
@@ -64,10 +61,17 @@ def _columns(_name: str, text: str) -> tuple[str, ...]:
 
 
 def _span_ms(name: str, text: str) -> int:
-    match = _SPAN.fullmatch(text.strip())
-    if match is None:
-        wrong(f"{name} is {text!r}, not a span like 500ms, 10s, 5m or 1h")
-    return int(match[1]) * _SPAN_MS[match[2]]
+    found = units.span_ms(text)
+    if found is None:
+        wrong(f"{name} is {text!r}, not a span such as {units.SPAN_FORMS}")
+    return found
+
+
+def _size(name: str, text: str) -> int:
+    found = units.size_bytes(text)
+    if found is None:
+        wrong(f"{name} is {text!r}, not a size such as {units.SIZE_FORMS}")
+    return found
 
 
 OPTIONS = (
@@ -96,8 +100,8 @@ OPTIONS = (
     Option(
         "start",
         "start",
-        "earliest, latest, @MILLISECONDS, PARTITION:OFFSET,… (of several topics: "
-        "TOPIC-PARTITION:OFFSET,…) or last-load",
+        "earliest, latest, a time (10m, 2024-01-31, @MILLISECONDS), PARTITION:OFFSET,… (of "
+        "several topics: TOPIC-PARTITION:OFFSET,…) or last-load",
         _text,
         "earliest",
     ),
@@ -114,7 +118,7 @@ OPTIONS = (
         "bytesPerTask",
         "bytes_per_task",
         "about how many bytes of a log one task reads at most",
-        _count,
+        _size,
         str(SPLIT_BYTES),
     ),
     Option(
@@ -162,7 +166,7 @@ OPTIONS = (
         "maxBytesPerTrigger",
         "bytes_max",
         "stream: about how many bytes of the logs it has at most (Spark 4.2)",
-        _count,
+        _size,
     ),
     Option(
         "minRecordsPerTrigger",
@@ -174,7 +178,7 @@ OPTIONS = (
         "minBytesPerTrigger",
         "bytes_min",
         "stream: wait until there are about so many bytes of the logs (Spark 4.2)",
-        _count,
+        _size,
     ),
     Option(
         "maxTriggerDelay",

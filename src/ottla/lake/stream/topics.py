@@ -1,11 +1,14 @@
 """Which topics a query reads, by the options."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.stream.options import SourceOptions, wrong
+
+_OF_TOPIC = re.compile(r"([A-Za-z0-9._-]+)-(\d+):(-?\d+)")
 
 
 def chosen(options: SourceOptions, names: Iterable[str]) -> list[str]:
@@ -42,15 +45,14 @@ def boundaries(text: str, topics: Iterable[str]) -> Mapping[str, Boundary]:
     topic. Raises OttlaError.
     """
     names = list(topics)
-    pairs = [pair.rpartition(":") for pair in text.split(",")]
-    if not all(separator and "-" in partition for partition, separator, _ in pairs):
+    pairs = [_OF_TOPIC.fullmatch(pair) for pair in text.split(",")]
+    if not all(pairs):
         boundary = parse_boundary(text)
         if boundary.kind == "offsets" and len(names) > 1:
             wrong(f"{text!r} names no topic, and several are read: write TOPIC-PARTITION:OFFSET")
         return dict.fromkeys(names, boundary)
     by_topic: dict[str, list[str]] = {name: [] for name in names}
-    for partition, _, offset in pairs:
-        topic, _, number = partition.rpartition("-")
+    for topic, number, offset in (pair.groups() for pair in pairs if pair):
         if topic not in by_topic:
             wrong(f"{text!r} names the topic {topic!r}, which is not read")
         by_topic[topic].append(f"{number}:{offset}")

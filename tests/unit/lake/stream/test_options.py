@@ -26,8 +26,8 @@ def test_each_option_has_its_field() -> None:
         ({}, "which topic"),
         ({"topic": "a", "topics": "b"}, "which topic"),
         ({"topics": " , "}, "which topic"),
-        ({"topic": "a", "maxBytesPerTrigger": "0"}, "not a number of bytes above 0"),
-        ({"topic": "a", "maxTriggerDelay": "soon"}, "not a span like 500ms"),
+        ({"topic": "a", "maxBytesPerTrigger": "0"}, "not a size such as 500k"),
+        ({"topic": "a", "maxTriggerDelay": "soon"}, "not a span such as 500ms"),
         ({"topic": "a", "failOnDataLoss": "no"}, "not true or false"),
         ({"topic": "a", "onBadTimestamp": "skip"}, "not fail or null"),
         ({"topic": "a", "end": "last-load"}, "last-load of which table"),
@@ -55,6 +55,9 @@ def test_boundaries_of_several_topics() -> None:
         "a-b": Boundary("offsets", offsets={0: 5}),
         "c": Boundary("offsets", offsets={1: -2, 2: 7}),
         "d": Boundary("offsets", offsets={}),
+    }
+    assert boundaries("2024-01-31T09:00:00-05:00", ["a"]) == {
+        "a": Boundary("timestamp", 1_706_709_600_000)
     }
     assert boundaries("0:5", ["a"]) == {"a": Boundary("offsets", offsets={0: 5})}
 

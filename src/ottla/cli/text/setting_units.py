@@ -7,13 +7,10 @@ is the plain number, so Kafka's own tools read the same.
 import re
 from collections.abc import Iterator
 
-import click
-
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, ConfigType, Setting
 from ottla.base.settings.setting import shortened
-from ottla.cli.text.amount import amount
-from ottla.cli.text.moment import span_ms
+from ottla.base.units import amount, span_ms
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)
@@ -59,11 +56,8 @@ def _span(name: str, value: str, unit_ms: int) -> str:
 
 
 def _count(name: str, value: str) -> str:
-    try:
-        number = amount(value)
-    except click.BadParameter:
-        number = 0.5
-    if not number.is_integer():
+    number = amount(value)
+    if number is None or not number.is_integer():
         raise _invalid(name, value, "write a whole number, such as 500000, 500k or 512Mi")
     return str(int(number))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli.text.units import plain_value
+from ottla.cli.text.setting_units import plain_value
 
 
 @pytest.mark.parametrize(
