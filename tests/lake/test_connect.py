@@ -27,10 +27,16 @@ spark = session(SparkSettings(sys.argv[1]))
 topic = ottla.lake.topic(sys.argv[2], bootstrap=sys.argv[3], columns=["partition", "value"])
 frame = topic.to_spark(spark)
 print(type(spark).__module__, frame.count(), frame.where("partition = 1").count())
-# What it logs in by, without a login: it is for the server's event log.
+# What it logs in by: it is for the server's event log. Without security.protocol it is refused.
 options = {"kafka.sasl.jaas.config": sys.argv[5], "kafka.ssl.keystore.key": sys.argv[5]}
 reader = spark.read.format("ottla").option("topic", sys.argv[2]).option("bootstrap", sys.argv[3])
-assert reader.options(**options).load().count() == 300
+try:
+    reader.options(**options).load().count()
+except Exception as error:
+    assert "has no effect with security.protocol=PLAINTEXT" in str(error)
+    assert "hunter2" not in str(error)
+else:
+    raise AssertionError("settings of a login had no effect, and no error said so")
 print(ottla.lake.table(sys.argv[4]).to_spark(spark).count())
 """
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+from ottla.client.connection.settings import check_names
 
 _BOOTSTRAP = "kafka.bootstrap.servers"
-_PREFIXES = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
+_PREFIX = "kafka."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,21 @@ class ClientAccess:
 
 
 def is_of_access(name: str) -> bool:
-    """Whether a `kafka.…` option of a DataFrame says where the cluster is or how to be let in."""
-    return name == _BOOTSTRAP or name.startswith(_PREFIXES)
+    """Whether an option of a DataFrame is a setting of Kafka's clients."""
+    return name.startswith(_PREFIX)
 
 
 def access_of(options: Mapping[str, str]) -> ClientAccess:
-    """What options of a DataFrame say, with their names in lower case."""
+    """What options of a DataFrame say, with their names in lower case.
+
+    Raises ClientError for one that no client of Kafka has.
+    """
     settings = {
-        name.removeprefix("kafka."): value
+        name.removeprefix(_PREFIX): value
         for name, value in options.items()
-        if name.startswith(_PREFIXES)
+        if name.startswith(_PREFIX) and name != _BOOTSTRAP
     }
+    check_names(settings)
     return ClientAccess(options.get("config"), settings)
 
 

@@ -41,12 +41,28 @@ def test_options_in_kafkas_names_are_taken_by_source_and_sink() -> None:
         assert pickle.loads(pickle.dumps(parsed)) == parsed
 
 
-@pytest.mark.parametrize("name", ["kafka.group.id", "kafka.saslx", "sasl.jaas.config"])
-def test_other_options_are_refused_without_their_values(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sasl.jaas.config", "there is no option 'sasl.jaas.config'"),
+        ("kafka.security.protocl", "did you mean security.protocol"),
+        ("kafka.sasl.jaas.conf", "did you mean sasl.jaas.config"),
+        ("kafka.ssl.ca.location", "write ssl.truststore.type=PEM"),
+    ],
+)
+def test_other_options_are_refused_without_their_values(name: str, words: str) -> None:
+    """A mistyped security.protocol would read without TLS."""
     for parse in (parse_options, sink_options):
-        with pytest.raises(OttlaError, match=f"there is no option '{name}'") as error:
+        with pytest.raises(OttlaError, match=words) as error:
             parse({"topic": "t", name: SECRET})
         assert SECRET not in error.value.message
+
+
+def test_other_settings_of_kafkas_clients_are_accepted() -> None:
+    """As Spark's own connector has them; they have no effect."""
+    for parse in (parse_options, sink_options):
+        parsed = parse({"topic": "t", "kafka.group.id": "audit", "kafka.fetch.max.bytes": "1"})
+        assert parsed.access.settings == {"group.id": "audit", "fetch.max.bytes": "1"}
 
 
 def test_options_overrule_the_file(tmp_path: Path) -> None:

@@ -4,17 +4,21 @@ OTTLA_CONFIG names the file, for every client of the process; so does the option
 commands. Secrets are read from there only, never from arguments.
 """
 
+import logging
 import os
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.secret_options import is_setting
 from ottla.base.settings.properties import parse_properties
+from ottla.client.connection.settings import check_names, check_use, unused
 from ottla.client.denied import LoginName, with_login
 from ottla.client.errors import BrokerRefused, ClientError
 from ottla.security.sasl import bearer
@@ -25,7 +29,7 @@ CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
 # The path of a file of settings, or the settings; None: what OTTLA_CONFIG says.
 ClientConfig = str | Mapping[str, str] | None
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,9 @@ def security_by(config: ClientConfig) -> ClientSecurity:
 
 
 def _of_file(path: str) -> ClientSecurity:
-    return replace(security_of(read_config(path)), file=path)
+    config = read_config(path)
+    with _naming(path):
+        return replace(security_of(config), file=path)
 
 
 def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
@@ -82,18 +88,29 @@ def default_security() -> ClientSecurity:
 
 
 def read_config(path: str) -> dict[str, str]:
-    """The settings in a file. Raises ClientError."""
+    """The settings in a file, each of a name that Kafka's clients have. Raises ClientError."""
     if not os.path.exists(path):
         require_path(path, "the path of the client's settings")
     try:
         with open(path, encoding="utf-8-sig") as file:
-            return _beside(path, parse_properties(file.read()))
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
             f"the client's settings in {path} cannot be read on {socket.gethostname()}: {why}",
         ) from None
+    with _naming(path):
+        config = parse_properties(text)
+        check_names(config)
+    return _beside(path, config)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Let errors in settings say which file has them."""
+    try:
+        yield
     except OttlaError as error:
         raise ClientError(error.code, f"{path}: {error.message}") from None
 
@@ -118,13 +135,15 @@ def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
 
 
 def security_of(config: Mapping[str, str]) -> ClientSecurity:
-    """Of Kafka's settings; those that concern other things are left alone. Raises ClientError."""
+    """Of Kafka's settings, of which others than those of TLS and logins have no effect here.
+
+    Raises ClientError for a name that no client of Kafka has, and where TLS or a login is set and
+    security.protocol is not.
+    """
+    check_names(config)
+    check_use(config)
+    _note_unused(tuple(unused(config)))
     protocol = config.get("security.protocol", "PLAINTEXT").upper()
-    if protocol not in _PROTOCOLS:
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG,
-            f"security.protocol={protocol} is not there: choose {' or '.join(_PROTOCOLS)}",
-        )
     try:
         tls = _tls(config) if protocol.endswith("SSL") else None
         if not protocol.startswith("SASL"):
@@ -136,6 +155,13 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
         return ClientSecurity(protocol, identity_of(mechanism, _jaas(config, mechanism)), tls)
     except OttlaError as error:
         raise ClientError(error.code, error.message) from None
+
+
+@cache
+def _note_unused(names: tuple[str, ...]) -> None:
+    """Once per process, for a file that other clients read, too."""
+    if names:
+        _log.info("no effect on this client have the settings %s", ", ".join(names))
 
 
 def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
