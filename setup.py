@@ -16,6 +16,7 @@ import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, ExecError, PlatformError
 
@@ -62,6 +63,14 @@ def reason_not_to_compile() -> str:
     if compiler and not shutil.which(compiler.split()[0]):
         return f"there is no C compiler ({compiler.split()[0]})"
     return ""
+
+
+class FreshBuild(build):
+    """`build` that keeps nothing of earlier ones: a wheel would pack their files, too."""
+
+    def run(self) -> None:
+        shutil.rmtree(Path(self.build_lib, "ottla"), ignore_errors=True)
+        super().run()
 
 
 class BuildCodec(build_ext):
@@ -120,4 +129,4 @@ class BuildCodec(build_ext):
             (folder / MANIFEST).unlink(missing_ok=True)
 
 
-setup(ext_modules=[PLACEHOLDER], cmdclass={"build_ext": BuildCodec})
+setup(ext_modules=[PLACEHOLDER], cmdclass={"build": FreshBuild, "build_ext": BuildCodec})

@@ -122,6 +122,8 @@ def _reason_to_distrust() -> str:
         return "OTTLA_PURE is set"
     attested = _attested()
     if not attested:
+        if not _extensions():
+            return "Ottla was installed without a C compiler, or without mypyc"
         return "nothing says what extensions were compiled from"
     for name, digest in attested.items():
         source = os.path.join(_FOLDER, *name.split(".")[1:]) + ".py"

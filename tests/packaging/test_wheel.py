@@ -16,12 +16,23 @@ from pathlib import Path
 import pytest
 from rig.paths import ROOT
 
+import ottla
+
 NAMES = ROOT / "tests/unit/public/names.txt"
 # What a build needs of the repository.
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 TELL_NAMES = """
 import runpy, sys, ottla
 print(ottla.__file__, *runpy.run_path(sys.argv[1])["public_names"](), sep="\\n")
+"""
+TELL_REWRITTEN = """
+import sys
+
+def test_with_a_broker(ottla_broker):
+    loaders = {name: type(module.__loader__).__name__ for name, module in sys.modules.items()
+               if name.partition(".")[0] == "ottla"}
+    rewritten = [name for name, loader in loaders.items() if loader == "AssertionRewritingHook"]
+    print(len(loaders), *rewritten)
 """
 BUILT = shutil.ignore_patterns("*.so", "__pycache__", "_compiled.json", "*.egg-info")
 
@@ -48,6 +59,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "src", folder / "src", ignore=BUILT)
     pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps")
+    run(*pip, "--no-build-isolation", "-w", "out", ".", cwd=folder, OTTLA_PURE="1")
+    # What an earlier build of other sources left there.
+    (built_earlier,) = (folder / "build").glob("lib*/ottla/record")
+    (built_earlier / "codec.stale.so").touch()
     run(*pip, "--no-build-isolation", "-w", "out", ".", cwd=folder, OTTLA_PURE="1")
     (built,) = (folder / "out").glob("*.whl")
     return built
@@ -104,6 +119,23 @@ def test_the_wheel_says_that_it_is_typed(wheel: Path) -> None:
     assert [name for name in names if name.startswith(("tests/", "rig/", "bench/"))] == []
 
 
+def test_the_wheel_has_nothing_of_an_earlier_build(wheel: Path) -> None:
+    """An extension of other sources would be imported in place of the module."""
+    with zipfile.ZipFile(wheel) as content:
+        assert [name for name in content.namelist() if "stale" in name] == []
+
+
+def test_the_version_says_whether_the_codec_is_compiled(installed: Path) -> None:
+    """pip does not show what a build says; the plain form is ten times slower."""
+    (site,) = installed.parent.parent.glob("lib/python*/site-packages")
+    environment = {"PYTHONPATH": str(site), "OTTLA_PURE": ""}
+    command = (sys.executable, "-m", "ottla.cli", "--version")
+    assert run(*command, cwd=installed.parent, **environment) == (
+        f"ottla {ottla.__version__}, codec plain, which is slower: Ottla was installed without a C "
+        "compiler, or without mypyc\n"
+    )
+
+
 def test_examples_are_typed_against_the_wheel(installed: Path) -> None:
     """As a user's editor sees them."""
     assert type_errors(installed, *sorted((ROOT / "examples").glob("*.py"))) == []
@@ -146,3 +178,19 @@ def test_the_wheel_has_the_names_of_the_list(installed: Path) -> None:
     where, *names = told.splitlines()
     assert where.startswith(str(site))
     assert names == NAMES.read_text().splitlines()
+
+
+def test_pytest_rewrites_the_plugin_and_no_module_of_the_broker(installed: Path) -> None:
+    """pytest marks all that the distribution of a plugin has: seconds for the first broker."""
+    (site,) = installed.parent.parent.glob("lib/python*/site-packages")
+    (installed.parent / "test_it.py").write_text(TELL_REWRITTEN)
+    told = run(
+        *(sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "test_it.py"),
+        cwd=installed.parent,
+        PYTHONPATH=str(site),
+        PYTHONDONTWRITEBYTECODE="1",
+        OTTLA_PURE="1",
+    )
+    count, *rewritten = told.splitlines()[0].split()
+    assert int(count) > 500
+    assert rewritten == ["ottla._compiled", "ottla", "ottla.testing", "ottla.testing.plugin"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from ottla import __version__
+from ottla import __version__, _compiled
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.cli.failing import show_error, show_misuse
 
@@ -44,6 +44,8 @@ _COMMANDS = {
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }
+# Where the codec does not run compiled: that, and why.
+_plain_codec = _compiled.reason() and f"plain, which is slower: {_compiled.reason()}"
 
 
 class _Nouns(click.Group):
@@ -97,7 +99,11 @@ class _Nouns(click.Group):
 
 
 @click.group(cls=_Nouns, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ottla")
+@click.version_option(
+    f"{__version__}, codec {_plain_codec or 'compiled'}",
+    prog_name="ottla",
+    message="%(prog)s %(version)s",
+)
 def cli() -> None:
     """A commit log that any Kafka client can use, and loads into a lake that prove themselves.
 
