@@ -191,7 +191,7 @@ def test_a_number_of_lines_is_positive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--event", "unknown"), "is not one of 'denied', 'changed', 'login_failed'"),
+        (("--event", "unknown"), "is not one of 'denied', 'changed', 'login', 'login_failed'"),
         (("--principal", "bob"), "bob lacks its type: write User:bob"),
         (("--resource", "flights"), "write Topic:flights; types are Topic, Group"),
         (("--resource", "topic:flights"), "write Topic:flights;"),

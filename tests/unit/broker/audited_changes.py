@@ -246,9 +246,14 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         [
             (
                 CLUSTER,
-                {"topic": "t", "replicas": {"0": [9], "1": None}},
+                {"topic": "t", "replicas": {"0": [9]}},
                 "INVALID_REPLICA_ASSIGNMENT",
-            )
+            ),
+            (
+                CLUSTER,
+                {"topic": "t", "replicas": {"1": None}},
+                "NO_REASSIGNMENT_IN_PROGRESS",
+            ),
         ],
     ),
     (
@@ -358,7 +363,13 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
         [
             (
                 CLUSTER,
-                {"producer_id": 7, "producer_epoch": 2, "marker": "abort", "topics": {"t": [0]}},
+                {
+                    "producer_id": 7,
+                    "producer_epoch": 2,
+                    "marker": "abort",
+                    "topic": "t",
+                    "partitions": [0],
+                },
                 "done",
             )
         ],

@@ -1,28 +1,44 @@
 """Which lines requests leave in the audit log of a broker in this process."""
 
+import asyncio
 import base64
 import io
 import json
+import os
 import sys
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.audit.audit import is_audited
 from ottla.broker.audit.changes import CHANGES
 from ottla.broker.process.apis import served
+from ottla.broker.requests.auditing import AdminChange, Need
+from ottla.broker.requests.request import RequestContext
+from ottla.network.connection import Connection
 from ottla.record.builder import build_batch
 from ottla.security.acl import Acl, Pattern
+from ottla.security.audit.line import hash_of
 from ottla.security.audit.names import parse_file_name
 from ottla.security.audit.verification import ChainCheck
 from ottla.security.names import AclOperation, AclResource, Permission
-from ottla.security.principal import Principal
+from ottla.security.principal import ANONYMOUS, Principal
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.api import BROKER_APIS, ApiKey
+from ottla.wire.frames import RequestHeader
+from ottla.wire.messages import incremental_alter_configs
 from ottla.wire.messages.create_acls import CreateAclsRequest
 from ottla.wire.messages.create_delegation_token import CreateDelegationTokenRequest
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
+from ottla.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -372,42 +388,194 @@ def test_what_becomes_of_a_token_is_told_without_its_secret() -> None:
     assert [secret for secret in [*secrets, "the key"] if secret in text] == []
 
 
-def test_a_user_who_repeats_renewals_fills_no_log() -> None:
-    """They are counted, ends that are moved likewise; with retention they would push out others."""
+def as_alice(caller: Any, host: str = "127.0.0.1") -> Connection:
+    """The caller's connection, which is hers from now on."""
+    (listener,) = caller.broker.listeners.open
+    connection: Connection
+    (connection,) = listener.connections
+    connection.principal, connection.peer_host = Principal("User", "alice"), host
+    return connection
+
+
+def test_each_token_that_a_user_makes_renews_and_ends_is_a_line() -> None:
+    """No change that was made is only counted."""
 
     async def scenario(caller: Any) -> None:
-        (listener,) = caller.broker.listeners.open
-        (connection,) = listener.connections
-        connection.principal = Principal("User", "alice")
-        made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7_000_000), 3)
-        for _ in range(20):
+        as_alice(caller)
+        for _ in range(60):
+            made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7_000_000), 3)
             renew = RenewDelegationTokenRequest(hmac=made.hmac, renew_period_ms=5_000_000)
             assert (await caller.call(renew, 2)).error_code == 0
-            sooner = ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=4_000_000)
-            assert (await caller.call(sooner, 2)).error_code == 0
-
-    lines = played(scenario, {"delegation.token.secret.key": "the key"})
-    assert [(line["api"], line.get("more")) for line in lines] == [
-        ("CREATE_DELEGATION_TOKEN", None),
-        ("RENEW_DELEGATION_TOKEN", None),
-        ("EXPIRE_DELEGATION_TOKEN", None),
-        ("RENEW_DELEGATION_TOKEN", 19),
-        ("EXPIRE_DELEGATION_TOKEN", 19),
-    ]
-
-
-def test_a_user_who_makes_and_removes_tokens_fills_no_log() -> None:
-    """Any user may: of 300 about fifty of each are lines, and the others are counted."""
-
-    async def scenario(caller: Any) -> None:
-        (listener,) = caller.broker.listeners.open
-        (connection,) = listener.connections
-        connection.principal = Principal("User", "alice")
-        for _ in range(300):
-            made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7_000_000), 3)
             removed = ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1)
             assert (await caller.call(removed, 2)).error_code == 0
 
     lines = played(scenario, {"delegation.token.secret.key": "the key"})
-    assert len(lines) < 60
-    assert sum(line.get("more", 1) for line in lines) == 600
+    assert Counter((line["api"], line["outcome"]) for line in lines) == {
+        ("CREATE_DELEGATION_TOKEN", "done"): 60,
+        ("RENEW_DELEGATION_TOKEN", "done"): 60,
+        ("EXPIRE_DELEGATION_TOKEN", "done"): 60,
+    }
+
+
+def test_a_flood_of_strangers_and_users_hides_no_act_of_another() -> None:
+    """100,000 events, and 20 acts of alice among them, 10 of them successful: 20 of 20 stand."""
+
+    async def scenario(caller: Any) -> None:
+        connection = as_alice(caller)
+        audit = caller.broker.parts.audit
+        header = RequestHeader(ApiKey.PRODUCE, 7, 1, "flood")
+        for number in range(100_000):
+            connection.peer_host = f"10.0.{number % 7}.{number % 250}"
+            if number % 2:
+                connection.principal = ANONYMOUS
+                audit.login_failed(connection, "SASL", f"there is no user {number}", "")
+            else:
+                connection.principal = Principal("User", f"user{number % 9}")
+                request = RequestContext(header, connection, "SASL", 0, 100)
+                need = Need(AclOperation.WRITE, AclResource.TOPIC, f"t{number}")
+                audit.denied(request, need, "no rule")
+            if number % 5_000 == 0:
+                as_alice(caller, "10.9.9.9")
+                act = number // 5_000
+                name = f"made-{act}" if act % 2 else f"refused {act}"
+                topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+                await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+
+    lines = played(scenario)
+    acts = [line for line in lines if line.get("principal") == "User:alice"]
+    assert {line["host"] for line in acts} == {"10.9.9.9"}
+    assert Counter((line["outcome"], line.get("more")) for line in acts) == {
+        ("done", None): 10,
+        ("failed", None): 10,
+    }
+    assert len({line["resource"] for line in acts}) == 20
+    counted = [line for line in lines if line not in acts]
+    assert sum(line.get("more", 1) for line in counted) == 100_000
+    assert all(line["principal"] and line["host"] and line["outcome"] for line in counted)
+
+
+def test_no_setting_of_a_request_is_left_out() -> None:
+    """What one line has no room for, others have, also where names and values are long."""
+    names = [f"retention.ms{'x' * 200}{number}" for number in range(300)]
+    config = incremental_alter_configs.AlterableConfig
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=2,
+        resource_name="t",
+        configs=[config(name=name, value="\U0001f600" * 299) for name in names],
+    )
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+
+    async def scenario(caller: Any) -> None:
+        await caller.call(request, 1)
+
+    lines = played(scenario)
+    shown = [each["name"] for line in lines for each in line["detail"].get("settings", ())]
+    assert shown[:50] == names[:50]
+    assert sum("too_long_bytes" in line["detail"] for line in lines) == 0
+
+
+def test_records_that_were_deleted_are_not_among_those_that_were_not() -> None:
+    """What was done and what failed stand in lines of their own, partition by partition."""
+
+    async def scenario(caller: Any) -> None:
+        topic = CreatableTopic(name="t", num_partitions=2, replication_factor=1)
+        await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+        wanted = [(0, 0), (1, 77), (0, 99), (5, 0)]
+        parts = [DeleteRecordsPartition(partition_index=p, offset=o) for p, o in wanted]
+        asked = DeleteRecordsTopic(name="t", partitions=parts)
+        await caller.call(DeleteRecordsRequest(topics=[asked], timeout_ms=9_000), 2)
+
+    _made, *lines = played(scenario)
+    found = [(line.get("error", "done"), line["detail"]["before_offsets"]) for line in lines]
+    assert ("done", {"0": 0}) in found
+    assert sum(len(offsets) for _, offsets in found) == 4
+    assert {code for code, _ in found} == {
+        "done",
+        "OFFSET_OUT_OF_RANGE",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+
+
+def test_changes_of_a_client_with_too_many_lines_wait(caplog: pytest.LogCaptureFixture) -> None:
+    """A request is served when time has forgiven its client's lines; none of them is left out."""
+    needs = (Need(AclOperation.CREATE, AclResource.TOPIC, "u"),)
+
+    async def scenario(caller: Any) -> None:
+        connection = as_alice(caller)
+        audit = caller.broker.parts.audit
+        header = RequestHeader(ApiKey.CREATE_TOPICS, 7, 1, "x")
+        request = RequestContext(header, connection, "PLAINTEXT", 0, 100)
+        for _ in range(70):
+            audit.changed(request, AdminChange(needs, {"a": "x" * 60_000}))
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        call = asyncio.create_task(caller.call(CreateTopicsRequest(topics=[topic]), 7))
+        for _ in range(100_000):
+            if "changes of User:alice from 127.0.0.1 wait" in caplog.text:
+                break
+            await asyncio.sleep(0.001)
+        assert not audit.holds(connection, ApiKey.OFFSET_COMMIT)
+        assert len(lines_of(filesystem)) == 71
+        caller.broker.parts.runtime.clock.advance(1_000)
+        assert (await call).topics[0].error_code == 0
+
+    filesystem = MemoryFileSystem()
+    run(scenario, AUTHORIZER, filesystem=filesystem)
+    *_, made, _stop = lines_of(filesystem)
+    assert (made["resource"], made["outcome"]) == ("Topic:t", "done")
+
+
+def test_each_line_is_sent_elsewhere_with_the_head_of_the_chain() -> None:
+    """The head is the hash of the line before it, so that a copy proves the files."""
+    reader, writer = os.pipe()
+
+    async def scenario(caller: Any) -> None:
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+
+    filesystem = MemoryFileSystem()
+    run(scenario, {**AUTHORIZER, "audit.log.sink": f"fd:{writer}"}, filesystem=filesystem)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as sent:
+        copied = sent.read().splitlines()
+    heads = [json.loads(line) for line in copied if b'"event":"head"' in line]
+    lines = [line for line in copied if b'"event":"head"' not in line]
+    assert list(map(json.loads, lines)) == lines_of(filesystem)
+    assert heads[-1] == {
+        "broker": 1,
+        "event": "head",
+        "line": len(lines),
+        "hash": hash_of(lines[-1]),
+    }
+
+
+@pytest.mark.parametrize("target", ["fd:x", "fd:999", "syslog:host", "file:/tmp/x"])
+def test_a_sink_that_is_none_is_refused_at_start(target: str) -> None:
+    """With what it may be."""
+
+    async def scenario(_caller: Any) -> None:
+        raise AssertionError
+
+    with pytest.raises(OttlaError) as refused:
+        run(scenario, {**AUTHORIZER, "audit.log.sink": target})
+    assert "audit.log.sink" in refused.value.message
+
+
+def test_a_login_is_a_line_where_the_setting_wants_it() -> None:
+    """Off by default; logins that repeat are counted."""
+    users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_bob="pw-of-bob";'
+    settings = {
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.plain.without.tls.enable": "true",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": users,
+    }
+
+    async def scenario(caller: Any) -> None:
+        await caller.call(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        token = SaslAuthenticateRequest(auth_bytes=b"\0bob\0pw-of-bob")
+        assert (await caller.call(token, 2)).error_code == 0
+
+    assert played(scenario, settings) == []
+    (line,) = played(scenario, {**settings, "audit.log.logins.enable": "true"})
+    assert (line["event"], line["principal"], line["outcome"]) == ("login", "User:bob", "done")
+    assert (line["mechanism"], line["host"]) == ("PLAIN", "127.0.0.1")

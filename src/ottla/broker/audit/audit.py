@@ -1,7 +1,7 @@
 """The audit log of a broker: makes lines of what requests report, and counts what repeats."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ottla.base.clock import Clock
@@ -12,13 +12,14 @@ from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.audit.changes import CHANGES
 from ottla.broker.audit.details import cluster
 from ottla.broker.audit.files import AuditFiles, AuditLimits
+from ottla.broker.audit.sink import AuditSink
 from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
-from ottla.security.audit.line import Event, bounded
+from ottla.security.audit.line import Event, bounded, canonical
 from ottla.security.audit.repeats import Repeats
 from ottla.security.authorizer import Authorizer, Ruling, RulingReason
 from ottla.security.names import AclOperation, title
@@ -32,6 +33,8 @@ _RULES = {
 }
 _OF_ACLS = (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
 _ALTER_CLUSTER = cluster(AclOperation.ALTER)
+# Of a client with too many lines. Its commits are counted, and consumers wait for them.
+_HELD = CHANGES.keys() - {ApiKey.OFFSET_COMMIT}
 
 
 def is_audited(settings: BrokerSettings) -> bool:
@@ -58,9 +61,13 @@ def new_audit(
     )
     folder = settings.text("audit.log.dir") or settings.log_dirs[0]
     stamp = _stamp(settings.broker_id, runtime.clock)
-    files = AuditFiles(filesystem, folder, settings.broker_id, limits, stamp)
+    target = settings.text("audit.log.sink")
+    sink = AuditSink(target, settings.broker_id) if target else None
+    copy = None if sink is None else sink.put
+    files = AuditFiles(filesystem, folder, settings.broker_id, limits, stamp, copy)
     writer = AuditWriter(files, stamp, runtime.clock.monotonic_ms, inline=filesystem.in_memory)
-    return Audit(writer, runtime, authorizer, stamp)
+    has_logins = settings.flag("audit.log.logins.enable")
+    return Audit(writer, runtime, authorizer, stamp, sink, has_logins=has_logins)
 
 
 def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
@@ -76,12 +83,20 @@ class Audit:
         runtime: Runtime,
         authorizer: Authorizer | None,
         stamp: Callable[[Event], Event],
+        sink: AuditSink | None,
+        *,
+        has_logins: bool,
     ) -> None:
-        """`authorizer` names the rules that decided; None where there is none."""
+        """`authorizer` names the rules that decided; None where there is none.
+
+        `has_logins`: logins that succeed are lines, too.
+        """
         self._writer = writer
         self._runtime = runtime
         self._authorizer = authorizer
         self._stamp = stamp
+        self._sink = sink
+        self._has_logins = has_logins
         self._repeats = Repeats()
         self._timer: asyncio.TimerHandle | None = None
         self._is_open = False
@@ -97,9 +112,11 @@ class Audit:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._end_window()
+        self._put_all(self._repeats.end_all(self._now_ms()))
         self._put({"event": "stop"})
         await self._runtime.in_thread(self._writer.close)
+        if self._sink is not None:
+            await self._runtime.in_thread(self._sink.close)
 
     # -- what is reported
 
@@ -116,14 +133,33 @@ class Audit:
             **_resource(change.needs[-1]),
             "event": "changed",
             "detail": change.detail,
-            "outcome": "done",
+            "outcome": _outcome(change.code),
         }
         if change.code:
-            event |= {"outcome": "failed", "error": ErrorCode(change.code).name}
-        if change.code or change.is_frequent:
+            event["error"] = ErrorCode(change.code).name
+        if event["outcome"] == "failed" or change.is_frequent:
             self._count(event, lambda: rule or self._rule(request, change.needs))
         else:
-            self._put({**event, "rule": rule or self._rule(request, change.needs)})
+            self._write({**event, "rule": rule or self._rule(request, change.needs)})
+
+    def holds(self, connection: Connection, api_key: int) -> bool:
+        """See `Auditing`."""
+        if api_key not in _HELD or proven_broker(connection) is not None:
+            return False
+        principal, now_ms = bounded(str(connection.principal)), self._now_ms()
+        wait_ms = self._repeats.wait_ms(principal, connection.peer_host, now_ms)
+        if not wait_ms:
+            return False
+        connection.hold()
+        self._runtime.loop.call_later(wait_ms / 1000, connection.release)
+        connection.refusals.log(
+            (connection.peer_host, "audit log"),
+            lambda: (
+                f"changes of {connection.principal} from {connection.peer_host} wait: their lines"
+                " in the audit log are too many bytes a second for one client"
+            ),
+        )
+        return True
 
     def watch(self, request: RequestContext, body: Any) -> None:
         """See `Auditing`."""
@@ -143,7 +179,13 @@ class Audit:
 
         request.amend = on_answer
 
-    def login_failed(self, connection: Connection, listener: str, cause: str) -> None:
+    def logged_in(self, connection: Connection, listener: str, mechanism: str) -> None:
+        """See `Auditing`."""
+        if self._has_logins:
+            event = {**_client(connection, listener), "event": "login", "outcome": "done"}
+            self._count({**event, "mechanism": mechanism}, None)
+
+    def login_failed(self, connection: Connection, listener: str, cause: str, user: str) -> None:
         """See `Auditing`."""
         event = {
             **_client(connection, listener),
@@ -151,18 +193,27 @@ class Audit:
             "cause": bounded(cause),
             "outcome": "denied",
         }
-        self._count(event, None)
+        self._count({**event, "user": bounded(user)} if user else event, None)
 
     # -- lines
 
     def _count(self, event: dict[str, Any], rule: Callable[[], str] | None) -> None:
         """Make a line of the first event of a kind, and count others like it."""
-        now_ms = self._runtime.clock.monotonic_ms()
-        self._end_window_at(now_ms)
+        now_ms = self._now_ms()
+        self._end_windows(now_ms)
         if self._repeats.admit(event, now_ms):
             if rule is not None:
                 event["rule"] = rule()
-            self._put(event)
+            self._write(event)
+        if self._repeats.is_full:
+            self._put_all(self._repeats.end_all(now_ms))
+        self._arm(now_ms)
+
+    def _write(self, event: Event) -> None:
+        """Make a line of an event, at the expense of its client."""
+        now_ms = self._now_ms()
+        self._repeats.wrote(event, len(canonical(event)), now_ms)
+        self._put(event)
         self._arm(now_ms)
 
     def _arm(self, now_ms: int) -> None:
@@ -173,21 +224,24 @@ class Audit:
 
     def _on_timer(self) -> None:
         self._timer = None
-        now_ms = self._runtime.clock.monotonic_ms()
-        self._end_window_at(now_ms)
+        now_ms = self._now_ms()
+        self._end_windows(now_ms)
         self._arm(now_ms)
 
-    def _end_window_at(self, now_ms: int) -> None:
+    def _end_windows(self, now_ms: int) -> None:
         ends_ms = self._repeats.ends_ms
         if ends_ms is not None and ends_ms <= now_ms:
-            self._end_window()
+            self._put_all(self._repeats.end(now_ms))
 
-    def _end_window(self) -> None:
-        for event in self._repeats.end(self._runtime.clock.monotonic_ms()):
+    def _put_all(self, events: Iterable[Event]) -> None:
+        for event in events:
             self._put(event)
 
     def _put(self, event: Event) -> None:
         self._writer.put(self._stamp(event))
+
+    def _now_ms(self) -> int:
+        return self._runtime.clock.monotonic_ms()
 
     def _rule(self, request: RequestContext, needs: tuple[Need, ...]) -> str:
         """Which rule decides, of the first need that is allowed, or else of the last."""
@@ -202,6 +256,11 @@ class Audit:
 
 def _rule_text(ruling: Ruling) -> str:
     return bounded(_RULES.get(ruling.reason) or str(ruling.acl))
+
+
+def _outcome(code: int) -> str:
+    # What took longer than the client wanted to wait may be done all the same.
+    return {0: "done", ErrorCode.REQUEST_TIMED_OUT: "unknown"}.get(code, "failed")
 
 
 def _client(connection: Connection, listener: str) -> Mapping[str, Any]:

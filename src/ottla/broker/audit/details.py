@@ -1,17 +1,25 @@
-"""What the lines of several APIs have in common: settings without secrets, and short lists."""
+"""What the lines of several APIs have in common: resources, settings without secrets, and parts.
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+Nothing that a client changed is left out of a line: what is too much for one has several.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.requests.auditing import Need
-from ottla.security.audit.line import bounded
+from ottla.security.audit.line import bounded, canonical
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
+# Of one line, which has other fields beside them.
 _ITEMS_MAX = 50
+_BYTES_MAX = 32 << 10
 _HIDDEN = "(hidden)"
+
+# A partition of a topic, with what it was to get or what became of it.
+Part = tuple[str, int, Any]
 
 
 def cluster(operation: AclOperation) -> tuple[Need, ...]:
@@ -42,22 +50,67 @@ def shown(kind: int, name: str, value: str | None) -> str | None:
     return _HIDDEN if setting is None or setting.sensitive else bounded(value)
 
 
-def first_code(codes: Iterable[int]) -> int:
-    """The first error among codes; 0 where there is none."""
-    return next((code for code in codes if code), 0)
+def portions(items: Iterable[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Items by name, as many as one line has room for; one of a name that is there begins anew.
+
+    There is one portion at least.
+    """
+    portion: dict[str, Any] = {}
+    size = 0
+    for name, value in items:
+        item_bytes = len(canonical({name: value}))
+        if name in portion or len(portion) == _ITEMS_MAX or size + item_bytes > _BYTES_MAX:
+            yield portion
+            portion, size = {}, 0
+        portion[name] = value
+        size += item_bytes
+    yield portion
 
 
-def partitions_code(topic: Any) -> int:
-    """The first error among the partitions of a topic in a response."""
-    return first_code(part.error_code for part in topic.partitions)
+def outcomes(
+    wanted: Iterable[Part], answered: Iterable[Part], code: int = 0
+) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Topic, error and partitions of each line: what was done and what failed stand apart.
+
+    `code` is the error of the request as a whole, and of what has no answer.
+    """
+    held: dict[tuple[str, int], deque[Any]] = {}
+    for name, index, value in wanted:
+        held.setdefault((name, index), deque()).append(value)
+    found: dict[tuple[str, int], list[tuple[str, Any]]] = {}
+
+    def put(name: str, index: int, value: Any, error: int) -> None:
+        found.setdefault((name, error or code), []).append((str(index), value))
+
+    for name, index, error in answered:
+        values = held.get((name, index))
+        put(name, index, values.popleft() if values else None, error)
+    for (name, index), values in held.items():
+        for value in values:
+            put(name, index, value, 0)
+    for (name, error), items in found.items():
+        for portion in portions(items):
+            yield name, error, portion
 
 
-def few(values: Mapping[int, Any]) -> dict[str, Any]:
-    """Values by partition: the first fifty, and how many there are where they are more."""
-    chosen = {str(key): value for key, value in islice(values.items(), _ITEMS_MAX)}
-    return chosen if len(values) <= _ITEMS_MAX else {**chosen, "all": len(values)}
+def answers(topics: Iterable[Any]) -> Iterator[Part]:
+    """The errors of the partitions in a response. Names of fields depend on the API."""
+    for one in topics:
+        for part in one.partitions:
+            yield name_of(one), part.partition_index, part.error_code
 
 
-def few_of(values: list[Any]) -> list[Any]:
-    """The first fifty of a list, and how many there are where they are more."""
-    return values if len(values) <= _ITEMS_MAX else [*values[:_ITEMS_MAX], f"all: {len(values)}"]
+def indexes(topics: Iterable[Any], field: str) -> Iterator[Part]:
+    """The partitions that a request lists by their numbers alone."""
+    return ((name_of(one), index, None) for one in topics for index in getattr(one, field))
+
+
+def name_of(topic: Any) -> str:
+    """A topic's name in a request or response, or else its id."""
+    name: str = getattr(topic, "name", "") or getattr(topic, "topic_name", "")
+    return name or str(topic.topic_id)
+
+
+def numbers(portion: Mapping[str, Any]) -> list[int]:
+    """The partitions of a portion."""
+    return [int(index) for index in portion]

@@ -37,7 +37,10 @@ class AuditLimits(NamedTuple):
 
 
 class AuditFiles:
-    """The folder's files of one broker. `stamp` adds time and broker to an event."""
+    """The folder's files of one broker.
+
+    `stamp` adds time and broker to an event; `copy` gets the lines that were written and the head.
+    """
 
     def __init__(
         self,
@@ -46,12 +49,14 @@ class AuditFiles:
         broker: int,
         limits: AuditLimits,
         stamp: Callable[[Event], Event],
+        copy: Callable[[bytes, Head], None] | None = None,
     ) -> None:
         self._filesystem = filesystem
         self._folder = folder
         self._broker = broker
         self._limits = limits
         self._stamp = stamp
+        self._copy = copy
         self._chain = Chain()
         # What is linked and not written: the disk refused it.
         self._unwritten = b""
@@ -142,6 +147,8 @@ class AuditFiles:
             raise
         self._is_torn = False
         self._size += len(self._unwritten)
+        if self._copy is not None:
+            self._copy(self._unwritten, self.head)
         self._unwritten = b""
 
     def _roll(self) -> None:

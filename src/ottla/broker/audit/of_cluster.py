@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ottla.broker.audit.details import cluster
+from ottla.broker.audit.details import cluster, portions
 from ottla.broker.requests.auditing import AdminChange
 from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.line import bounded
@@ -82,24 +82,25 @@ def _credential(
 def alter_quotas(
     body: AlterClientQuotasRequest, response: AlterClientQuotasResponse
 ) -> Iterator[AdminChange]:
-    """A line for each entity; null is the default entity, and a null quota was removed."""
+    """Lines of each entity; null is the default entity, and a null quota was removed."""
     if body.validate_only:
         return
     codes = {_entity(one.entity): one.error_code for one in response.entries}
     for wanted in body.entries:
-        detail = {
-            "entity": {
-                bounded(part.entity_type): None
-                if part.entity_name is None
-                else bounded(part.entity_name)
-                for part in wanted.entity[:50]
-            },
-            "quotas": {
-                bounded(each.key): None if each.remove else str(each.value)
-                for each in wanted.ops[:50]
-            },
-        }
-        yield AdminChange(cluster(_ALTER_CONFIGS), detail, codes.get(_entity(wanted.entity), 0))
+        code = codes.get(_entity(wanted.entity), 0)
+        # More than one portion of names is no entity, and was refused.
+        entity = next(
+            portions((bounded(one.entity_type), _name(one.entity_name)) for one in wanted.entity)
+        )
+        quotas = (
+            (bounded(each.key), None if each.remove else str(each.value)) for each in wanted.ops
+        )
+        for portion in portions(quotas):
+            yield AdminChange(cluster(_ALTER_CONFIGS), {"entity": entity, "quotas": portion}, code)
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else bounded(text)
 
 
 def _entity(parts: list[Any]) -> frozenset[tuple[str, str | None]]:

@@ -1,9 +1,8 @@
 """Changes of groups, their offsets, and transactions that an administrator ends."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from ottla.broker.audit.details import cluster, few, few_of, first_code, group, partitions_code
+from ottla.broker.audit.details import answers, cluster, group, indexes, name_of, numbers, outcomes
 from ottla.broker.requests.auditing import AdminChange
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation
@@ -34,43 +33,47 @@ def delete_groups(
 def commit_offsets(
     body: OffsetCommitRequest, response: OffsetCommitResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic, where the client is no member of the group.
+    """Lines of each topic, where the client is no member of the group.
 
     Tools that rewind a group commit like that; so do consumers that assign themselves partitions.
     """
     if body.member_id or body.generation_id_or_member_epoch >= 0:
         return
-    codes = [partitions_code(one) for one in response.topics]
-    for position, wanted in enumerate(body.topics):
-        offsets = {part.partition_index: part.committed_offset for part in wanted.partitions}
-        name = wanted.name or str(wanted.topic_id)
-        detail = {"topic": bounded(name), "offsets": few(offsets)}
-        code = codes[position] if position < len(codes) else 0
-        yield AdminChange(group(_READ, body.group_id), detail, code, is_frequent=True)
+    wanted = (
+        (name_of(one), part.partition_index, part.committed_offset)
+        for one in body.topics
+        for part in one.partitions
+    )
+    needs = group(_READ, body.group_id)
+    for name, code, offsets in outcomes(wanted, answers(response.topics)):
+        detail = {"topic": bounded(name), "offsets": offsets}
+        yield AdminChange(needs, detail, code, is_frequent=True)
 
 
 def delete_offsets(
     body: OffsetDeleteRequest, response: OffsetDeleteResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic."""
-    codes = {one.name: partitions_code(one) for one in response.topics}
-    for wanted in body.topics:
-        partitions = few_of([part.partition_index for part in wanted.partitions])
-        detail = {"topic": bounded(wanted.name), "partitions": partitions}
-        code = response.error_code or codes.get(wanted.name, 0)
-        yield AdminChange(group(_DELETE, body.group_id), detail, code)
+    """Lines of each topic."""
+    wanted = (
+        (one.name, part.partition_index, None) for one in body.topics for part in one.partitions
+    )
+    needs = group(_DELETE, body.group_id)
+    for name, code, parts in outcomes(wanted, answers(response.topics), response.error_code):
+        yield AdminChange(needs, {"topic": bounded(name), "partitions": numbers(parts)}, code)
 
 
 def alter_share_offsets(
     body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic."""
-    codes = {one.topic_name: partitions_code(one) for one in response.responses}
-    for wanted in body.topics:
-        offsets = {part.partition_index: part.start_offset for part in wanted.partitions}
-        detail = {"topic": bounded(wanted.topic_name), "offsets": few(offsets)}
-        code = response.error_code or codes.get(wanted.topic_name, 0)
-        yield AdminChange(group(_READ, body.group_id), detail, code)
+    """Lines of each topic."""
+    wanted = (
+        (one.topic_name, part.partition_index, part.start_offset)
+        for one in body.topics
+        for part in one.partitions
+    )
+    needs = group(_READ, body.group_id)
+    for name, code, offsets in outcomes(wanted, answers(response.responses), response.error_code):
+        yield AdminChange(needs, {"topic": bounded(name), "offsets": offsets}, code)
 
 
 def delete_share_offsets(
@@ -78,31 +81,24 @@ def delete_share_offsets(
 ) -> Iterator[AdminChange]:
     """A line for each topic."""
     codes = {one.topic_name: one.error_code for one in response.responses}
+    needs = group(_DELETE, body.group_id)
     for wanted in body.topics:
         code = response.error_code or codes.get(wanted.topic_name, 0)
-        yield AdminChange(
-            group(_DELETE, body.group_id), {"topic": bounded(wanted.topic_name)}, code
-        )
+        yield AdminChange(needs, {"topic": bounded(wanted.topic_name)}, code)
 
 
 def write_markers(
     body: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
 ) -> Iterator[AdminChange]:
-    """A line for each producer: brokers' own markers are not watched."""
-    codes = {
-        one.producer_id: first_code(
-            part.error_code for named in one.topics for part in named.partitions
-        )
-        for one in response.markers
-    }
+    """Lines of each topic of each producer: brokers' own markers are not watched."""
+    answered = {one.producer_id: one.topics for one in response.markers}
     for marker in body.markers:
-        topics: dict[str, Any] = {
-            bounded(named.name): few_of(named.partition_indexes) for named in marker.topics[:50]
-        }
         detail = {
             "producer_id": marker.producer_id,
             "producer_epoch": marker.producer_epoch,
             "marker": "commit" if marker.transaction_result else "abort",
-            "topics": topics,
         }
-        yield AdminChange(cluster(AclOperation.ALTER), detail, codes.get(marker.producer_id, 0))
+        wanted = indexes(marker.topics, "partition_indexes")
+        for name, code, parts in outcomes(wanted, answers(answered.get(marker.producer_id, []))):
+            of_topic = {"topic": bounded(name), "partitions": numbers(parts)}
+            yield AdminChange(cluster(AclOperation.ALTER), {**detail, **of_topic}, code)

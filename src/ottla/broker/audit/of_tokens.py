@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 
+from ottla.broker.audit.details import portions
 from ottla.broker.requests.auditing import AdminChange, Need
 from ottla.security.audit.line import bounded
 from ottla.security.names import AclOperation, AclResource
@@ -19,7 +20,6 @@ from ottla.wire.messages.renew_delegation_token import (
     RenewDelegationTokenResponse,
 )
 
-_ITEMS_MAX = 50
 _FINGERPRINT_DIGITS = 16
 _OWN = "a user's own tokens need no ACL"
 _OWNERS = "owner and renewers of the token may"
@@ -28,30 +28,26 @@ _OWNERS = "owner and renewers of the token may"
 def create_token(
     body: CreateDelegationTokenRequest, response: CreateDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line, with the token's id and the fingerprint by which later lines name it.
-
-    Any user may make tokens of his own, again and again: those are counted.
-    """
+    """The token's id, the fingerprint by which later lines name it, and its renewers."""
     owner = f"{response.principal_type}:{response.principal_name}"
     requester = (
         f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
     )
-    renewers = [f"{one.principal_type}:{one.principal_name}" for one in body.renewers[:_ITEMS_MAX]]
-    detail: dict[str, object] = {
-        "token": response.token_id,
-        "renewers": [bounded(one) for one in renewers],
-    }
+    renewers = (f"{one.principal_type}:{one.principal_name}" for one in body.renewers)
+    detail: dict[str, object] = {"token": response.token_id}
     if not response.error_code:
         detail |= {"fingerprint": _fingerprint(response.hmac), "ends": response.max_timestamp_ms}
     need = Need(AclOperation.CREATE_TOKENS, AclResource.USER, bounded(owner))
-    is_own = owner == requester
-    yield AdminChange((need,), detail, response.error_code, is_own, _OWN if is_own else "")
+    rule = _OWN if owner == requester else ""
+    for portion in portions((bounded(one), None) for one in renewers):
+        named = {**detail, "renewers": list(portion)}
+        yield AdminChange((need,), named, response.error_code, rule=rule)
 
 
 def renew_token(
     body: RenewDelegationTokenRequest, response: RenewDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line. Any user may renew tokens of his own, as often as he likes: it is counted."""
+    """One line."""
     detail = {"renewed_until": response.expiry_timestamp_ms}
     yield _change(body.hmac, detail, response.error_code)
 
@@ -59,14 +55,14 @@ def renew_token(
 def expire_token(
     body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line, counted as renewals are."""
+    """One line."""
     detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
     yield _change(body.hmac, detail, response.error_code)
 
 
 def _change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, _fingerprint(secret))
-    return AdminChange((need,), {} if code else detail, code, is_frequent=True, rule=_OWNERS)
+    return AdminChange((need,), {} if code else detail, code, rule=_OWNERS)
 
 
 def _fingerprint(secret: bytes) -> str:

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ottla.broker.audit.details import (
+    answers,
     cluster,
-    few,
-    few_of,
-    first_code,
-    partitions_code,
+    indexes,
+    numbers,
+    outcomes,
+    portions,
     shown,
     topic,
 )
@@ -50,13 +51,19 @@ _ELECTIONS = {0: "preferred", 1: "unclean"}
 def create_topics(
     body: CreateTopicsRequest, response: CreateTopicsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic."""
+    """Lines of each topic."""
     if body.validate_only:
         return
     results = {one.name: one for one in response.topics}
     for wanted in body.topics:
         result = results.get(wanted.name)
-        yield _created(wanted.name, _wanted(wanted, result), result.error_code if result else 0)
+        configs = (
+            (bounded(each.name), shown(ResourceType.TOPIC, each.name, each.value))
+            for each in wanted.configs
+        )
+        for portion in portions(configs):
+            detail = {**_counts(wanted, result), "settings": portion}
+            yield _created(wanted.name, detail, result.error_code if result else 0)
 
 
 def created_automatically(name: str) -> AdminChange:
@@ -69,17 +76,13 @@ def _created(name: str, detail: Mapping[str, Any], code: int) -> AdminChange:
     return AdminChange(needs, detail, code)
 
 
-def _wanted(wanted: CreatableTopic, result: CreatableTopicResult | None) -> Mapping[str, Any]:
+def _counts(wanted: CreatableTopic, result: CreatableTopicResult | None) -> Mapping[str, Any]:
     # What was made, and what was asked for where nothing was.
     is_made = result is not None and result.num_partitions > 0
-    numbers = result if result is not None and is_made else wanted
+    said = result if result is not None and is_made else wanted
     return {
-        "partition_count": numbers.num_partitions,
-        "replication_factor": numbers.replication_factor,
-        "settings": {
-            bounded(each.name): shown(ResourceType.TOPIC, each.name, each.value)
-            for each in wanted.configs[:50]
-        },
+        "partition_count": said.num_partitions,
+        "replication_factor": said.replication_factor,
     }
 
 
@@ -109,32 +112,28 @@ def create_partitions(
 def delete_records(
     body: DeleteRecordsRequest, response: DeleteRecordsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic; -1 stands for the high watermark."""
-    codes = {one.name: partitions_code(one) for one in response.topics}
-    for wanted in body.topics:
-        offsets = {part.partition_index: part.offset for part in wanted.partitions}
-        detail = {"before_offsets": few(offsets)}
-        yield AdminChange(
-            topic(AclOperation.DELETE, wanted.name), detail, codes.get(wanted.name, 0)
-        )
+    """Lines of each topic; -1 stands for the high watermark."""
+    wanted = (
+        (one.name, part.partition_index, part.offset)
+        for one in body.topics
+        for part in one.partitions
+    )
+    for name, code, offsets in outcomes(wanted, answers(response.topics)):
+        yield AdminChange(topic(AclOperation.DELETE, name), {"before_offsets": offsets}, code)
 
 
 # Of AlterConfigs and of IncrementalAlterConfigs, whose fields have the same names.
 def alter_configs(body: Any, response: Any) -> Iterator[AdminChange]:
-    """A line for each resource; values that may be secret are hidden."""
+    """Lines of each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
     for wanted in body.resources:
         kind, name = wanted.resource_type, wanted.resource_name
-        yield AdminChange(
-            (_config_need(kind, name),),
-            {
-                "of": f"{_kind_name(kind)}:{bounded(name)}",
-                "settings": [_altered(kind, each) for each in wanted.configs[:50]],
-            },
-            codes.get((kind, name), 0),
-        )
+        of, code = f"{_kind_name(kind)}:{bounded(name)}", codes.get((kind, name), 0)
+        for portion in portions((each.name, _altered(kind, each)) for each in wanted.configs):
+            detail = {"of": of, "settings": list(portion.values())}
+            yield AdminChange((_config_need(kind, name),), detail, code)
 
 
 def _config_need(kind: int, name: str) -> Need:
@@ -165,42 +164,52 @@ def _altered(kind: int, config: Any) -> Mapping[str, Any]:
 def alter_reassignments(
     body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic; null cancels a reassignment."""
-    codes = {one.name: partitions_code(one) for one in response.responses}
-    for wanted in body.topics:
-        replicas = {part.partition_index: part.replicas for part in wanted.partitions}
-        detail = {"topic": bounded(wanted.name), "replicas": few(replicas)}
-        yield AdminChange(cluster(_ALTER), detail, response.error_code or codes.get(wanted.name, 0))
+    """Lines of each topic; null cancels a reassignment."""
+    wanted = (
+        (one.name, part.partition_index, part.replicas)
+        for one in body.topics
+        for part in one.partitions
+    )
+    answered = answers(response.responses)
+    for name, code, replicas in outcomes(wanted, answered, response.error_code):
+        yield AdminChange(cluster(_ALTER), {"topic": bounded(name), "replicas": replicas}, code)
 
 
 def elect_leaders(
     body: ElectLeadersRequest, response: ElectLeadersResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic; of all topics, one for each that the answer names."""
+    """Lines of each topic; of all topics, of each that the answer names."""
     election = _ELECTIONS.get(body.election_type, str(body.election_type))
-    results = response.replica_election_results
-    if response.error_code and not results:
+    answered = [
+        (one.topic, part.partition_id, part.error_code)
+        for one in response.replica_election_results
+        for part in one.partition_result
+    ]
+    if response.error_code and not answered and not body.topic_partitions:
         yield AdminChange(cluster(_ALTER), {"election": election}, response.error_code)
-    for one in results:
-        partitions = few_of([part.partition_id for part in one.partition_result])
-        detail = {"election": election, "topic": bounded(one.topic), "partitions": partitions}
-        code = first_code(part.error_code for part in one.partition_result)
-        yield AdminChange(cluster(_ALTER), detail, response.error_code or code)
+    wanted = [
+        (one.topic, index, None) for one in body.topic_partitions or () for index in one.partitions
+    ]
+    for name, code, parts in outcomes(wanted, answered, response.error_code):
+        detail = {"election": election, "topic": bounded(name), "partitions": numbers(parts)}
+        yield AdminChange(cluster(_ALTER), detail, code)
 
 
 def alter_log_dirs(
     body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic in each folder."""
-    codes = {one.topic_name: partitions_code(one) for one in response.results}
+    """Lines of each topic in each folder."""
+    answered = {(name, index): code for name, index, code in answers(response.results)}
     for folder in body.dirs:
-        for wanted in folder.topics:
+        wanted = list(indexes(folder.topics, "partitions"))
+        own = [(name, index, answered.get((name, index), 0)) for name, index, _ in wanted]
+        for name, code, parts in outcomes(wanted, own):
             detail = {
                 "folder": bounded(folder.path),
-                "topic": bounded(wanted.name),
-                "partitions": few_of(wanted.partitions),
+                "topic": bounded(name),
+                "partitions": numbers(parts),
             }
-            yield AdminChange(cluster(_ALTER), detail, codes.get(wanted.name, 0))
+            yield AdminChange(cluster(_ALTER), detail, code)
 
 
 def compact_log(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:

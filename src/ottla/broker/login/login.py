@@ -195,6 +195,7 @@ class Login:
             if not self._open_session(principal, lifetime_ms):
                 return
             self._keep(stepped.credential)
+            self._logins.on_logged_in(self._connection, self._session.mechanism)
         slot.answer(_answer(header, stepped.answer, lifetime_ms or 0))
         self._go_on()
 
@@ -304,7 +305,7 @@ class Login:
         if header is not None:
             response = SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
             answer = _encoded(response, header)
-        self._fail(slot, answer, error.cause, error.kind)
+        self._fail(slot, answer, error.cause, error.kind, error.user)
 
     def _refuse_order(self, api_key: int, version: int, correlation_id: int) -> None:
         kind = SaslHandshakeResponse if api_key == _HANDSHAKE else ApiVersionsResponse
@@ -313,14 +314,14 @@ class Login:
         cause = f"it sent {ApiKey(api_key).name} where SASL_AUTHENTICATE was due"
         self._fail(self._connection.defer(len(answer)), answer, cause, "order")
 
-    def _fail(self, slot: Slot, answer: list[Part], cause: str, kind: str) -> None:
-        """Answer after a delay, and close."""
+    def _fail(self, slot: Slot, answer: list[Part], cause: str, kind: str, user: str = "") -> None:
+        """Answer after a delay, and close. `user` is the one of a wrong password."""
         logins, connection = self._logins, self._connection
         self._session.failed()
         self._timer.cancel()
         connection.stop_reading()
         self._count_failure()
-        logins.on_failed(connection, cause)
+        logins.on_failed(connection, cause, user)
         delay_ms = 0
         if self._refusal is None:
             delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
@@ -45,8 +46,10 @@ class ListenerLogins:
     loop: asyncio.AbstractEventLoop
     monotonic_ms: Callable[[], int]
     spawn: Callable[[Coroutine[object, object, None]], None]
-    # Given the connection and why its login failed, without secrets.
-    on_failed: Callable[[Connection, str], None]
+    # Given the connection, why its login failed, without secrets, and the user that it named.
+    on_failed: Callable[[Connection, str, str], None]
+    # Given the connection and the mechanism.
+    on_logged_in: Callable[[Connection, str], None]
 
 
 class Logins:
@@ -94,12 +97,17 @@ class Logins:
             runtime.loop,
             runtime.clock.monotonic_ms,
             runtime.spawn,
-            lambda connection, cause: self._on_failed(connection, listener, cause),
+            partial(self._on_failed, listener),
+            partial(self._on_logged_in, listener),
         )
 
-    def _on_failed(self, connection: Connection, listener: str, cause: str) -> None:
+    def _on_failed(self, listener: str, connection: Connection, cause: str, user: str) -> None:
         if self._audit is not None:
-            self._audit.login_failed(connection, listener, cause)
+            self._audit.login_failed(connection, listener, cause, user)
+
+    def _on_logged_in(self, listener: str, connection: Connection, mechanism: str) -> None:
+        if self._audit is not None:
+            self._audit.logged_in(connection, listener, mechanism)
 
     def _mechanism(self, address: ListenerAddress, name: str) -> NewExchange:
         scram = _SCRAM.get(name)

@@ -46,6 +46,20 @@ class Auditing(Protocol):
         """Report what the request changes when it is answered. `body` has what is allowed."""
         ...
 
-    def login_failed(self, connection: Connection, listener: str, cause: str) -> None:
-        """A client could not log in. `cause` has no secret."""
+    def holds(self, connection: Connection, api_key: int) -> bool:
+        """Whether a request waits, because its client's changes are too many lines of the log.
+
+        Then the connection is held, and offers the request again.
+        """
+        ...
+
+    def logged_in(self, connection: Connection, listener: str, mechanism: str) -> None:
+        """A client has logged in."""
+        ...
+
+    def login_failed(self, connection: Connection, listener: str, cause: str, user: str) -> None:
+        """A client could not log in. `cause` has no secret.
+
+        `user` is the one that the login named, where there is such a user; else empty.
+        """
         ...

@@ -226,6 +226,8 @@ class Conversation:
                 return self._refuse(api_key, version, correlation_id)
             if served.brokers_only and self._comes_from_client(api_key):
                 return self._refuse_client(frame)
+            if self._audit is not None and self._audit.holds(self._connection, api_key):
+                return None
             header, position = decode_request_header(frame)
             body = self._decoder(frame)(served.request_type, version, frame, position)
         except (WireError, VersionError, StructError) as error:

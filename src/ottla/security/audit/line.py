@@ -15,12 +15,12 @@ NO_LINE = "0" * 64
 # Without the newline. A longer line loses its details.
 LINE_BYTES_MAX = 64 << 10
 _TEXT_MAX = 300
-# What lines are about: clients, repetitions that are only counted, and the log itself.
+# What lines are about: clients, and the log itself.
 EVENTS = (
     "denied",
     "changed",
+    "login",
     "login_failed",
-    "others",
     "start",
     "stop",
     "removed",

@@ -122,9 +122,11 @@ def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:
 
 def wrong_password(mechanism: str, user: str) -> AuthenticationFailed:
     """The failure of a user that is known."""
-    return AuthenticationFailed(
+    failure = AuthenticationFailed(
         mechanism,
         f"the proof of user {user!r} is wrong: the client has another password; correct it there, "
         "or set a new one with `ottla user password`",
         f"password of {user}",
     )
+    failure.user = user
+    return failure

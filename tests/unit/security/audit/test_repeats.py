@@ -8,6 +8,7 @@ from ottla.security.audit.repeats import Repeats
 def denied(topic: str, principal: str = "User:bob") -> Mapping[str, object]:
     return {
         "event": "denied",
+        "outcome": "denied",
         "principal": principal,
         "host": "10.0.0.7",
         "api": "PRODUCE",
@@ -24,6 +25,7 @@ def test_the_first_of_a_kind_is_a_line_and_the_others_are_counted() -> None:
     assert repeats.admit(denied("b"), 5_000)
     assert repeats.ends_ms == 10_100
     assert repeats.end(10_100) == [{**denied("a"), "more": 1532, "seconds": 10}]
+    assert repeats.end(30_100) == []
     assert repeats.ends_ms is None
 
 
@@ -35,28 +37,76 @@ def test_the_count_has_the_details_of_the_last_one() -> None:
     assert repeats.end(10_000) == [{**commits[2], "more": 2, "seconds": 10}]
 
 
-def test_a_flood_of_kinds_is_counted_by_principal_address_and_api() -> None:
-    """Fifty lines of kinds, one of the group, and its count."""
+def test_a_flood_of_kinds_is_counted_by_outcome_and_api() -> None:
+    """Fifty lines of kinds, and a count with name, address and outcome."""
     repeats = Repeats()
     lines = sum(repeats.admit(denied(f"topic-{n}"), n) for n in range(10_000))
-    assert lines == 51
+    assert lines == 50
     (counted,) = repeats.end(10_000)
     assert counted == {
         "event": "denied",
+        "outcome": "denied",
         "principal": "User:bob",
         "host": "10.0.0.7",
         "api": "PRODUCE",
-        "more": 9_949,
+        "more": 9_950,
         "seconds": 10,
     }
 
 
-def test_a_flood_of_principals_is_counted_whole() -> None:
-    """No memory is kept for each of them."""
+def test_each_client_has_a_budget_of_its_own() -> None:
+    """A flood of principals, or of addresses, is a line for each: none is counted with another."""
     repeats = Repeats()
-    lines = sum(repeats.admit(denied("a", f"User:{n}"), n) for n in range(10_000))
-    assert lines == 100
-    assert repeats.end(10_000) == [{"event": "others", "more": 9_900, "seconds": 10}]
+    for name, host in ((f"User:{n}", f"10.0.{n >> 8}.{n & 255}") for n in range(10_000)):
+        assert repeats.admit({**denied("a", name), "host": host}, 1)
+    assert repeats.end_all(2) == []
+    assert repeats.ends_ms is None
+
+
+def test_the_addresses_of_an_ipv6_network_are_one_client() -> None:
+    """A machine has all of its /64 for itself."""
+    repeats = Repeats()
+    hosts = [f"2001:db8::{n:x}" for n in range(1_000)]
+    assert sum(repeats.admit({**denied("a"), "host": host}, 1) for host in hosts) == 50
+    assert repeats.admit({**denied("a"), "host": "2001:db8:0:1::1"}, 1)
+
+
+def test_guesses_of_a_users_password_are_counted_by_that_user() -> None:
+    """A flood of logins of names that no user has does not hide them, from the same address."""
+    repeats = Repeats()
+    failed = {"event": "login_failed", "principal": "User:ANONYMOUS", "host": "10.0.0.7"}
+    for number in range(10_000):
+        repeats.admit({**failed, "cause": f"there is no user {number}"}, number)
+    guess = {**failed, "user": "admin", "cause": "the proof is wrong"}
+    assert [repeats.admit(guess, 1) for _ in range(43)] == [True] + [False] * 42
+    named = [line for line in repeats.end_all(10_000) if line.get("user") == "admin"]
+    assert named == [{**guess, "more": 42, "seconds": 10}]
+
+
+def test_a_client_whose_lines_are_many_bytes_waits_with_its_next_change() -> None:
+    """4 MiB at once and 32 KiB a second: 1 GiB of retention takes hours. Others do not wait."""
+    repeats = Repeats()
+    changed = {**denied("a"), "event": "changed", "outcome": "done"}
+    assert repeats.wait_ms("User:bob", "10.0.0.7", 0) == 0
+    for _ in range(65):
+        repeats.wrote(changed, 64 << 10, 0)
+    assert repeats.wait_ms("User:bob", "10.0.0.7", 0) == 2_000
+    assert repeats.wait_ms("User:bob", "10.0.0.8", 0) == 0
+    assert repeats.wait_ms("User:eve", "10.0.0.7", 0) == 0
+    assert not repeats.admit(denied("b"), 0)
+    assert repeats.wait_ms("User:bob", "10.0.0.7", 2_000) == 0
+    assert repeats.admit(denied("b"), 3_000)
+
+
+def test_clients_without_number_take_no_memory() -> None:
+    """The windows end before there are too many."""
+    repeats = Repeats()
+    for number in range(20_000):
+        assert not repeats.is_full
+        repeats.admit(denied("a", f"User:{number}"), 1)
+    assert repeats.is_full
+    repeats.end_all(1)
+    assert not repeats.is_full
 
 
 def test_a_new_principal_is_a_line_at_once_beside_a_flood() -> None:
@@ -80,16 +130,14 @@ def test_windows_grow_while_events_repeat_and_shrink_afterwards() -> None:
         now_ms = ends_ms
         assert len(repeats.end(now_ms)) == 1
     assert windows == [10, 20, 40, 80, 160, 320, 600, 600]
-    repeats.admit(denied("a"), now_ms)
+    now_ms += 600_000
     assert repeats.end(now_ms) == []
     repeats.admit(denied("a"), now_ms)
     assert repeats.ends_ms == now_ms + 10_000
 
 
-def test_each_token_is_a_line_while_there_are_few() -> None:
-    """Which one was made is what its line is for; a flood of them is bounded all the same."""
+def test_commits_of_each_topic_are_counted_by_themselves() -> None:
+    """A rewind of one topic is not hidden by commits of another."""
     repeats = Repeats()
-    made = [{**denied("a"), "event": "changed", "detail": {"token": str(n)}} for n in range(1000)]
-    assert sum(repeats.admit(event, 0) for event in made) == 51
-    (rest,) = repeats.end(10_000)
-    assert rest["more"] == 949
+    topics = [{**denied("a"), "detail": {"topic": name}} for name in ("t", "u", "t")]
+    assert [repeats.admit(commit, 0) for commit in topics] == [True, True, False]

@@ -42,9 +42,16 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("audit.log.file.bytes", LONG, 64 << 20, at_least(4096), READ_ONLY,
             "Size at which the audit log goes on in another file, in bytes.",
             differs="Kafka has no such setting."),
+    Setting("audit.log.logins.enable", BOOLEAN, False, None, READ_ONLY,
+            "Whether the audit log has logins that succeed, too; those that repeat are counted.",
+            differs="Kafka has no such setting."),
     Setting("audit.log.retention.bytes", LONG, 1 << 30, at_least(-1), READ_ONLY,
             "Size of all files of the audit log above which the oldest is removed, in bytes; -1 "
             "for no limit.",
+            differs="Kafka has no such setting."),
+    Setting("audit.log.sink", STRING, "", None, READ_ONLY,
+            "Where the lines of the audit log are sent, too, with the hash of the last: fd:NUMBER, "
+            "syslog, or syslog:HOST:PORT; empty: nowhere.",
             differs="Kafka has no such setting."),
     Setting("authorizer.class.name", STRING, "", one_of("", *AUTHORIZERS), READ_ONLY,
             "Checks every request against the cluster's ACLs. The names of Kafka's authorizers "

@@ -1,0 +1,23 @@
+"""Which clients limits count as one, by their addresses."""
+
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv6Address, IPv6Network
+
+
+@lru_cache(maxsize=4096)
+def counted_address(host: str) -> str:
+    """An IPv4 address itself, and of an IPv6 address its /64: one machine has all of it.
+
+    The machines of a network share the /64 of link-local addresses: these count by themselves.
+    """
+    if ":" not in host:
+        return host
+    try:
+        address = IPv6Address(host.partition("%")[0])
+    except AddressValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    if address.is_link_local or address.is_loopback:
+        return host
+    return str(IPv6Network((address, 64), strict=False))
