@@ -48,6 +48,7 @@ from ottla.client.consumer.partition_state import (
     Records,
 )
 from ottla.client.errors import (
+    BootstrapFailed,
     BrokerRefused,
     ClientError,
     Closed,
@@ -98,6 +99,7 @@ __all__ = [
     "Admin",
     "AdminOptions",
     "Assignor",
+    "BootstrapFailed",
     "BrokerRefused",
     "BrokerView",
     "CleanerStanding",

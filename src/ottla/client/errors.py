@@ -91,6 +91,13 @@ class ConnectionFailed(ClientError):
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
+class BootstrapFailed(ClientError):
+    """No bootstrap address has ever answered, for as long as `bootstrap_timeout_ms`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
+
+
 class RequestTimedOut(ClientError):
     """No answer within the time allowed."""
 

@@ -23,7 +23,7 @@ from ottla.client.admin.transactions import Transactions
 from ottla.client.admin.users import Users
 from ottla.client.arguments import checked_options
 from ottla.client.checking import checks
-from ottla.client.connection.cluster import Cluster, ClusterOptions
+from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, Cluster, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 
 __all__ = ["Admin", "AdminOptions"]
@@ -33,12 +33,14 @@ __all__ = ["Admin", "AdminOptions"]
 class AdminOptions:
     """Times in milliseconds.
 
-    `config`: settings of Kafka's clients for TLS and logins, by their names, or the path of a file
-    with them; None: the file that OTTLA_CONFIG names.
+    `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
+    BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
+    or the path of a file with them; None: the file that OTTLA_CONFIG names.
     """
 
     client_id: str = "ottla-admin"
     request_timeout_ms: int = 30_000
+    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
     retry_timeout_ms: int = 30_000
     config: ClientConfig = field(default=None, repr=False)
 
@@ -97,5 +99,6 @@ def _cluster_options(options: AdminOptions) -> ClusterOptions:
         client_id=options.client_id,
         security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
+        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
         retry_timeout_ms=options.retry_timeout_ms,
     )

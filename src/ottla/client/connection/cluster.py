@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from ottla.base.chance import new_random
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.arguments import name_list
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.connection import Connection, connect
+from ottla.client.connection.first_contact import FirstContact
 from ottla.client.connection.security import ClientSecurity, default_security
 from ottla.client.connection.view import NO_LEADER, ClusterView, PartitionView, TopicView, merged
 from ottla.client.denied import Needs
 from ottla.client.errors import (
+    ClientError,
     Closed,
     ConnectionFailed,
     RequestTimedOut,
@@ -38,6 +40,7 @@ Response = TypeVar("Response")
 # Key types of FindCoordinator.
 GROUP = 0
 TRANSACTIONAL_ID = 1
+BOOTSTRAP_TIMEOUT_MS = 5_000
 _KINDS = {GROUP: "group", TRANSACTIONAL_ID: "transactional id"}
 
 
@@ -48,6 +51,8 @@ class ClusterOptions:
     client_id: str = "ottla"
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
+    # For how long a first answer of any bootstrap address is waited for.
+    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
     metadata_max_age_ms: int = 300_000
     # How long a call that may be repeated is repeated before its last error is raised.
     retry_timeout_ms: int = 60_000
@@ -73,6 +78,7 @@ class Cluster:
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at_s = float("-inf")
         self._last_told_by: Address | None = None
+        self._first_contact = FirstContact(self.bootstrap, options.bootstrap_timeout_ms)
         self._closed = False
 
     # -- connections
@@ -99,22 +105,24 @@ class Cluster:
         return connection if connection is not None and connection.is_open else None
 
     async def any_connection(self) -> Connection:
-        """A connection to any broker: an open one, else any known or bootstrap address."""
+        """A connection to any broker: an open one, else any known or bootstrap address.
+
+        Raises ConnectionFailed, RequestTimedOut; BootstrapFailed where none has ever answered.
+        """
+        self._first_contact.begin(self._now_s())
         for connection in self._connections.values():
             if connection.is_open:
                 return connection
         known = [broker.address for broker in self.view.brokers.values()]
         self.chance.shuffle(known)
-        failure: OttlaError | None = None
+        failure: ClientError | None = None
         for address in dict.fromkeys([*known, *self.bootstrap]):
             try:
                 return await self._connection_to(address, "")
-            except ConnectionFailed as error:
-                failure = failure or error
-            except RequestTimedOut as error:
+            except (ConnectionFailed, RequestTimedOut) as error:
                 failure = failure or error
         assert failure is not None
-        raise failure
+        raise self._first_contact.failed(failure, self._now_s())
 
     async def _another_connection(self) -> Connection:
         """A connection to another broker than the one of the last metadata, if one can be reached.
@@ -151,7 +159,7 @@ class Cluster:
     async def _open(self, address: Address) -> Connection:
         told_by = self._last_told_by
         advertised_by = None if address in self.bootstrap or told_by is None else str(told_by)
-        timeout_s = self.options.connect_timeout_ms / 1000
+        timeout_s = self._first_contact.limit_s(self.options.connect_timeout_ms / 1000)
         return await connect(
             address,
             self.options.client_id,
@@ -248,11 +256,7 @@ class Cluster:
             connection = await self.any_connection()
         else:
             connection = await self._another_connection()
-        answer = await connection.request(
-            self._metadata_request(asked),
-            MetadataResponse,
-            self.options.request_timeout_ms / 1000,
-        )
+        answer = await self._answer_of(connection, self._metadata_request(asked), MetadataResponse)
         check(answer.error_code, "send its metadata")
         self._last_told_by = connection.address
         self.view = merged(self.view, answer, asked)
@@ -282,14 +286,25 @@ class Cluster:
         while True:
             try:
                 connection = await self.any_connection()
-                return await connection.request(
-                    message, response_type, self.options.request_timeout_ms / 1000
-                )
+                return await self._answer_of(connection, message, response_type)
             except (ConnectionFailed, RequestTimedOut):
                 if self._now_s() >= deadline_s:
                     raise
             await self.pause(attempt)
             attempt += 1
+
+    async def _answer_of(
+        self, connection: Connection, message: Message, response_type: type[Response]
+    ) -> Response:
+        """Ask the broker of `connection`, which may be the first to answer this client."""
+        try:
+            answer = await connection.request(
+                message, response_type, self.options.request_timeout_ms / 1000
+            )
+        except (ConnectionFailed, RequestTimedOut) as error:
+            raise self._first_contact.failed(error, self._now_s()) from None
+        self._first_contact.made()
+        return answer
 
     async def controller(self) -> int:
         """Id of the controlling broker (any broker where the cluster names none)."""
@@ -310,9 +325,7 @@ class Cluster:
                 request.key = ""
             else:
                 request.coordinator_keys = []
-            answer = await connection.request(
-                request, FindCoordinatorResponse, self.options.request_timeout_ms / 1000
-            )
+            answer = await self._answer_of(connection, request, FindCoordinatorResponse)
             found = answer.coordinators[0] if answer.coordinators else answer
             if not found.error_code:
                 if found.node_id not in self.view.brokers:
@@ -332,6 +345,7 @@ class Cluster:
 
     async def pause(self, attempt: int) -> None:
         """Wait before the next attempt."""
+        self._first_contact.about_to_retry()
         await asyncio.sleep(self.options.backoff.delay_s(attempt, self.chance))
 
     def _now_s(self) -> float:

@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import Assignor, assignor_named
 from ottla.client.connection.backoff import Backoff
-from ottla.client.connection.cluster import ClusterOptions
+from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.consumer.fetcher import FetchOptions
 from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
@@ -30,9 +30,10 @@ class ConsumerOptions:
     `auto_offset_reset`: where to read from when a partition has no committed offset, or an
     offset is no longer in the log: `earliest` (default: skip nothing), `latest` or `none`
     (raise). `assignors`: by preference, of `range`, `roundrobin`, `sticky`,
-    `cooperative-sticky`; a group uses one that all its members offer. `config`: settings of
-    Kafka's clients for TLS and logins, by their names, or the path of a file with them; None: the
-    file that OTTLA_CONFIG names.
+    `cooperative-sticky`; a group uses one that all its members offer. `bootstrap_timeout_ms`: for
+    how long a first answer of any bootstrap address is waited for; BootstrapFailed then. `config`:
+    settings of Kafka's clients for TLS and logins, by their names, or the path of a file with them;
+    None: the file that OTTLA_CONFIG names.
     """
 
     group_id: str | None = None
@@ -51,6 +52,7 @@ class ConsumerOptions:
     fetch_max_bytes: int = 50 * 1024 * 1024
     fetch_partition_bytes: int = 1024 * 1024
     request_timeout_ms: int = 30_000
+    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
     metadata_max_age_ms: int = 300_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -65,6 +67,7 @@ def cluster_options(options: ConsumerOptions) -> ClusterOptions:
         client_id=options.client_id,
         security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
+        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
         metadata_max_age_ms=options.metadata_max_age_ms,
         retry_timeout_ms=options.retry_timeout_ms,
         backoff=_backoff(options),

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ottla.base.errors import ErrorCode
 from ottla.client.connection.backoff import Backoff
-from ottla.client.connection.cluster import ClusterOptions
+from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.errors import ClientError
 from ottla.client.producer.partitioner import Partitioner
@@ -22,8 +22,9 @@ class ProducerOptions:
     """How records are collected and sent. Times in milliseconds, sizes in bytes.
 
     `idempotence` None means: on where `acks` is "all" and at most 5 requests are in flight.
-    `config`: settings of Kafka's clients for TLS and logins, by their names, or the path of a file
-    with them; None: the file that OTTLA_CONFIG names.
+    `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
+    BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
+    or the path of a file with them; None: the file that OTTLA_CONFIG names.
     """
 
     acks: Acks = "all"
@@ -38,6 +39,7 @@ class ProducerOptions:
     partitioner: PartitionerName | Partitioner = "default"
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
+    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
     delivery_timeout_ms: int = 120_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
@@ -71,6 +73,7 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
         client_id=options.client_id,
         security=security_by(options.config),
         request_timeout_ms=options.request_timeout_ms,
+        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
         connect_timeout_ms=options.connect_timeout_ms,
         retry_timeout_ms=options.delivery_timeout_ms,
         backoff=_backoff(options),

@@ -1,0 +1,63 @@
+"""A client's first contact with its cluster: whether a bootstrap address has ever answered.
+
+An address that never answered is probably wrong, and a client that waits for it without a word
+looks as if it worked. Once one has answered, brokers that are away are waited for. Pure, but for
+the log.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from ottla.client.connection.addresses import Address
+from ottla.client.errors import BootstrapFailed, ClientError
+
+_log = logging.getLogger(__name__)
+
+
+class FirstContact:
+    """Belongs to a `Cluster`."""
+
+    def __init__(self, bootstrap: Iterable[Address], timeout_ms: int) -> None:
+        self._where = ", ".join(map(str, bootstrap))
+        self._timeout_s = timeout_ms / 1000
+        self._is_made = False
+        self._began_s: float | None = None
+        self._failure: ClientError | None = None
+        self._has_warned = False
+
+    def made(self) -> None:
+        """A broker has answered a request."""
+        self._is_made = True
+
+    def limit_s(self, limit_s: float) -> float:
+        """How long a connection may take to open, where that is at most `limit_s`."""
+        return limit_s if self._is_made else min(limit_s, self._timeout_s)
+
+    def begin(self, now_s: float) -> None:
+        """An attempt begins; the time limit counts from the first."""
+        if self._began_s is None:
+            self._began_s = now_s
+
+    def failed(self, failure: ClientError, now_s: float) -> ClientError:
+        """What to raise for an attempt that failed: after the time limit, an error for good."""
+        if self._is_made or self._began_s is None:
+            return failure
+        self._failure = failure
+        if now_s - self._began_s < self._timeout_s:
+            return failure
+        return BootstrapFailed(
+            f"no broker answered at {self._where} within bootstrap_timeout_ms="
+            f"{self._timeout_s * 1000:.0f}: {failure.message}"
+        )
+
+    def about_to_retry(self) -> None:
+        """Warn, the first time, that nothing has answered yet."""
+        if self._failure is None or self._is_made or self._has_warned:
+            return
+        self._has_warned = True
+        _log.warning(
+            "no broker has answered yet at %s: %s; it is tried again for up to %.1f s",
+            self._where,
+            self._failure.message,
+            self._timeout_s,
+        )
