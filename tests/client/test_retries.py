@@ -274,3 +274,20 @@ def test_closing_in_time_says_what_was_lost() -> None:
 
     with pytest.raises(DeliveryFailed, match="the producer was closed"):
         asyncio.run(run())
+
+
+def test_records_that_are_sent_again_and_again_are_logged_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker that refuses retriably is not a silent one: after two seconds a warning says why."""
+
+    async def run() -> list[Delivery]:
+        script = deque([ErrorCode.KAFKA_STORAGE_ERROR] * 40)
+        async with ScriptedBroker(script) as broker:
+            return await send(broker, 1, retry_backoff_ms=100, retry_backoff_max_ms=100)
+
+    (delivery,) = asyncio.run(run())
+    assert delivery.error is None
+    (line,) = {record.getMessage().partition(" after ")[0] for record in caplog.records}
+    assert line == "1 record(s) for t-0 are not delivered"
+    assert "(KAFKA_STORAGE_ERROR)" in caplog.records[0].getMessage()

@@ -7,6 +7,7 @@ the first sending and kept on every retry, so that a broker recognises a batch i
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,11 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 
+_log = logging.getLogger(__name__)
+
+# A batch that is tried again for longer than this is worth a warning, one for all in an interval.
+_PATIENCE_MS = 2_000
+_REMINDER_MS = 10_000
 _PURPOSE = "produce"
 _SEQUENCE_MASK = 0x7FFFFFFF
 _PRODUCER_EPOCH_MAX = 32767
@@ -86,6 +92,7 @@ class Sender:
         self._refreshing = False
         self._drain_timer: asyncio.TimerHandle | None = None
         self._connect_attempts = 0
+        self._silent_until_ms = 0
 
     # -- sending
 
@@ -306,6 +313,7 @@ class Sender:
         queue.recovering = True
         if code is not ErrorCode.REQUEST_TIMED_OUT or batch.last_failure is None:
             batch.last_failure = (code, why)
+        self._warn_of_delay(batch, now_ms)
         _put_back(queue, batch)
         self._accumulator.ready_queues[queue] = None
         if sequence_lost and batch.producer_epoch != queue.epoch:
@@ -319,6 +327,24 @@ class Sender:
             # The markers of the last transaction are being written.
             delay_s = SOON_S
         queue.not_before_ms = now_ms + int(delay_s * 1000)
+
+    def _warn_of_delay(self, batch: Batch, now_ms: int) -> None:
+        """Log at intervals why records are tried again and again."""
+        if now_ms - batch.created_ms < _PATIENCE_MS or now_ms < self._silent_until_ms:
+            return
+        self._silent_until_ms = now_ms + _REMINDER_MS
+        assert batch.last_failure is not None
+        code, why = batch.last_failure
+        _log.warning(
+            "%d record(s) for %s-%d are not delivered after %d attempts, and are sent again: %s"
+            " (%s)",
+            batch.record_count,
+            batch.topic,
+            batch.partition,
+            batch.attempts,
+            why or "the broker gives no reason",
+            code.name,
+        )
 
     def _give_up(self, batch: Batch, code: ErrorCode, why: str) -> None:
         # Its sequence may now be missing at the broker. Only the broker knows: the next batch
