@@ -65,7 +65,7 @@ from ottla.broker.replication.replication import Replication
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttles
 from ottla.broker.retention.keeper import RetentionKeeper
-from ottla.broker.retention.readers import Readers
+from ottla.broker.retention.readers import Readers, StartOffset
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
@@ -213,7 +213,8 @@ class _Wiring:
         controller = self._controller(meeting.peers, orders)
         membership = self._membership(replication, controller)
         changing = self._changing(updates, hosted, controller)
-        upkeep = self._upkeep(meeting.peers, replicas, flusher, removals, groups)
+        start_offset = share.persister.start_offset
+        upkeep = self._upkeep(meeting.peers, replicas, flusher, removals, groups, start_offset)
         departed = Departed()
         new_leaders = NewLeaders(view, partitions)
         fetch_sessions = FetchSessions(
@@ -504,10 +505,11 @@ class _Wiring:
         flusher: Flusher,
         removals: Removals,
         groups: Groups,
+        start_offset: StartOffset,
     ) -> Upkeep:
         settings, runtime, directories = self.settings, self.runtime, self.directories
         partitions = replicas.partitions
-        readers = Readers(self.view, runtime.clock, groups, peers)
+        readers = Readers(self.view, runtime.clock, groups, peers, start_offset)
         retention = RetentionKeeper(self.view, runtime, self.decisions, removals, readers)
         return Upkeep(
             Cleaner(settings, runtime, partitions, directories, flusher, removals),

@@ -1,7 +1,7 @@
-"""Committed offsets of groups, which a partition's leader asks their coordinators for."""
+"""Where groups stand in a partition, which its leader asks their coordinators for."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -24,6 +24,9 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 
+# A group's id and a partition to the start offset of the share group of that name, or UNKNOWN.
+StartOffset = Callable[[str, TopicPartition], Awaitable[int]]
+
 # Unknown, or nothing committed: either way no coordinator says that the records were read.
 UNKNOWN = -1
 _TIMEOUT_MS = 30_000
@@ -43,11 +46,19 @@ class _Asker:
 class Readers:
     """Asks coordinators: this broker, or another over a connection of its own."""
 
-    def __init__(self, view: ClusterView, clock: Clock, groups: Groups, peers: Peers) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        clock: Clock,
+        groups: Groups,
+        peers: Peers,
+        start_offset: StartOffset,
+    ) -> None:
         self._view = view
         self._clock = clock
         self._groups = groups
         self._links = Links(peers, idle_ms=_IDLE_MS)
+        self._start_offset = start_offset
         # Coordinators that did not answer, and until when they are not asked again, in ms.
         self._silent: dict[BrokerId, int] = {}
 
@@ -56,9 +67,18 @@ class Readers:
         self._links.close()
 
     async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:
-        """The committed offset of each group in a partition; UNKNOWN without an answer."""
-        answers = await asyncio.gather(*(self._committed(group, partition) for group in groups))
+        """The committed offset of each group in a partition; UNKNOWN without an answer.
+
+        A share group commits none: below its start offset all records are done.
+        """
+        answers = await asyncio.gather(*(self._standing(group, partition) for group in groups))
         return dict(zip(groups, answers, strict=True))
+
+    async def _standing(self, group: str, partition: TopicPartition) -> int:
+        committed = await self._committed(group, partition)
+        if committed != UNKNOWN:
+            return committed
+        return await self._start_offset(group, partition)
 
     async def _committed(self, group: str, partition: TopicPartition) -> int:
         index = self._groups.partition_index(group)

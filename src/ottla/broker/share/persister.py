@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.ids import BrokerId
+from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.links import Links
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share.messages import StateOperation
+from ottla.broker.share.messages import SUMMARY, StateOperation
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
 from ottla.broker.topics.topics import Topics
 from ottla.share.coordinator import KeyAnswer
-from ottla.share.records import ShareKey
+from ottla.share.records import UNKNOWN, ShareKey
 
 _AGAIN = frozenset(
     {
@@ -84,6 +84,15 @@ class Persister:
     ) -> KeyAnswer:
         """`ask` for a single key."""
         return (await self.ask(operation, {key: argument}, patience_ms=patience_ms))[key]
+
+    async def start_offset(self, group_id: str, partition: TopicPartition) -> int:
+        """The start offset of a share group in a partition; UNKNOWN without one, or an answer."""
+        topic = self._view.image.topic(partition.topic)
+        if topic is None or self._view.image.topic(SHARE_GROUP_STATE) is None:
+            return UNKNOWN
+        key = ShareKey(group_id, topic.id, partition.partition)
+        answered = await self.ask_one(SUMMARY, key, UNKNOWN, patience_ms=_REQUEST_TIMEOUT_MS)
+        return UNKNOWN if answered.state is None else answered.state.start_offset
 
     async def _by_leader(
         self, arguments: Mapping[ShareKey, Any]

@@ -8,7 +8,7 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
 from ottla.broker.handlers.retention_standing import RetentionStanding
 from ottla.broker.retention.keeper import RetentionKeeper
-from ottla.broker.retention.readers import Readers
+from ottla.broker.retention.readers import UNKNOWN, Readers
 from ottla.network.dialer import LoopDialer
 from ottla.wire.messages.retention_standing import RetentionStandingRequest
 
@@ -19,7 +19,11 @@ def handler_of(world):
     own = Credentials(OWN, CLUSTER, b"secret", bytes, lambda: 7)
     peers = Peers(own, lambda: world.view.image, "PLAINTEXT", LoopDialer(1_000), PeerLimits())
     groups = Groups(world.view, world.runtime, world.settings, world.partitions)
-    readers = Readers(world.view, world.clock, groups, peers)
+
+    async def start_offset(group, _partition):
+        return 4 if group == "sharers" else UNKNOWN
+
+    readers = Readers(world.view, world.clock, groups, peers, start_offset)
     retention = RetentionKeeper(world.view, world.runtime, world.decisions, world.removals, readers)
     return RetentionStanding(world.view, world.runtime, world.partitions, retention)
 
@@ -50,12 +54,13 @@ def test_it_tells_what_is_left_of_the_time_of_each_offset():
 
 
 def test_a_group_that_is_waited_for_is_told_with_where_it_stands():
-    """It has committed nothing, and no broker coordinates it: -1."""
+    """Without a committed offset and a coordinator -1; a share group stands at its start offset."""
 
     async def scenario(world):
-        await world.host("t", 1, configs={"ottla.retention.hold.groups": "readers"})
+        await world.host("t", 1, configs={"ottla.retention.hold.groups": "readers,sharers"})
         answer = await ask(handler_of(world), request("t"))
-        assert [(one.group_id, one.committed) for one in answer.readers] == [("readers", -1)]
+        standing = [(one.group_id, one.committed) for one in answer.readers]
+        assert standing == [("readers", -1), ("sharers", 4)]
 
     play(scenario)
 
