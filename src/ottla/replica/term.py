@@ -140,6 +140,11 @@ class Term:
         ends = [r for r in self.required if r.broker_id in self.isr and r.end >= offset]
         return (self.broker_id, *(remote.broker_id for remote in ends))
 
+    @property
+    def commits_alone(self) -> bool:
+        """Whether what the leader's own log holds is committed: no follower is in sync."""
+        return not (self.required or self.blocked or self.resigned)
+
     # ------------------------------------------------------------ rules
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:

@@ -4,6 +4,7 @@ Answered when the new start is on the leader's disk (a broker that is killed wou
 records again) and the live replicas have moved theirs, with the least start, or by the timeout.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -12,6 +13,7 @@ from ottla.broker.partitions.delayed_delete_records import (
     Waiting,
     low_watermark,
 )
+from ottla.broker.partitions.own_flush import until_flushed
 from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -60,18 +62,15 @@ class DeleteRecords(Handler):
 
     def handle(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
         """Move the start of each partition's log."""
+        self.runtime.spawn(self._serve(request, body))
+
+    async def _serve(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
+        # A client may delete what was acknowledged to it, with acks=1 before the flush.
+        await until_flushed(self._wanted(body), self.runtime.purgatory)
         outcomes = [
             [self._move(topic.name, one.partition_index, one.offset) for one in topic.partitions]
             for topic in body.topics
         ]
-        self.runtime.spawn(self._finish(request, body, outcomes))
-
-    async def _finish(
-        self,
-        request: RequestContext,
-        body: DeleteRecordsRequest,
-        outcomes: list[list[_Outcome]],
-    ) -> None:
         await self._write_starts([one for some in outcomes for one in some])
         waiting: Waiting = []
         response = DeleteRecordsResponse(
@@ -88,6 +87,13 @@ class DeleteRecords(Handler):
             waits.start(body.timeout_ms)
         else:
             request.reply(response)
+
+    def _wanted(self, body: DeleteRecordsRequest) -> Iterator[Partition]:
+        for topic in body.topics:
+            for one in topic.partitions:
+                partition = self.partitions.find(topic.name, one.partition_index)
+                if partition is not None:
+                    yield partition
 
     def _move(self, topic: str, index: int, offset: int) -> _Outcome:
         """Move the start of one log in memory."""

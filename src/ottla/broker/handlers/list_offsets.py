@@ -4,16 +4,21 @@
 timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405), -5 and -6 ask for tiered
 storage, which Ottla has not: -1 without an error. After an election "latest" fails until the
 new leader has committed all that the former one may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
+The end is that of the flush under way, where no follower is in sync: a record that was acknowledged
+with acks=1 lies below it.
 """
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.partitions.own_flush import until_flushed
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
@@ -54,6 +59,7 @@ class ListOffsets(Handler):
     versions = Versions(1, 11)
 
     partitions: Partitions
+    runtime: Runtime
 
     async def handle(
         self, request: RequestContext, body: ListOffsetsRequest
@@ -66,6 +72,7 @@ class ListOffsets(Handler):
             for wanted in topic.partitions:
                 key = (topic.name, wanted.partition_index)
                 (twice if key in seen else seen).add(key)
+        await until_flushed(self._sought(body), self.runtime.purgatory)
         answers = []
         for topic in body.topics:
             partitions = []
@@ -79,6 +86,15 @@ class ListOffsets(Handler):
                     await asyncio.sleep(0)
             answers.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(topics=answers)
+
+    def _sought(self, body: ListOffsetsRequest) -> Iterator[Partition]:
+        """The partitions whose end matters to the answer."""
+        for topic in body.topics:
+            for wanted in topic.partitions:
+                if wanted.timestamp >= 0 or wanted.timestamp in (LATEST, MAX_TIMESTAMP):
+                    partition = self.partitions.find(topic.name, wanted.partition_index)
+                    if partition is not None:
+                        yield partition
 
     def _look_up(
         self, topic: str, wanted: ListOffsetsPartition, version: int, committed: bool

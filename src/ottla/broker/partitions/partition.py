@@ -305,6 +305,16 @@ class Partition:
             self._acks.append((offset, callback))
             self._flusher.hurry()
 
+    @property
+    def is_committed_by_flush(self) -> bool:
+        """Whether the end of the log is not committed yet, and the next flush will commit it."""
+        return (
+            self.high_watermark < self.log.log_end_offset
+            and self.group_commit
+            and self.leader is not None
+            and self.leader.term.commits_alone
+        )
+
     def add_waiter(self, waiter: Waiter) -> None:
         """Wake `waiter` whenever the high watermark moves."""
         self.waiters[waiter] = None

@@ -162,7 +162,7 @@ def handlers(parts: Parts) -> list[Handler]:
         LeaveGroup(parts.groups),
         ListConfigResources(parts.configs),
         ListGroups(parts.groups),
-        ListOffsets(parts.partitions),
+        ListOffsets(parts.partitions, parts.runtime),
         ListPartitionReassignments(parts.controller),
         ListTransactions(parts.runtime, parts.transactions),
         LogEnds(parts.orders),

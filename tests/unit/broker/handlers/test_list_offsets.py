@@ -49,7 +49,7 @@ def test_an_offset_is_found_by_time_or_by_name(timestamp, found):
         for at_ms in (1_000, 3_000, 2_000):
             world.append(partition, b"x", timestamps=[at_ms])
         partition.advance_log_start(1)
-        response = await ask(ListOffsets(world.partitions), request(timestamp))
+        response = await ask(ListOffsets(world.partitions, world.runtime), request(timestamp))
         assert outcomes(response) == [(ErrorCode.NONE, *found)]
 
     play(scenario, {"log.message.timestamp.before.max.ms": str(2**63 - 1)})
@@ -60,7 +60,7 @@ def test_what_cannot_be_answered_is_refused_by_itself():
 
     async def scenario(world):
         await world.host("t", 1, epoch=5)
-        handler = ListOffsets(world.partitions)
+        handler = ListOffsets(world.partitions, world.runtime)
         for response, code in (
             (await ask(handler, request(-1, topic="u")), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
             (await ask(handler, request(-1, epoch=4)), ErrorCode.FENCED_LEADER_EPOCH),
@@ -92,7 +92,7 @@ def test_others_are_served_between_two_lookups_by_time():
         wanted = ListOffsetsPartition(partition_index=0, timestamp=500)
         topics = [ListOffsetsTopic(name=f"t{number}", partitions=[wanted]) for number in range(3)]
         body = ListOffsetsRequest(replica_id=-1, topics=topics)
-        response = await ask(ListOffsets(world.partitions), body)
+        response = await ask(ListOffsets(world.partitions, world.runtime), body)
         others.cancel()
         assert [topic.partitions[0].offset for topic in response.topics] == [0, 0, 0]
         assert turns >= 3
