@@ -35,7 +35,7 @@ def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
     ]
     assert run("topic", "delete", name, "--yes").out == (
         f"Deleted {name}. The brokers remove the files, and so free the disk, 1 minute from now "
-        "(file.delete.delay.ms).\n"
+        "(file.delete.delay.ms), or at once where it is full.\n"
     )
     assert "there is no topic" in run.refused("topic", "describe", name)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from rig.small_disk import SIZE_BYTES
 
+from ottla.base.disk_reserve import reserve_bytes
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
@@ -32,7 +33,7 @@ def test_full_disk_refuses_writes_serves_reads_and_heals(small_disk: Path) -> No
     directories = LogDirectories(OsFileSystem(), [str(small_disk)], cluster_id="c", node_id=1)
     log = directories.open(PARTITION, UUID(int=1), LogConfig(), now_ms=1_000)
     ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(SIZE_BYTES - 650_000))
+    ballast.write_bytes(bytes(SIZE_BYTES - reserve_bytes(SIZE_BYTES) - 650_000))
     with pytest.raises(DiskFull, match="no space left"):  # noqa: PT012  # Until it is full.
         for _ in range(100):
             append(log)

@@ -63,7 +63,7 @@ _REMEDIES = {
     ),
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "ask for rights on the transactional id",
     ErrorCode.TRANSACTION_ABORTABLE: "abort the transaction, then do it again",
-    ErrorCode.KAFKA_STORAGE_ERROR: "the broker's disk failed; see its log",
+    ErrorCode.KAFKA_STORAGE_ERROR: "the broker's disk is full or has failed; see its log",
     ErrorCode.TOPIC_DELETION_DISABLED: "set delete.topic.enable=true on the brokers",
 }
 

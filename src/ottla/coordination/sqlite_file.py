@@ -31,6 +31,9 @@ _WIPE_TIMEOUT_MS = 50
 # Changes kept, for clients that look seldom and for marks of history.
 _CHANGES_KEPT = 10_000
 _MARK_KIND = "sqlite"
+# Pages of 4 KiB in the write-ahead log before they are moved to the file, so that the log stays
+# small beside what a small disk reserves for it. SQLite's own number is 1000.
+_LOG_PAGES = 256
 
 
 class SessionRow(NamedTuple):
@@ -243,6 +246,7 @@ class SqliteFile:
     def _set_up(self) -> None:
         self._use_write_ahead_log()
         self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
         # Credentials that were removed do not stay in free pages; not every SQLite has it on.
         self._connection.execute("PRAGMA secure_delete=ON")
         self._connection.execute("BEGIN IMMEDIATE")

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterable
 
+from ottla.base.disk_reserve import reserve_bytes
 from ottla.base.errors import ErrorCode
 from ottla.base.quantities import size_words
 from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis.findings import Finding, Trouble
 
-# A volume with less room than a batch may need refuses appends.
-_FULL_BYTES = 1 << 20
+# A volume with less room than a batch may need, above its reserve, refuses appends.
+_BATCH_BYTES = 1 << 20
 # With less than this, and less than this share of the volume, it is soon full.
 _SCARCE_BYTES = 1 << 30
 _SCARCE_SHARE = 0.02
 
 _MAKE_ROOM = (
     "free space on that disk, shorten retention (`ottla config set topic NAME retention.ms=1d`) "
-    "or delete a topic; what is deleted leaves the disk after file.delete.delay.ms, a minute "
-    "unless set"
+    "or delete a topic; what is deleted leaves a full disk within seconds, others after "
+    "file.delete.delay.ms"
 )
 
 
@@ -38,15 +39,17 @@ def _finding(one: LogDirectory) -> Finding | None:
     usable, total = one.usable_bytes, one.total_bytes
     if usable < 0:
         return None  # A broker that does not say: DescribeLogDirs before version 4.
-    if usable < _FULL_BYTES:
+    reserve = reserve_bytes(total)
+    if usable < reserve + _BATCH_BYTES:
         return Finding(
             Trouble.DISK_FULL,
-            f"{where} has {size_words(usable)} left: what needs more is refused with "
-            "KAFKA_STORAGE_ERROR, reads go on",
+            f"{where} has {size_words(usable)} left, and {size_words(reserve)} are reserved for "
+            "deletions and restarts: what needs more is refused with KAFKA_STORAGE_ERROR, reads "
+            "go on",
             f"{_MAKE_ROOM}. Appends are accepted again once there is room",
             (),
         )
-    if usable < min(_SCARCE_BYTES, total * _SCARCE_SHARE):
+    if usable < max(min(_SCARCE_BYTES, total * _SCARCE_SHARE), 2 * reserve):
         share = f"{usable / total:.1%} of {size_words(total)}"
         return Finding(
             Trouble.DISK_ALMOST_FULL,

@@ -63,3 +63,18 @@ def test_a_file_that_cannot_be_removed_is_left_to_the_next_start(caplog):
 
     asyncio.run(scenario())
     assert "trying again at the next start" in caplog.text
+
+
+def test_on_a_full_disk_nothing_waits_for_its_delay():
+    """What is deleted makes room now."""
+
+    async def scenario():
+        filesystem = disk("one", "two")
+        removals = Removals(asyncio.get_running_loop(), inline=True)
+        removals.remove_later(Deletion(filesystem, ["/d/one"], [], DAY_MS))
+        removals.remove_later(Deletion(filesystem, ["/d/two"], [], DAY_MS))
+        removals.hurry()
+        assert filesystem.listdir("/d") == []
+        removals.close()
+
+    asyncio.run(scenario())

@@ -140,13 +140,14 @@ def directory(usable: int, total: int = 100 << 30, error: int = 0) -> LogDirecto
 
 
 def test_a_full_disk_is_told_with_what_makes_room() -> None:
-    """Produce requests fail there, which no partition's ISR shows."""
+    """Produce requests fail there, before the reserve is used; no partition's ISR shows it."""
     trouble, cause, remedy = only(disk_findings([directory(4096)]))
     assert trouble is Trouble.DISK_FULL
     assert cause == (
-        "/data of broker 2 has 4.0 KiB left: what needs more is refused with "
-        "KAFKA_STORAGE_ERROR, reads go on"
+        "/data of broker 2 has 4.0 KiB left, and 256.0 MiB are reserved for deletions and "
+        "restarts: what needs more is refused with KAFKA_STORAGE_ERROR, reads go on"
     )
+    assert only(disk_findings([directory(256 << 20)]))[0] is Trouble.DISK_FULL
     assert "file.delete.delay.ms" in remedy
     assert only(disk_findings([directory(900 << 20)]))[0] is Trouble.DISK_ALMOST_FULL
     assert only(disk_findings([directory(0, error=56)]))[0] is Trouble.DIRECTORY_OFFLINE
@@ -154,5 +155,5 @@ def test_a_full_disk_is_told_with_what_makes_room() -> None:
 
 def test_disks_with_room_and_those_of_old_brokers_are_no_finding() -> None:
     """A small volume may be nearly used; -1 is a broker that does not tell."""
-    assert disk_findings([directory(2 << 30), directory(5 << 20, 64 << 20)]) == []
+    assert disk_findings([directory(2 << 30), directory(20 << 20, 64 << 20)]) == []
     assert disk_findings([directory(-1, -1)]) == []

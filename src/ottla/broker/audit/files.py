@@ -22,6 +22,7 @@ from ottla.security.audit.names import (
 )
 from ottla.storage.directory.checkpoint import write_atomically
 from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.disk.reserve import DiskUse, Reserve
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class AuditFiles:
     ) -> None:
         self._filesystem = filesystem
         self._folder = folder
+        self._reserve = Reserve(filesystem, folder)
         self._broker = broker
         self._limits = limits
         self._stamp = stamp
@@ -105,6 +107,7 @@ class AuditFiles:
         """
         self._unwritten += b"".join(map(self._chain.link, events))
         if self._unwritten:
+            self._reserve.require(len(self._unwritten), DiskUse.OWN)
             self._write()
         if self._size >= self._limits.file_bytes:
             self._roll()
@@ -216,7 +219,10 @@ class AuditFiles:
         for event in events:
             _log.warning("audit log: %s", event)
         start: Event = {"event": "start", "after_stop": was_stopped}
-        self.append([self._stamp(each) for each in (*events, start)])
+        # Not by `append`: a broker can be started where only the disk's reserve is left.
+        for event in (*events, start):
+            self._unwritten += self._chain.link(self._stamp(event))
+        self._write()
         self.sync()
         self._announce()
 

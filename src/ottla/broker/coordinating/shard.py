@@ -178,7 +178,9 @@ class Shard(ABC, Generic[C, R]):
                 first, last = self.partition.append_internal(batch, producer)
                 offsets.extend(range(first, last + 1))
         except OttlaError as error:
-            _log.error("cannot write to %s: %s", self.name, error)
+            if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                # That is logged already, a full disk at intervals.
+                _log.error("cannot write to %s: %s", self.name, error)
             fail(decided.replies, self.failure(error.code, records))
             if offsets or self.is_ahead(records):
                 # Neither appended records nor changed memory can be undone one by one.

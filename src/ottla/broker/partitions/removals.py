@@ -25,6 +25,12 @@ class Removals:
             deletion.delay_ms / 1000, self._remove, deletion
         )
 
+    def hurry(self) -> None:
+        """Remove all files that still wait now, as the disk has no room for them."""
+        for deletion, timer in list(self._waiting.items()):
+            timer.cancel()
+            self._remove(deletion)
+
     def close(self) -> None:
         """Remove all files that still wait, and return when that is done."""
         for deletion, timer in list(self._waiting.items()):

@@ -12,6 +12,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.store_mark import StoreMark
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.directory.log_directories import LogDirectories
@@ -22,6 +23,8 @@ _log = logging.getLogger(__name__)
 
 # Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set, too; Ottla looks often.
 _FLUSH_CHECK_MS = 500
+
+_SPACE_CHECK_MS = 1000
 
 # Logs whose checkpoint begins in one turn of the loop: 40 µs each.
 _CHECKPOINT_SLICE = 100
@@ -46,6 +49,7 @@ class Maintenance:
         directories: LogDirectories,
         flusher: Flusher,
         retention: RetentionKeeper,
+        removals: Removals,
         store_mark: StoreMark | None,
     ) -> None:
         self._settings = settings
@@ -54,6 +58,7 @@ class Maintenance:
         self._directories = directories
         self._flusher = flusher
         self._retention = retention
+        self._removals = removals
         self._store_mark = store_mark
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -64,6 +69,7 @@ class Maintenance:
             scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
             self._every(min(scheduler_ms, _FLUSH_CHECK_MS), self.flush_by_time)
         self._every(settings.integer("log.retention.check.interval.ms"), self.apply_retention)
+        self._every(_SPACE_CHECK_MS, self.make_room)
         check_ms = settings.integer("producer.id.expiration.check.interval.ms")
         self._every(check_ms, self.expire_producers)
         settings.subscribe(self._on_settings)
@@ -99,6 +105,12 @@ class Maintenance:
             except StorageError as error:
                 self._partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
+
+    async def make_room(self) -> None:
+        """Where a disk is short of space, apply retention now and give back what is deleted."""
+        if self._directories.is_short_of_space():
+            await self.apply_retention()
+            self._removals.hurry()
 
     async def expire_producers(self) -> None:
         """Forget producers that have been silent for too long, by the setting as it is now."""

@@ -522,6 +522,7 @@ class _Wiring:
                 directories,
                 flusher,
                 retention,
+                removals,
                 self.opened.store_mark,
             ),
         )

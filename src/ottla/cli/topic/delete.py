@@ -42,7 +42,8 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
         return
     click.echo(
         f"Deleted {', '.join(names)}. The brokers remove the files, and so free the disk, "
-        f"{span_words(done.delay_ms)} from now (file.delete.delay.ms)."
+        f"{span_words(done.delay_ms)} from now (file.delete.delay.ms), or at once where it is "
+        "full."
     )
     for broker_id in done.brokers_down:
         click.echo(

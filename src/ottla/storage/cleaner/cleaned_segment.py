@@ -14,6 +14,7 @@ from ottla.storage.directory.names import (
     segment_file,
 )
 from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.disk.reserve import DiskUse, Reserve
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
@@ -47,6 +48,7 @@ class CleanedSegment:
     ) -> None:
         self._filesystem = filesystem
         self._folder = folder
+        self._reserve = Reserve(filesystem, folder)
         self._base_offset = base_offset
         self._interval_bytes = index_interval_bytes
         self._pace = pace
@@ -96,6 +98,7 @@ class CleanedSegment:
 
     def _write(self) -> None:
         if self._waiting:
+            self._reserve.require(self._waiting_bytes, DiskUse.OWN)
             self._file.append_many(self._waiting)
             self._pace(self._waiting_bytes)
             self._unflushed_bytes += self._waiting_bytes

@@ -76,6 +76,7 @@ def open_future(
         now_ms=now_ms,
     )
     log.flush_state.has_new_folder = is_new
+    log.reserve = directory.reserve
     return log
 
 

@@ -114,6 +114,10 @@ class LogDirectories:
         """
         return not self.unusable and all(directory.run.kept_all for directory in self.directories)
 
+    def is_short_of_space(self) -> bool:
+        """Whether a directory's disk refuses appends, or will soon."""
+        return any(directory.reserve.is_short() for directory in self.online)
+
     def confirm_run(self) -> None:
         """Note that the broker is registered as unclean. Raises StorageError."""
         for directory in self.online:

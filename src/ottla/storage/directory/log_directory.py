@@ -26,6 +26,7 @@ from ottla.storage.directory.names import (
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.reserve import Reserve
 from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
 from ottla.storage.log.opening import begin_log, open_log
@@ -56,6 +57,7 @@ class LogDirectory:
         """
         self.filesystem = filesystem
         self.path = path
+        self.reserve = Reserve(filesystem, path)
         self.logs: dict[TopicPartition, Log] = {}
         # Copies of logs of other directories, on their way here.
         self.futures: dict[TopicPartition, Log] = {}
@@ -178,6 +180,7 @@ class LogDirectory:
                 f"{folder}: partition.metadata named topic {damaged_id} and is written anew"
             )
         self.run.note_read(partition)
+        log.reserve = self.reserve
         # The folder's name may be in the page cache alone, unless a flush is known.
         log.flush_state.has_new_folder = known != topic_id or recovery_point == 0
         return log
@@ -200,6 +203,7 @@ class LogDirectory:
             now_ms=now_ms,
         )
         log.flush_state.has_new_folder = True
+        log.reserve = self.reserve
         return log
 
     def take_out(self, partition: TopicPartition, unique: UUID) -> Departure:

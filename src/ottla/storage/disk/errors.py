@@ -7,6 +7,10 @@ from ottla.base.private_files import whose
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _GONE = frozenset({errno.ENOENT, errno.EBADF})
+_REMEDY = (
+    "Free space on that disk, shorten retention or delete a topic; writing goes on by itself when "
+    "there is room."
+)
 
 
 class StorageError(OttlaError):
@@ -47,6 +51,14 @@ class LogCorrupt(StorageError):
         self.offset = offset
 
 
+def reserve_reached(path: str, size: int) -> DiskFull:
+    """An append would use the part of the disk that is reserved: see `reserve`."""
+    return DiskFull(
+        f"{path}: no space left to append {size} bytes: what is left of the disk is reserved for "
+        f"deletions and restarts. {_REMEDY}"
+    )
+
+
 def is_full(error: OSError) -> bool:
     """Whether the system refused a write for want of space."""
     return error.errno in _FULL
@@ -55,10 +67,7 @@ def is_full(error: OSError) -> bool:
 def storage_error(error: OSError, path: str, what: str) -> StorageError:
     """Name the failed step and the remedy: space can come back, a failing disk cannot."""
     if is_full(error):
-        return DiskFull(
-            f"{path}: no space left to {what}. Free space on that disk or shorten retention; "
-            "writing goes on by itself when there is room."
-        )
+        return DiskFull(f"{path}: no space left to {what}. {_REMEDY}")
     if error.errno in _GONE:
         return LogGone(f"{path}: could not {what}: the log's files are gone")
     if isinstance(error, PermissionError):

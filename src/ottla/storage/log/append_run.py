@@ -8,6 +8,7 @@ more than a write (a roll, a repeated batch, a sequence out of order) is left to
 from collections.abc import Sequence
 
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
+from ottla.storage.disk.reserve import DiskUse
 from ottla.storage.log.log import PLACE, Log
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
@@ -36,6 +37,7 @@ def can_append_run(log: Log, headers: Sequence[BatchHeader], now_ms: int) -> boo
         or not indexes.offsets.has_room(count)
         or not indexes.times.has_room(count)
         or log.is_old(newest, now_ms)
+        or not log.has_room(size, now_ms, DiskUse.RECORDS)
     ):
         return False
     return first.producer_id < 0 or (

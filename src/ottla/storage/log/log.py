@@ -12,6 +12,7 @@ from zlib import crc32
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.ledger.history import StartCause
+from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.record.header import (
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -21,8 +22,9 @@ from ottla.record.header import (
     computed_crc,
     read_header,
 )
-from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.errors import StorageError, reserve_reached, storage_error
 from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.disk.reserve import DiskUse, Reserve
 from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
 from ottla.storage.log.answers import Appended, Slice
 from ottla.storage.log.batch_walk import BadHeader, header_fault, jump_fault
@@ -85,6 +87,9 @@ class Log:
         )
         # What opening the log has found.
         self.recovery = loaded.recovery
+        # Of the log directory, which sets it; a log by itself has none.
+        self.reserve: Reserve | None = None
+        self._is_internal = topic_partition.topic in INTERNAL_TOPICS
         # Why nothing can be read or written here any more; empty while all is well.
         self.offline = ""
         # Counts truncations: what was prepared for the log before one is void.
@@ -128,9 +133,13 @@ class Log:
                     return Appended(
                         earlier.first_offset, earlier.last_offset, -1, self.log_start_offset, True
                     )
+        batch_length = header.batch_length
+        size = batch_length + LENGTH_OVERHEAD
+        is_own = self._is_internal or header.attributes & CONTROL_FLAG
+        if not self.has_room(size, now_ms, DiskUse.OWN if is_own else DiskUse.RECORDS):
+            raise reserve_reached(self.folder, size)
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
-        batch_length = header.batch_length
         PLACE.pack_into(buffer, 0, base_offset, batch_length, leader_epoch)
         self._write(buffer, header, base_offset, last_offset, leader_epoch, now_ms)
         return Appended(
@@ -139,6 +148,11 @@ class Log:
             header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1,
             self.log_start_offset,
         )
+
+    # Hot: once per append.
+    def has_room(self, size: int, now_ms: int, use: DiskUse) -> bool:
+        """Whether `size` bytes may be appended without touching the disk's reserve."""
+        return self.reserve is None or self.reserve.allows(size, now_ms, use)
 
     def append_as_follower(self, buffer: Buffer, now_ms: int) -> Appended:
         """Write batches that carry their offsets already, one or more, whole.
@@ -149,6 +163,9 @@ class Log:
         if self.offline:
             raise StorageError(self.offline)
         view = memoryview(buffer)
+        use = DiskUse.COPIED_OWN if self._is_internal else DiskUse.COPIED_RECORDS
+        if not self.has_room(len(view), now_ms, use):
+            raise reserve_reached(self.folder, len(view))
         position, first = 0, -1
         while position + HEADER_SIZE <= len(view):
             header = read_header(view, position)
@@ -382,7 +399,7 @@ class Log:
         return self.leader_epochs.end_offset(leader_epoch, self.log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
-        """Use other settings from now on; index sizes hold from the next segment on."""
+        """DiskUse other settings from now on; index sizes hold from the next segment on."""
         self.config = config
         for segment in self.segments:
             segment.indexes.config = config

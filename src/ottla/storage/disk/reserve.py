@@ -1,0 +1,73 @@
+"""The last free bytes of a disk, which records of clients may not use.
+
+Without them a full disk would be a dead end: the store, checkpoints, a new segment after retention
+and a recovery all need a little room, and only they can make more. So appends are refused earlier,
+those of clients first: see `DiskUse`.
+"""
+
+import errno
+import os
+from enum import IntEnum
+
+from ottla.base.disk_reserve import reserve_bytes
+from ottla.storage.disk.filesystem import FileSystem
+
+# How long a measurement holds. Other programs, and other brokers, write to the disk meanwhile.
+_MEASURED_FOR_MS = 100
+_UNKNOWN = 1 << 62
+
+
+class DiskUse(IntEnum):
+    """What is written; the value is how many quarters of the reserve must stay free after it."""
+
+    # Records of clients, on their partition's leader.
+    RECORDS = 4
+    # The same on a follower: what its leader has accepted should fit on a disk that they share.
+    COPIED_RECORDS = 3
+    # What the broker writes itself: internal topics, transaction markers, compaction, audit lines.
+    OWN = 2
+    # The same on a follower. What is left is for the store, checkpoints and recovery.
+    COPIED_OWN = 1
+
+
+class Reserve:
+    """The reserve of the disk that holds `path`; none where the disk cannot be measured."""
+
+    def __init__(self, filesystem: FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        # How many bytes may be written before the disk is measured again, and until when.
+        self._credit_bytes = -1
+        self._measured_ms = self._until_ms = 0
+
+    # Hot: once per append.
+    def allows(self, size: int, now_ms: int, use: DiskUse) -> bool:
+        """Whether `size` bytes may be written now; then they count as written."""
+        self._credit_bytes -= size
+        if self._credit_bytes >= 0 and self._measured_ms <= now_ms < self._until_ms:
+            return True
+        free, reserve = self._measure()
+        # Others on the same disk have as much credit; so each takes a part of what is free.
+        self._credit_bytes = (free - reserve) // 4 - size
+        self._measured_ms, self._until_ms = now_ms, now_ms + _MEASURED_FOR_MS
+        return free - size >= reserve * use // DiskUse.RECORDS
+
+    def require(self, size: int, use: DiskUse) -> None:
+        """Raise OSError (ENOSPC) where `size` bytes may not be written now."""
+        free, reserve = self._measure()
+        if free - size < reserve * use // DiskUse.RECORDS:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
+
+    def is_short(self) -> bool:
+        """Whether appends are refused, or will be soon: what is deleted should go at once."""
+        free, reserve = self._measure()
+        return free < 2 * reserve
+
+    def _measure(self) -> tuple[int, int]:
+        """Free bytes, and the reserve; enough and none where the disk does not say."""
+        filesystem, path = self._filesystem, self._path
+        try:
+            total = filesystem.total_bytes(path)
+            return (filesystem.free_bytes(path), reserve_bytes(total)) if total else (_UNKNOWN, 0)
+        except OSError:
+            return _UNKNOWN, 0

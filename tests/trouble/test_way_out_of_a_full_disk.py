@@ -1,0 +1,197 @@
+"""A disk that a producer has filled, with the store and all logs on it, is no dead end.
+
+All that makes room works, and so do restarts, reads and commits; what was acknowledged stays.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+from rig.broker import ottla
+from rig.consuming import read
+from rig.ottla_cluster import ottla_cluster
+
+from tests.cli.ottla_command import Command
+
+RECORD = bytes(60_000)
+
+
+class Running(NamedTuple):
+    """One broker or three whose folder is on the small disk."""
+
+    bootstrap: str
+    # Stops every broker in order, one after the other, and starts it again.
+    restart: Callable[[], None]
+    # The same by kill -9.
+    crash: Callable[[], None]
+
+
+@contextlib.contextmanager
+def one_broker(folder: Path) -> Iterator[Running]:
+    with contextlib.ExitStack() as stack:
+        nodes = [stack.enter_context(ottla(folder=folder))]
+
+        def start() -> None:
+            nodes.append(stack.enter_context(ottla(folder=folder, port=nodes[0].port)))
+
+        def restart() -> None:
+            assert nodes[-1].process.terminate() == 0, nodes[-1].process.log_tail()
+            start()
+
+        def crash() -> None:
+            nodes[-1].process.kill()
+            start()
+
+        yield Running(nodes[0].bootstrap, restart, crash)
+
+
+@contextlib.contextmanager
+def three_brokers(folder: Path) -> Iterator[Running]:
+    with ottla_cluster(folder=folder) as cluster:
+
+        def each_again(end: str) -> None:
+            for member in cluster.members.values():
+                getattr(member, end)()
+                member.start()
+                cluster.wait_until_formed()
+
+        yield Running(cluster.bootstrap, lambda: each_again("stop"), lambda: each_again("kill"))
+
+
+def fill(bootstrap: str, topic: str) -> list[bytes]:
+    """Produce until a record is refused; the keys of those acknowledged."""
+    acknowledged: list[bytes] = []
+    failed: list[object] = []
+
+    def settle(error: object, message: object) -> None:
+        if error is None:
+            acknowledged.append(message.key())
+        else:
+            failed.append(error)
+
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "message.timeout.ms": 5000, "log_level": 0}
+    )
+    number = 0
+    while not failed:
+        with contextlib.suppress(BufferError):
+            producer.produce(topic, RECORD, b"%d" % number, on_delivery=settle)
+            number += 1
+        # No more on the way than one disk has room for.
+        producer.poll(0 if number < len(acknowledged) + 20 else 0.1)
+    producer.flush(120)
+    return acknowledged
+
+
+def keys_in(bootstrap: str, topic: str) -> list[bytes]:
+    """The keys of all committed records, in order; and a commit of where they end."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "readers",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    partition = TopicPartition(topic, 0)
+    low, high = watermarks(consumer, partition)
+    consumer.assign([TopicPartition(topic, 0, low)])
+    found = [message.key() for message in read(consumer, high - low)]
+    commit(consumer, TopicPartition(topic, 0, high))
+    consumer.close()
+    return found
+
+
+def commit(consumer: Consumer, position: TopicPartition) -> None:
+    """Commit; the coordinator may just have moved."""
+    deadline_s = time.monotonic() + 180
+    while (code := refusal(consumer, position)) is not None:
+        assert code == KafkaError.NOT_COORDINATOR
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+def refusal(consumer: Consumer, position: TopicPartition) -> int | None:
+    """Why the commit was refused; None where it was not."""
+    try:
+        (done,) = consumer.commit(offsets=[position], asynchronous=False)
+    except KafkaException as error:
+        return int(error.args[0].code())
+    return None if done.error is None else int(done.error.code())
+
+
+def watermarks(consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+    low, high = consumer.get_watermark_offsets(partition, timeout=120)
+    return low, high
+
+
+def deliver(bootstrap: str, topic: str) -> None:
+    """Produce one record, which arrives in the end."""
+    told: list[object] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    producer.produce(topic, RECORD, b"again", on_delivery=lambda error, _: told.append(error))
+    producer.flush(180)
+    assert told == [None]
+
+
+def set_retention(admin: AdminClient, topic: str, retention_ms: str) -> None:
+    entry = ConfigEntry("retention.ms", retention_ms, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(120)
+
+
+@pytest.mark.parametrize("brokers", [one_broker, three_brokers])
+def test_everything_that_makes_room_works_on_a_full_disk(
+    brokers: Callable[[Path], "contextlib.AbstractContextManager[Running]"], small_disk: Path
+) -> None:
+    """Restart, crash, read, commit, retention, deletion; and then records are taken again."""
+    with brokers(small_disk / "home") as running:
+        bootstrap = running.bootstrap
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        for future in admin.create_topics([NewTopic("kept", 1), NewTopic("filling", 1)]).values():
+            future.result(120)
+        deliver(bootstrap, "kept")
+
+        acknowledged = fill(bootstrap, "filling")
+        assert len(acknowledged) > 20
+        assert set(acknowledged) <= set(keys_in(bootstrap, "filling"))
+        running.restart()
+        assert set(acknowledged) <= set(keys_in(bootstrap, "filling"))
+        running.crash()
+        assert set(acknowledged) <= set(keys_in(bootstrap, "filling"))
+
+        told = Command(bootstrap).try_to("cluster", "health")
+        assert (told.code, "disk full" in told.out) == (1, True), told.out
+        set_retention(admin, "filling", "1")
+        deliver(bootstrap, "kept")
+        set_retention(admin, "filling", "-1")
+
+        fill(bootstrap, "filling")
+        admin.delete_topics(["filling"])["filling"].result(120)
+        deliver(bootstrap, "kept")
+        assert keys_in(bootstrap, "kept") == [b"again"] * 3
+
+
+def test_command_line_says_why_records_are_not_delivered(small_disk: Path) -> None:
+    """Long before it gives up: `ottla produce` shows the broker's reason while it tries again."""
+    with one_broker(small_disk / "home") as running:
+        run = Command(running.bootstrap)
+        told = run.try_to("produce", "filling", stdin=(b"x" * 60_000 + b"\n") * 500)
+    assert told.code == 1
+    warning, _, end = told.error.partition("ottla: ")
+    assert "are not delivered after" in warning
+    assert "reserved for deletions and restarts" in warning
+    assert "delete a topic" in warning
+    assert "KAFKA_STORAGE_ERROR" in end
