@@ -398,6 +398,25 @@ def test_users_of_certificates_and_failed_handshakes_are_counted(files, caplog):
     assert "its user CN=alice already has max.connections.per.user (1) of them" in caplog.text
 
 
+def test_a_handshake_that_is_given_up_is_a_failure(files):
+    """It costs as much as one that fails: new connections of its address may have to wait."""
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            failing = broker.parts.quotas.connections.failing
+            _reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            hello = client_side(files).wrap_bio(incoming, outgoing, server_hostname="localhost")
+            with pytest.raises(ssl.SSLWantReadError):
+                hello.do_handshake()
+            writer.write(outgoing.read())
+            await writer.drain()
+            writer.close()
+            await until(lambda: failing._addresses)
+
+    run(scenario)
+
+
 def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
     """The broker would go on with the former one, and not start again."""
 

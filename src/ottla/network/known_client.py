@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, cast
 
+from ottla.base.addresses import counted_address
 from ottla.security.principal import ANONYMOUS, Principal
 
 # How an IPv4 address looks on a socket that serves both families.
@@ -32,7 +33,9 @@ class KnownClient:
     @property
     def owner(self) -> str:
         """Whose share of what is limited the client takes: its user's, or its address's."""
-        return self.peer_host if self.principal is ANONYMOUS else str(self.principal)
+        if self.principal is ANONYMOUS:
+            return counted_address(self.peer_host)
+        return str(self.principal)
 
     def find_addresses(self) -> None:
         """Take the addresses of both ends from the transport."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ottla.base.addresses import counted_address
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.failing_addresses import FailingAddresses
 from ottla.quota.windowed_rate import WindowedRate
@@ -81,7 +82,7 @@ class ConnectionQuotas:
         """Count a new connection, and decide on it."""
         self._count += 1
         self._per_listener[listener] += 1
-        self._per_address[address] += 1
+        self._per_address.update(_counted(address))
         refusal = self._too_many(listener, address)
         if refusal is not None:
             return ConnectionVerdict(refusal)
@@ -106,9 +107,10 @@ class ConnectionQuotas:
         """Subtract a connection from the counts."""
         self._count -= 1
         self._per_listener[listener] -= 1
-        self._per_address[address] -= 1
-        if self._per_address[address] <= 0:
-            del self._per_address[address]
+        for counted in _counted(address):
+            self._per_address[counted] -= 1
+            if self._per_address[counted] <= 0:
+                del self._per_address[counted]
 
     def enter(self, listener: str, user: str) -> str | None:
         """Count a connection whose user is known now. Returns why it is to be closed.
@@ -140,8 +142,10 @@ class ConnectionQuotas:
                 "files leaves no room for more beside the logs: raise it (`ulimit -n`), or lower "
                 "max.connections"
             )
-        most = rules.overrides.get(address, rules.per_address_max)
-        if self._per_address[address] > most:
+        is_own = address in rules.overrides
+        counted = address if is_own else counted_address(address)
+        most = rules.overrides[address] if is_own else rules.per_address_max
+        if self._per_address[counted] > most:
             return f"its address already has max.connections.per.ip ({most}) of them"
         return None
 
@@ -158,6 +162,11 @@ class ConnectionQuotas:
                 limit, window_num=windows.num, window_ms=windows.ms, grace_ms=windows.ms
             )
         return rate.record(1, now_ms)
+
+
+def _counted(address: str) -> set[str]:
+    """An address, which may have a limit of its own, and what counts as one with it."""
+    return {address, counted_address(address)}
 
 
 def parse_overrides(text: str) -> dict[str, int]:

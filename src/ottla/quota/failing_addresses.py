@@ -3,8 +3,11 @@
 A login that fails, or is given up, costs a broker more than the client that repeats it. So the
 delay of one answer (`security.sasl.failures`) is not enough: clients that do not wait for it are
 slowed where they connect, one address that fails too often, and where many do, all that failed.
-Connections that are open, and addresses that did not fail, are not concerned.
+Connections that are open, and addresses that did not fail, are not concerned. The addresses of an
+IPv6 /64 are one.
 """
+
+from ottla.base.addresses import counted_address
 
 # So many seconds' worth of failures may come at once.
 _BURST_S = 2
@@ -57,6 +60,7 @@ class FailingAddresses:
 
     def failed(self, address: str, now_ms: int) -> None:
         """A connection of `address` ended, or is to end, without a login."""
+        address = counted_address(address)
         found = self._addresses.pop(address, None) or _Pace(now_ms)
         found.failed(now_ms, self.rate)
         self._all.failed(now_ms, self.rate * _ALL)
@@ -66,7 +70,7 @@ class FailingAddresses:
 
     def wait_ms(self, address: str, now_ms: int) -> int | None:
         """When a new connection of `address` is to be served; None: it is to be closed."""
-        found = self._addresses.get(address)
+        found = self._addresses.get(counted_address(address))
         if found is None:
             return 0
         turn_ms = now_ms

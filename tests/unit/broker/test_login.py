@@ -18,7 +18,13 @@ from ottla.network.dialer import LoopDialer
 from ottla.security.sasl.client import SaslIdentity
 from ottla.security.sasl.plain import write_plain
 from ottla.security.sasl.scram_client import ScramClient
-from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
+from ottla.security.sasl.scram_keys import (
+    ScramMechanism,
+    credential_of,
+    new_credential,
+    salted_password,
+)
+from ottla.security.sasl.session import LoginState
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -33,6 +39,7 @@ from ottla.wire.messages.describe_user_scram_credentials import (
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
+from tests.broker.broker_client import until
 
 from .inprocess import Caller, run
 
@@ -497,6 +504,47 @@ def test_a_user_that_is_removed_is_served_no_more(caplog):
         sasl_plain_without_tls_enable="true",
     )
     assert "User:alice logged in with the user 'alice', which was removed" in caplog.text
+
+
+@pytest.mark.parametrize("after", [None, credential("another one")])
+def test_no_session_of_plain_begins_with_a_password_that_was_replaced_meanwhile(after):
+    """While it was hashed: the user was removed, or has another."""
+
+    async def scenario(broker, connect):
+        users = broker.parts.users
+        await users.alter("alice", {SCRAM: credential(PASSWORD, 300_000)})
+        (listener,) = broker.listeners.open
+        caller = await connect()
+        assert (await caller.begin("PLAIN")).error_code == 0
+        login = asyncio.create_task(caller.token(write_plain("alice", PASSWORD)))
+        *_, connection = listener.connections
+        session = connection._serve.__self__._session
+        await until(lambda: session.state is LoginState.JUDGING)
+        await users.alter("alice", {SCRAM: after})
+        assert (await login).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+
+    play(
+        scenario,
+        sasl_enabled_mechanisms="SCRAM-SHA-256,PLAIN",
+        sasl_plain_without_tls_enable="true",
+    )
+
+
+def test_an_unknown_user_of_plain_costs_the_hash_that_users_have():
+    """Its answer takes as long, where all have SCRAM-SHA-512; where some do, some do."""
+
+    async def scenario(broker, _connect):
+        users, other = broker.parts.users, ScramMechanism.SCRAM_SHA_512
+        made = new_credential(other, PASSWORD, b"salt", 4096)
+        names = [f"unknown {number}" for number in range(100)]
+        await users.alter("alice", {SCRAM: None, other: made})
+        assert {users.mechanism_of_unknown(name) for name in names} == {other}
+        await users.alter("bob", {SCRAM: credential(PASSWORD)})
+        found = [users.mechanism_of_unknown(name) for name in names]
+        assert 25 < found.count(other) < 75
+        assert found == [users.mechanism_of_unknown(name) for name in names]
+
+    play(scenario)
 
 
 def test_a_user_of_the_settings_is_none_of_the_store():

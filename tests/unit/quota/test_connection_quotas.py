@@ -70,6 +70,20 @@ def test_an_address_has_so_many_connections() -> None:
         assert refused == ConnectionVerdict(expected)
 
 
+def test_the_addresses_of_an_ipv6_network_have_so_many_together() -> None:
+    """One machine has all of a /64; an address with a limit of its own is counted by itself."""
+    small = quotas(ConnectionRules(per_address_max=2, overrides={"2001:db8::9": 3}))
+    for number in (1, 2):
+        assert small.open("L", f"2001:db8::{number}", 0) == WELCOME
+    assert small.open("L", "2001:db8::3", 0).refusal is not None
+    assert small.open("L", "2001:db8:0:1::3", 0) == WELCOME
+    assert [small.open("L", "2001:db8::9", 0) for _ in range(3)] == [WELCOME] * 3
+    assert small.open("L", "2001:db8::9", 0).refusal is not None
+    for address in ("1", "2", "3", "9", "9", "9", "9"):
+        small.close("L", f"2001:db8::{address}")
+    assert small.open("L", "2001:db8::4", 0) == WELCOME
+
+
 def test_connections_that_come_too_fast_are_served_later() -> None:
     """Ten a second: of thirty at once, the last is served after two seconds."""
     slow = quotas(ConnectionRules(Room(creation_rate=10)))

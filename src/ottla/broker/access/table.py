@@ -168,7 +168,7 @@ def guards(settings: BrokerSettings) -> Mapping[int, Guard]:
         ApiKey.DESCRIBE_DECISIONS: named(_DESCRIBE, _TOPIC, "topic"),
         ApiKey.DESCRIBE_REBALANCES: named(_DESCRIBE, _GROUP, "group_id"),
         ApiKey.OFFSET_LEDGER: named(_DESCRIBE, _TOPIC, "topic"),
-        ApiKey.RETENTION_STANDING: named(_DESCRIBE, _TOPIC, "topic"),
+        ApiKey.RETENTION_STANDING: topics.retention_standing,
         # Before a client or broker is authenticated.
         ApiKey.API_VERSIONS: free,
         ApiKey.SASL_HANDSHAKE: free,

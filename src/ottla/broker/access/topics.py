@@ -14,6 +14,7 @@ from ottla.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicState,
 )
+from ottla.wire.messages.retention_standing import RetentionStandingResponse
 
 _TOPIC, _DENIED = AclResource.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -105,3 +106,17 @@ def offset_for_leader_epoch(check: RequestCheck, asked: Any) -> ErrorCode | None
     if check.sees_cluster(AclOperation.CLUSTER_ACTION):
         return None
     return check.code(AclOperation.DESCRIBE, _TOPIC, asked.topic)
+
+
+def retention_standing(check: RequestCheck) -> Amend:
+    """DESCRIBE on the topic; readers that the client may not DESCRIBE are left out."""
+    check.require(AclOperation.DESCRIBE, _TOPIC, check.body.topic)
+
+    def amend(response: RetentionStandingResponse) -> None:
+        response.readers = [
+            one
+            for one in response.readers
+            if check.sees(AclOperation.DESCRIBE, AclResource.GROUP, one.group_id)
+        ]
+
+    return amend

@@ -290,7 +290,8 @@ class Login:
         """Send the reason of a failure after a delay; the client's next message ends the login."""
         self._refusal = refusal
         logins, connection = self._logins, self._connection
-        delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+        now_ms = logins.monotonic_ms()
+        delay_ms = logins.failures.failed(connection.peer_host, refusal.claimed, now_ms)
 
         def send() -> None:
             if not connection.closed:
@@ -305,7 +306,7 @@ class Login:
         if header is not None:
             response = SaslAuthenticateResponse(error_code=error.code, error_message=error.message)
             answer = _encoded(response, header)
-        self._fail(slot, answer, error.cause, error.kind, error.user)
+        self._fail(slot, answer, error.cause, error.kind, error)
 
     def _refuse_order(self, api_key: int, version: int, correlation_id: int) -> None:
         kind = SaslHandshakeResponse if api_key == _HANDSHAKE else ApiVersionsResponse
@@ -314,17 +315,26 @@ class Login:
         cause = f"it sent {ApiKey(api_key).name} where SASL_AUTHENTICATE was due"
         self._fail(self._connection.defer(len(answer)), answer, cause, "order")
 
-    def _fail(self, slot: Slot, answer: list[Part], cause: str, kind: str, user: str = "") -> None:
-        """Answer after a delay, and close. `user` is the one of a wrong password."""
+    def _fail(
+        self,
+        slot: Slot,
+        answer: list[Part],
+        cause: str,
+        kind: str,
+        error: AuthenticationFailed | None = None,
+    ) -> None:
+        """Answer after a delay, and close. `error` is that of the mechanism, which knows users."""
         logins, connection = self._logins, self._connection
         self._session.failed()
         self._timer.cancel()
         connection.stop_reading()
         self._count_failure()
-        logins.on_failed(connection, cause, user)
+        claimed = "" if error is None else error.claimed
+        logins.on_failed(connection, cause, claimed if error and error.is_known else "")
         delay_ms = 0
         if self._refusal is None:
-            delay_ms = logins.failures.failed(connection.peer_host, logins.monotonic_ms())
+            now_ms = logins.monotonic_ms()
+            delay_ms = logins.failures.failed(connection.peer_host, claimed, now_ms)
         self._refusal = None
 
         def end() -> None:

@@ -77,14 +77,17 @@ class PlainUsers:
         finally:
             self._waiting -= 1
         found = credential_of(mechanism, salted, shown.salt, shown.iterations)
-        return credential is not None, hmac.compare_digest(found.stored_key, shown.stored_key)
+        is_right = hmac.compare_digest(found.stored_key, shown.stored_key)
+        # It may have been removed, or replaced, while the password was hashed.
+        _, held = self._credential(login.user)
+        return held is not None, is_right and held == credential
 
     def _credential(self, user: str) -> tuple[ScramMechanism, ScramCredential | None]:
         for mechanism in ScramMechanism:
             credential = self._stored.find(mechanism, user)
             if credential is not None:
                 return mechanism, credential
-        return ScramMechanism.SCRAM_SHA_256, None
+        return self._stored.mechanism_of_unknown(user), None
 
 
 class PlainExchange:

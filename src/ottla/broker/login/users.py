@@ -37,6 +37,8 @@ class ScramUsers:
         self._changing = Lock()
         self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
         self._disguises: dict[ScramMechanism, Disguise] = {}
+        # Those that are like the users of now.
+        self._disguised: set[ScramMechanism] = set()
         # Called with a user that has no credential any more.
         self.on_removed: Callable[[str], None] = lambda _user: None
 
@@ -75,10 +77,22 @@ class ScramUsers:
 
     def disguise(self, mechanism: ScramMechanism) -> Disguise:
         """What users without a credential are shown: what others have."""
-        if mechanism not in self._disguises:
+        disguise = self._disguises.get(mechanism) or Disguise(self._secret)
+        if mechanism not in self._disguised:
+            self._disguised.add(mechanism)
             known = [each[mechanism] for each in self._users.values() if mechanism in each]
-            self._disguises[mechanism] = Disguise.like(self._secret, known)
-        return self._disguises[mechanism]
+            self._disguises[mechanism] = disguise = disguise.now_like(known)
+        return disguise
+
+    def mechanism_of_unknown(self, user: str) -> ScramMechanism:
+        """The one whose hash a password of an unknown user costs: as often as users have it."""
+        first = [next(iter(each)) for each in self._users.values()]
+        if not first:
+            return ScramMechanism.SCRAM_SHA_256
+        drawn = hmac.digest(self._secret, user.encode(), "sha256")
+        return sorted(first, key=lambda each: each.number)[
+            int.from_bytes(drawn[:8], "big") * len(first) >> 64
+        ]
 
     async def alter(self, user: str, wanted: Wanted) -> None:
         """Set and remove credentials of one user, on all brokers. Raises StoreError."""
@@ -121,7 +135,7 @@ class ScramUsers:
         was_there = self._users.pop(user, None) is not None
         if found:
             self._users[user] = found
-        self._disguises.clear()
+        self._disguised.clear()
         if was_there and not found:
             self.on_removed(user)
 

@@ -118,9 +118,10 @@ class Door:
             else:
                 self._refuse(host, port, refusal, refusal)
         except OSError as error:
+            # One that is given up costs as much as one that fails, and is not worth a line.
+            self._rooms.failed(host)
             trouble = of_client(error)
             if trouble is not None:
-                self._rooms.failed(host)
                 self._refuse(host, port, trouble.kind, trouble.sentence)
         finally:
             if not shaking.handed_over:

@@ -2,8 +2,8 @@
 
 Salts and iterations differ with the program that made a user: Java's tools write other salts than
 Ottla's. So each unknown name gets those of one such kind, as often as users have them. Which one,
-and the salt, are made of the name and a secret: they stay the same from login to login, and all
-but the same when users are added.
+and the salt, are made of the name and a secret: they stay the same from login to login. A name that
+was shown a kind keeps it when users are added; others hardly change.
 """
 
 import hmac
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,
     ITERATIONS_MIN,
+    SALT_BYTES,
     ScramCredential,
     ScramMechanism,
     credential_of,
@@ -26,7 +27,9 @@ _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _JAVA_BITS: Final = 130
 _JAVA_SIZES: Final = range(20, 27)
 _JAVA: Final = 0
-_SALT_BYTES: Final = 16
+_TOKEN_SALT_BYTES: Final = 16
+# Names whose kind is remembered.
+_REMEMBERED_MAX: Final = 10_000
 # Each kind costs a hash in every login; rarer ones are left out.
 _KINDS_MAX: Final = 8
 
@@ -39,25 +42,33 @@ class SaltKind(NamedTuple):
     iterations: int
 
 
-_OF_TOKENS: Final = ((SaltKind(_SALT_BYTES, ITERATIONS_MIN), 1),)
-_DEFAULT: Final = ((SaltKind(_SALT_BYTES, ITERATIONS_DEFAULT), 1),)
+_OF_TOKENS: Final = ((SaltKind(_TOKEN_SALT_BYTES, ITERATIONS_MIN), 1),)
+_DEFAULT: Final = ((SaltKind(SALT_BYTES, ITERATIONS_DEFAULT), 1),)
 
 
 class Disguise:
     """Makes credentials that no password has."""
 
-    __slots__ = ("_kinds", "_secret")
+    __slots__ = ("_kinds", "_secret", "_shown")
 
     def __init__(self, secret: bytes, kinds: tuple[tuple[SaltKind, int], ...] = _DEFAULT) -> None:
         """`kinds`: and how many users have each."""
         self._secret = secret
         self._kinds = kinds
+        # What names were shown, by what is made of them.
+        self._shown: dict[bytes, SaltKind] = {}
 
     @staticmethod
     def like(secret: bytes, credentials: Iterable[ScramCredential]) -> "Disguise":
         """Kinds as often as these users have them."""
         counts = Counter(kind_of(each.salt, each.iterations) for each in credentials)
         return Disguise(secret, tuple(counts.most_common(_KINDS_MAX)) or _DEFAULT)
+
+    def now_like(self, credentials: Iterable[ScramCredential]) -> "Disguise":
+        """The same with the kinds of other users; names that were shown one keep it."""
+        found = Disguise.like(self._secret, credentials)
+        found._shown = self._shown
+        return found
 
     def of_tokens(self) -> "Disguise":
         """What unknown delegation tokens are shown; those that exist have the same salts."""
@@ -66,7 +77,12 @@ class Disguise:
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential:
         """What an unknown user is shown."""
         own = mac(mechanism, self._secret, user.encode())
-        kind = self._kind(own)
+        kind = self._shown.get(own)
+        if kind is None:
+            kind = self._kind(own)
+            if len(self._shown) >= _REMEMBERED_MAX:
+                del self._shown[next(iter(self._shown))]
+            self._shown[own] = kind
         random = hmac.digest(own, b"salt", "sha512")
         salt = random[: kind.salt_bytes] if kind.salt_bytes else _java_salt(random)
         return credential_of(mechanism, own, salt, kind.iterations)

@@ -7,11 +7,13 @@ class AuthenticationFailed(OttlaError):
     """The message is for the client; `cause` is for the broker's log and has no secret in it.
 
     Failures of the same `kind` stand in the log once in a while. It has nothing in it that a
-    client can choose freely. `user` is the one whose password was wrong.
+    client can choose freely. `claimed` is the user that the client named, and `is_known` whether
+    there is one and the password was wrong.
     """
 
     kind = "failed"
-    user = ""
+    claimed = ""
+    is_known = False
 
     def __init__(self, mechanism: str, cause: str, kind: str = "") -> None:
         # The same words for every cause: they must not say whether a user exists.

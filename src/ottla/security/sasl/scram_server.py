@@ -112,12 +112,14 @@ def unusable_token(mechanism: str, token_id: str) -> AuthenticationFailed:
 
 def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:
     """The failure of a user without a credential."""
-    return AuthenticationFailed(
+    failure = AuthenticationFailed(
         mechanism,
         f"there is no user {shortened(user)!r} with a credential for it; `ottla user list` lists "
         "the users, `ottla user add` makes one",
         "unknown user",
     )
+    failure.claimed = user
+    return failure
 
 
 def wrong_password(mechanism: str, user: str) -> AuthenticationFailed:
@@ -128,5 +130,5 @@ def wrong_password(mechanism: str, user: str) -> AuthenticationFailed:
         "or set a new one with `ottla user password`",
         f"password of {user}",
     )
-    failure.user = user
+    failure.claimed, failure.is_known = user, True
     return failure

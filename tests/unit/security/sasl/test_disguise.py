@@ -99,6 +99,16 @@ def test_new_users_hardly_change_what_unknown_ones_are_shown() -> None:
     assert changed < len(NAMES) / 20
 
 
+def test_a_name_that_was_shown_a_salt_keeps_it_when_users_are_added() -> None:
+    """The first user of all, one of another kind, and a thousand."""
+    disguise = Disguise(b"secret")
+    before = shown(disguise)
+    chance = random.Random(5)
+    for count in (1, 2, 1000):
+        disguise = disguise.now_like(credentials(chance, count))
+        assert shown(disguise) == before
+
+
 def test_answers_to_known_and_unknown_users_are_alike() -> None:
     """Fields, nonces and their sizes; salts stay, nonces change."""
     chance = random.Random(4)

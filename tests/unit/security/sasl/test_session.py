@@ -182,12 +182,22 @@ def test_a_session_ends_with_its_credential_or_before(
     assert session_lifetime_ms(credential_ms, reauth_ms_max) == lifetime_ms
 
 
-def test_each_failure_of_an_address_is_answered_later_than_the_one_before() -> None:
-    """Up to five seconds; others do not wait for it, and a minute makes up for it."""
+def test_each_failure_of_a_user_is_answered_later_than_the_one_before() -> None:
+    """Five within a second each, later up to five seconds; a minute makes up for it."""
     failures = FailedLogins(100)
-    assert [failures.failed("a", 0) for _ in range(7)] == [100, 200, 400, 800, 1600, 3200, 5000]
-    assert failures.failed("b", 0) == 100
-    assert failures.failed("a", 60_000) == 5000
-    assert failures.failed("a", 120_001) == 100
-    assert failures.count == 10
-    assert FailedLogins(0).failed("a", 0) == 0
+    delays = [failures.failed("a", "bob", 0) for _ in range(8)]
+    assert delays == [100, 100, 200, 400, 800, 1600, 3200, 5000]
+    assert failures.failed("b", "bob", 0) == 100
+    assert failures.failed("a", "bob", 60_000) == 5000
+    assert failures.failed("a", "bob", 120_001) == 100
+    assert failures.count == 11
+
+
+def test_a_clients_reason_does_not_wait_for_another_users_mistakes() -> None:
+    """Behind the same address; all addresses of an IPv6 network are one."""
+    failures = FailedLogins(100)
+    for _ in range(20):
+        failures.failed("2001:db8::1", "bob", 0)
+    assert failures.failed("2001:db8::1", "eve", 0) == 100
+    assert failures.failed("2001:db8::2", "bob", 0) == 5000
+    assert FailedLogins(0).failed("a", "", 0) == 0
