@@ -48,6 +48,7 @@ class SharePartition:
             self._window.extend(batch.last)
             for run in self._window.cut(batch.first, batch.last):
                 run.state, run.deliveries = batch.state, batch.deliveries
+                run.batch_size = run.size
                 if (
                     batch.state is DeliveryState.AVAILABLE
                     and batch.deliveries >= limits.delivery_count
@@ -129,13 +130,19 @@ class SharePartition:
 
         Acquires whole batches until there are at least `max_records`; with `strict` never more
         than `max_records`. The result is split into batches of `batch_size` records, if set.
+        Records that were delivered often are acquired in a smaller portion, and no others with
+        them, so that one bad record does not exhaust the deliveries of its neighbours.
         """
         given: list[Acquired] = []
         left = max_records
         position = offset
+        end_before = self._window.end
+        most = self._last_to_acquire(offset)
         for batch in found:
-            if left <= 0:
+            if left <= 0 or (most is not None and batch.first > most):
                 break
+            if most is not None:
+                batch = batch._replace(last=min(batch.last, most))
             # Offsets between batches have no records: compaction removed them.
             self._archive_new(position, batch.first - 1)
             position = batch.last + 1
@@ -147,6 +154,9 @@ class SharePartition:
             add_to(given, taken, batch_size)
             if self._window.end <= batch.last:
                 break
+        size = self._window.end - end_before
+        for run in self._window.peek(end_before, self._window.end - 1):
+            run.batch_size = min(size, batch_size) if batch_size else size
         self._tidy()
         return given
 
@@ -251,6 +261,33 @@ class SharePartition:
                 most -= part.size
                 taken.append(Acquired(part.first, part.last, part.deliveries))
         return taken
+
+    def _last_to_acquire(self, offset: int) -> int | None:
+        """The last offset of what a member may acquire from `offset` on; None without a limit."""
+        others = False
+        for run in self._window.peek(offset, self._window.end - 1):
+            if run.state is not DeliveryState.AVAILABLE:
+                continue
+            portion = self._throttled_portion(run)
+            if portion is not None:
+                first = max(run.first, offset)
+                return first - 1 if others else min(first + portion - 1, run.last)
+            others = True
+        return None
+
+    def _throttled_portion(self, run: StateRun) -> int | None:
+        """How many records of a run to deliver together; None if it is not throttled.
+
+        As in Kafka 4.2: from half of the delivery count limit on (rounded up, at least 2), each
+        further delivery halves the batch, and in the last delivery each record is alone.
+        """
+        limit = self.limits.delivery_count
+        throttled_from = max(2, (limit + 1) // 2)
+        if run.deliveries < throttled_from:
+            return None
+        if run.deliveries >= limit - 1:
+            return 1
+        return max(1, run.batch_size >> (run.deliveries - throttled_from + 1))
 
     def _archive_new(self, first: int, last: int) -> None:
         """Archive available offsets from `first` to `last`: they have no records for members."""

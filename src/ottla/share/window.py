@@ -11,8 +11,9 @@ from ottla.share.states import DeliveryState
 class StateRun:
     """Offsets `first` to `last`, both included, in the same state.
 
-    `deliveries` is how often they were acquired. `member_id` and `deadline_ms` (monotonic, when the
-    lock expires) are set while they are acquired.
+    `deliveries` is how often they were acquired, `batch_size` how many records were acquired
+    together the first time. `member_id` and `deadline_ms` (monotonic, when the lock expires) are
+    set while they are acquired.
     """
 
     first: int
@@ -21,6 +22,7 @@ class StateRun:
     deliveries: int
     member_id: str | None = None
     deadline_ms: int = 0
+    batch_size: int = 0
 
     @property
     def size(self) -> int:
@@ -33,6 +35,7 @@ class StateRun:
             and self.deliveries == other.deliveries
             and self.member_id == other.member_id
             and self.deadline_ms == other.deadline_ms
+            and (self.batch_size == other.batch_size or self.state.is_final)
         )
 
 

@@ -322,3 +322,70 @@ def test_what_the_log_has_lost_needs_no_archiving() -> None:
     assert partition.start_offset == 2
     partition.archive(2, 2)
     assert partition.start_offset == 3
+
+
+def deliver_and_release(
+    partition: SharePartition, found: list[Found], times: int
+) -> list[list[int]]:
+    """Offsets of each of `times` deliveries to one member, which releases them all."""
+    deliveries = []
+    for _ in range(times):
+        given = acquire(partition, "a", found)
+        deliveries.append([o for each in given for o in range(each.first, each.last + 1)])
+        partition.acknowledge("a", [Acknowledged(e.first, e.last, RELEASE) for e in given], 0)
+    return deliveries
+
+
+def test_records_delivered_often_come_in_halved_portions_and_at_last_alone() -> None:
+    """As Kafka 4.2 delivers a batch of ten that a member always releases, limit 5."""
+    partition = SharePartition(DeliveryLimits(), 0)
+    ten, half = list(range(10)), [[5, 6, 7, 8, 9]]
+    assert deliver_and_release(partition, TEN, 15) == [
+        *[ten, ten, ten, [0, 1, 2, 3, 4]],
+        *[[offset] for offset in range(5)],
+        *half,
+        *[[offset] for offset in range(5, 10)],
+    ]
+    assert partition.start_offset == 10
+
+
+def test_a_poison_record_archives_itself_alone() -> None:
+    """A member that fails at record 7 releases what it got with it; all others are accepted."""
+    partition = SharePartition(DeliveryLimits(), 0)
+    accepted: set[int] = set()
+    while partition.start_offset < 10:
+        for first, last, _ in acquire(partition, "a", TEN):
+            poisoned = first <= 7 <= last
+            kind = RELEASE if poisoned else ACCEPT
+            partition.acknowledge("a", [Acknowledged(first, last, kind)], 0)
+            accepted |= set() if poisoned else set(range(first, last + 1))
+    assert accepted == set(range(10)) - {7}
+    assert list(partition.dead) == [Dead(7, 7, 5, rejected=False)]
+
+
+def test_portions_are_shares_of_the_batch_that_was_acquired_together() -> None:
+    """With limit 10, 512 records of two batches of the log come as 256, 128, 64, 32, then one."""
+    partition = SharePartition(DeliveryLimits(delivery_count=10), 0)
+    found = [Found(0, 99), Found(100, 511)]
+    sizes = [len(each) for each in deliver_and_release(partition, found, 10)]
+    assert sizes == [512, 512, 512, 512, 512, 256, 128, 64, 32, 1]
+
+
+def test_a_throttled_portion_comes_without_other_records() -> None:
+    """Records before it, and new ones after it, come in deliveries of their own."""
+    written = [
+        StateBatch(0, 1, DeliveryState.AVAILABLE, 1),
+        StateBatch(2, 9, DeliveryState.AVAILABLE, 3),
+    ]
+    partition = SharePartition(DeliveryLimits(), 0, written)
+    found = [Found(0, 9), Found(10, 19)]
+    assert acquire(partition, "a", found) == [Acquired(0, 1, 2)]
+    assert acquire(partition, "b", found) == [Acquired(2, 5, 4)]
+    assert acquire(partition, "c", found) == [Acquired(6, 9, 4)]
+    assert acquire(partition, "d", [Found(10, 19)]) == [Acquired(10, 19, 1)]
+
+
+def test_a_limit_of_two_throttles_nothing() -> None:
+    """There is no delivery between the first and the last to be made smaller."""
+    partition = SharePartition(DeliveryLimits(delivery_count=2), 0)
+    assert [len(each) for each in deliver_and_release(partition, TEN, 2)] == [10, 10]
