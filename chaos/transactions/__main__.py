@@ -36,7 +36,9 @@ def main() -> int:
         if reason := available(kind):
             _tell(f"left out: {kind}: {reason}")
             continue
-        plan = Plan(kind, chosen.records, chosen.kills, chosen.seed, size=chosen.size)
+        plan = Plan(
+            kind, chosen.records, chosen.kills, chosen.seed, size=chosen.size, pairs=chosen.pairs
+        )
         _tell(f"-- {kind}")
         clusters = kafka_cluster() if chosen.kafka else ottla_cluster(folder=folder / kind)
         with clusters as cluster:
@@ -77,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--copiers", default=",".join(_EVERY_KIND), help="kinds, in this order")
     parser.add_argument("--size", type=int, default=100, help="records in a transaction, at most")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pairs", action="store_true", help="two brokers die each time")
     parser.add_argument("--kafka", action="store_true", help="the same with Apache Kafka's brokers")
     parser.add_argument("--keep", action="store_true", help="keep all logs")
     return parser

@@ -20,11 +20,13 @@ from chaos.transactions.reading import (
 from chaos.transactions.task import CopyTask, read_notes
 from chaos.transactions.verdict import Verdict, judge
 from chaos.transactions.workers import JAVA, Workers
-from rig.clusters import Cluster, Member
+from rig.clusters import Cluster
 
 _PARTITIONS = 4
 _PATIENCE_S = 120.0
 _AWAY_S = 2.0
+# Of a pair, the first stays away while the second starts again, and longer.
+_LONG_AWAY_S = 15.0
 _POLL_S = 0.1
 _INTERNAL = ("__transaction_state", "__consumer_offsets")
 
@@ -33,6 +35,7 @@ _INTERNAL = ("__transaction_state", "__consumer_offsets")
 class Plan:
     """What to do: so many records passed on by copiers of a kind, so many kills of both sorts.
 
+    With `pairs`, two brokers are killed each time, of which one starts while the other is dead.
     After `stuck_s` without a record the copiers are replaced, and after `lost_s` nothing will come.
     """
 
@@ -43,6 +46,7 @@ class Plan:
     copiers: int = 2
     size: int = 50
     aborts: int = 10
+    pairs: bool = False
     stuck_s: float = 120.0
     lost_s: float = 600.0
 
@@ -119,21 +123,29 @@ class Run:
             self._wait(follower, bounds[part - 1] + half)
             self._tell(f"{follower.count()} of {self._plan.records} records have come")
             self._wait_until_whole()
-            victim = self._chance.choice(list(self._cluster.members.values()))
-            back = threading.Timer(_AWAY_S, victim.start)
-            self._kill(victim, back)
+            backs = self._kill_brokers()
             try:
                 self._wait(follower, bounds[part - 1] + half + half // 2)
                 self._workers.kill(f"copier{self._chance.randrange(self._plan.copiers)}")
                 self._wait(follower, bounds[part])
             finally:
-                # Nobody is to start a broker when all this has ended.
-                back.join()
+                # No broker starts after the run has ended.
+                for back in backs:
+                    back.join()
 
-    def _kill(self, victim: Member, back: threading.Timer) -> None:
-        victim.kill()
-        back.start()
-        self._brokers_killed += 1
+    def _kill_brokers(self) -> list[threading.Timer]:
+        """Kill a broker, or two; return the timers that start them again."""
+        first, second, *_ = self._chance.sample(list(self._cluster.members.values()), 3)
+        away = (
+            [(first, _LONG_AWAY_S), (second, _AWAY_S)] if self._plan.pairs else [(first, _AWAY_S)]
+        )
+        backs = []
+        for victim, away_s in away:
+            victim.kill()
+            self._brokers_killed += 1
+            backs.append(threading.Timer(away_s, victim.start))
+            backs[-1].start()
+        return backs
 
     def _wait(self, follower: Follower, count: int) -> None:
         """Until so many records have come."""

@@ -174,21 +174,6 @@ def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
         raise broken(path, error) from error
 
 
-def encode_rack(rack: str | None) -> bytes:
-    """The data of a broker's epoch node: its rack outlives its registration."""
-    return b"" if rack is None else dump({"version": 1, "rack": rack})
-
-
-def decode_rack(path: str, data: bytes) -> str | None:
-    """Raises OttlaError where the node is not what `encode_rack` writes."""
-    if not data:
-        return None
-    rack = load(path, data).get("rack")
-    if not isinstance(rack, str):
-        raise broken(path, TypeError("rack is no text"))
-    return rack
-
-
 def encode_cluster_id(cluster_id: str) -> bytes:
     """The data of the node that names the cluster."""
     return dump({"version": "1", "id": cluster_id})

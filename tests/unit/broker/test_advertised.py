@@ -15,6 +15,7 @@ from ottla.broker.cluster.registration import (
     agree_on_cluster_id,
     known_brokers,
     known_cluster_id,
+    known_racks,
     name_cluster,
     new_cluster_id,
     prepare,
@@ -141,7 +142,8 @@ def test_the_rack_of_a_broker_outlives_its_registration():
         await register(store, session, OTHER, 5)
         await register(store, session, BrokerImage(3, {}), 5)
         await session.close()
-        assert await known_brokers(store) == {2: "r2", 3: None}
+        assert await known_racks(store) == {2: "r2", 3: None}
+        assert (await known_brokers(store))[OTHER.id].endpoints == OTHER.endpoints
 
     asyncio.run(main())
 

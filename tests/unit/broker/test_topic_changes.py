@@ -7,12 +7,15 @@ import pytest
 from inprocess import SETTINGS
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cluster.registration import known_brokers, remove
+from ottla.broker.cluster.registration import known_racks, remove
 from ottla.broker.process.broker import Broker
 from ottla.coordination.memory import MemoryStore, MemoryTree
 from ottla.coordination.store import Create, StoreUnavailable
 from ottla.metadata import paths
+from ottla.metadata.image import BrokerImage
+from ottla.metadata.nodes import encode_broker
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 
@@ -229,6 +232,10 @@ def test_internal_topics_have_the_shape_their_settings_give():
     run(scenario)
 
 
+def registration(broker_id):
+    return encode_broker(BrokerImage(BrokerId(broker_id), {}), 0, "boot")
+
+
 def test_internal_topics_count_on_brokers_that_are_away():
     """Who was registered and is not removed will be back, and has its replicas then."""
 
@@ -237,7 +244,7 @@ def test_internal_topics_count_on_brokers_that_are_away():
         store = MemoryStore(tree)
         async with running(tree, {"offsets.topic.num.partitions": "3"}) as broker:
             for absent in (0, 2):
-                await store.multi([Create(paths.broker_epoch(absent))])
+                await store.multi([Create(paths.broker_epoch(absent), registration(absent))])
             assert (await broker.parts.topics.automatic("__transaction_state")).configs[
                 "min.insync.replicas"
             ] == "2"
@@ -269,7 +276,7 @@ def test_a_replication_factor_that_was_set_is_waited_for():
             with pytest.raises(OttlaError):
                 await broker.parts.topics.auto_create("__transaction_state")
             assert dict(broker.image.topics) == {}
-            await store.multi([Create(paths.broker_epoch(2))])
+            await store.multi([Create(paths.broker_epoch(2), registration(2))])
             topic = await broker.parts.topics.auto_create("__consumer_offsets")
             assert topic.replication_factor == 2
 
@@ -293,10 +300,10 @@ def test_only_a_broker_that_is_gone_is_removed():
             assert await refusal(2) is ErrorCode.BROKER_ID_NOT_REGISTERED
             before = broker.image.brokers[1].epoch
         await remove(store, 1)
-        assert await known_brokers(store) == {}
+        assert await known_racks(store) == {}
         assert await refusal(1) is ErrorCode.BROKER_ID_NOT_REGISTERED
         async with running(tree, disk=disk) as broker:
-            assert await known_brokers(store) == {1: None}
+            assert await known_racks(store) == {1: None}
             assert broker.image.brokers[1].epoch > before
 
     run(scenario)

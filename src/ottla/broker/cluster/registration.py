@@ -20,11 +20,10 @@ from ottla.coordination.store import (
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import (
+    decode_broker,
     decode_cluster_id,
-    decode_rack,
     encode_broker,
     encode_cluster_id,
-    encode_rack,
 )
 from ottla.metadata.topic_id import topic_id_of
 
@@ -89,17 +88,23 @@ async def agree_on_cluster_id(store: Store, proposed: str) -> str:
     return proposed
 
 
-async def known_brokers(store: Store) -> dict[BrokerId, str | None]:
-    """Brokers that ever registered and are not removed, alive or not, with their racks.
+async def known_brokers(store: Store) -> dict[BrokerId, BrokerImage]:
+    """Brokers that ever registered and are not removed, alive or not, as they registered last.
 
     Raises StoreError.
     """
     nodes = await store.subtree(paths.BROKER_EPOCHS)
-    return {
-        BrokerId(int(path.rpartition("/")[2])): decode_rack(path, node.data)
+    brokers = [
+        decode_broker(path, node.data, node.version + 1)
         for path, node in nodes.items()
         if path != paths.BROKER_EPOCHS and node.data != _REMOVED
-    }
+    ]
+    return {broker.id: broker for broker in brokers}
+
+
+async def known_racks(store: Store) -> dict[BrokerId, str | None]:
+    """The racks of `known_brokers`. Raises StoreError."""
+    return {broker.id: broker.rack for broker in (await known_brokers(store)).values()}
 
 
 async def remove(store: Store, broker_id: BrokerId) -> None:
@@ -144,8 +149,9 @@ async def register(
     same id.
     """
     while True:
-        alive = Create(paths.broker(broker.id), encode_broker(broker, now_ms, boot_id), session)
-        epoch = await _set_or_create(store, paths.broker_epoch(broker.id), encode_rack(broker.rack))
+        data = encode_broker(broker, now_ms, boot_id)
+        alive = Create(paths.broker(broker.id), data, session)
+        epoch = await _set_or_create(store, paths.broker_epoch(broker.id), data)
         operations: list[Operation] = [epoch, alive]
         if not clean and isinstance(epoch, Set):
             # A broker that never registered is in no ISR or ELR.

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import broker_addresses
+from ottla.broker.cluster.registration import known_brokers
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
+from ottla.coordination.store import Store
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -26,11 +28,12 @@ class DescribeCluster(Handler):
     versions = Versions(0, 2)
 
     view: ClusterView
+    store: Store
 
-    def handle(
+    async def handle(
         self, request: RequestContext, body: DescribeClusterRequest
     ) -> DescribeClusterResponse:
-        """Answer from the image."""
+        """Answer from the image; brokers that are registered and dead come from the store."""
         if body.endpoint_type == _CONTROLLERS:
             raise OttlaError(
                 ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -42,14 +45,22 @@ class DescribeCluster(Handler):
                 ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
                 f"Unsupported endpoint type {body.endpoint_type}; 1 stands for brokers",
             )
+        known = await known_brokers(self.store) if body.include_fenced_brokers else {}
         image = self.view.image
+        fenced = [broker for each, broker in known.items() if each not in image.brokers]
         asked = body.include_cluster_authorized_operations
         return DescribeClusterResponse(
             cluster_id=image.cluster_id,
             controller_id=image.controller_id,
             brokers=[
-                DescribeClusterBroker(broker_id=b.id, host=b.host, port=b.port, rack=b.rack)
-                for b in broker_addresses(self.view.image, request)
+                DescribeClusterBroker(
+                    broker_id=b.id,
+                    host=b.host,
+                    port=b.port,
+                    rack=b.rack,
+                    is_fenced=b.id not in image.brokers,
+                )
+                for b in broker_addresses(image, request, fenced)
             ],
             cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
         )

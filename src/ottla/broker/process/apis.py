@@ -122,7 +122,7 @@ def handlers(parts: Parts) -> list[Handler]:
         DeleteTopics(parts.view, parts.settings, parts.topics),
         DescribeCleaner(parts.cleaner),
         DescribeClientQuotas(parts.quotas.stored),
-        DescribeCluster(parts.view),
+        DescribeCluster(parts.view, parts.store),
         DescribeConfigs(parts.configs),
         DescribeDecisions(parts.view, parts.decisions),
         DescribeDelegationToken(parts.tokens),

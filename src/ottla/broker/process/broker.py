@@ -18,6 +18,7 @@ from ottla.base.clock import Clock, SystemClock
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.doubts import doubts
 from ottla.broker.cluster.endpoints import own_image
+from ottla.broker.cluster.registration import known_brokers
 from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.strays import warn_of_strays
 from ottla.broker.process.closing import Closing
@@ -203,6 +204,12 @@ class Broker:
         loaded = await self._ask_store(lambda: load_image(parts.store, parts.view.cluster_id))
         # The leaders are those in the store, until the controller sends a newer image.
         parts.updates.show(loaded.image)
+        # A broker that died before this one started is named as one that died now.
+        known = await self._ask_store(lambda: known_brokers(parts.store))
+        known.pop(parts.view.broker_id, None)
+        now_ms = parts.runtime.clock.monotonic_ms()
+        parts.departed.on_image(known, now_ms)
+        parts.departed.on_image(parts.view.image.brokers, now_ms)
         warn_of_strays(parts.log_directories.found_at_start, loaded.image)
         parts.configs.load()
         await self._ask_store(parts.quotas.stored.load)

@@ -18,7 +18,7 @@ from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.check import check_new_topic
 from ottla.base.settings.setting import shortened
-from ottla.broker.cluster.registration import known_brokers
+from ottla.broker.cluster.registration import known_racks
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS, automatic_topic
 from ottla.broker.topics.operations import creation, growth
@@ -103,7 +103,7 @@ class Topics:
         timeout_ms: int = PATIENCE_MS,
     ) -> list[TopicOutcome]:
         """Create topics independently of each other; outcomes are in the order asked."""
-        registered = await known_brokers(self._store)
+        registered = await known_racks(self._store)
         image = self._view.image
         outcomes: list[TopicOutcome] = []
         for new in new_topics:
@@ -170,7 +170,7 @@ class Topics:
             image = self._view.image
             if image.topic(name) is None:
                 raise unknown_topic(name)
-            registered = await known_brokers(self._store)
+            registered = await known_racks(self._store)
             before = (await load_topics(self._store, [name])).get(name)
             if before is None:
                 raise unknown_topic(name)
@@ -242,7 +242,7 @@ class Topics:
         """
         if name not in INTERNAL_TOPICS:
             return RequestedTopic(name)
-        known = await known_brokers(self._store)
+        known = await known_racks(self._store)
         try:
             return automatic_topic(name, self._settings, known | self._view.image.brokers.keys())
         except OttlaError as error:

@@ -6,10 +6,15 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
+from ottla.base.ids import BrokerId
 from ottla.broker.handlers.api_versions import ApiVersions
 from ottla.broker.handlers.describe_cluster import DescribeCluster
 from ottla.broker.handlers.describe_topic_partitions import DescribeTopicPartitions
 from ottla.broker.handlers.metadata import Metadata
+from ottla.coordination.store import Create
+from ottla.metadata import paths
+from ottla.metadata.image import BrokerImage, Endpoint
+from ottla.metadata.nodes import encode_broker
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_topic_partitions import (
@@ -215,8 +220,8 @@ def test_a_leader_that_is_gone_or_superseded_is_not_named():
     play(scenario)
 
 
-def test_librdkafka_still_learns_of_a_broker_that_left():
-    """Other clients do not."""
+def test_clients_still_learn_of_a_broker_that_died():
+    """Ottla's own does not."""
 
     async def scenario(world):
         world.know(2)
@@ -225,7 +230,7 @@ def test_librdkafka_still_learns_of_a_broker_that_left():
         left = {each: broker for each, broker in image.brokers.items() if each != 2}
         world.view.replace(replace(image, brokers=left))
         world.departed.on_image(left, 0)
-        for software, named in (("rdkafka", [1, 2]), ("apache-kafka-java", [1])):
+        for software, named in (("rdkafka", [1, 2]), ("apache-kafka-java", [1, 2]), ("ottla", [1])):
             line = Line()
             line.software = software
             answer = await call(metadata(world), naming(), 13, line=line)
@@ -256,7 +261,7 @@ def test_the_cluster_is_described_to_clients_of_brokers():
     """With what a client may do, where it asks; there are no separate controllers to describe."""
 
     async def scenario(world):
-        handler = DescribeCluster(world.view)
+        handler = DescribeCluster(world.view, world.store)
         answer = await call(handler, DescribeClusterRequest())
         assert (answer.error_code, answer.cluster_id, answer.controller_id) == (0, "cluster", 1)
         assert [(b.broker_id, b.host, b.port, b.rack) for b in answer.brokers] == [BROKER_1]
@@ -270,6 +275,24 @@ def test_the_cluster_is_described_to_clients_of_brokers():
             refused = await call(handler, DescribeClusterRequest(endpoint_type=kind))
             assert (refused.error_code, refused.endpoint_type) == (code, kind)
             assert refused.brokers == []
+
+    play(scenario)
+
+
+def test_a_dead_broker_is_described_as_fenced_to_those_who_ask():
+    """KIP-1073: it registered once and was not removed; in other answers it is missing."""
+
+    async def scenario(world):
+        dead = BrokerImage(BrokerId(7), {"PLAINTEXT": Endpoint("seven", 9097)}, "r7")
+        await world.store.multi([Create(paths.broker_epoch(7), encode_broker(dead, 5, "boot"))])
+        handler = DescribeCluster(world.view, world.store)
+        asked = DescribeClusterRequest(include_fenced_brokers=True)
+        brokers = (await call(handler, asked, 2)).brokers
+        assert [(b.broker_id, b.host, b.port, b.rack, b.is_fenced) for b in brokers] == [
+            (*BROKER_1, False),
+            (7, "seven", 9097, "r7", True),
+        ]
+        assert len((await call(handler, DescribeClusterRequest(), 2)).brokers) == 1
 
     play(scenario)
 
