@@ -32,7 +32,7 @@ $(PY):
 
 $(INSTALLED): $(PY) pyproject.toml
 	@echo "installing packages into $(VENV)"
-	@$(PY) -m pip install -q --disable-pip-version-check 'setuptools>=80' -e '.[dev,lake]'
+	@$(PY) -m pip install -q --disable-pip-version-check 'setuptools>=80' -e '.[dev]'
 	@touch $@
 
 # The compiled codec is an extra: without a C compiler the same source runs as it stands.

@@ -200,7 +200,7 @@ def available() -> str | None:
     except NoJava as reason:
         return str(reason)
     if importlib.util.find_spec("pyspark") is None:
-        return "pyspark is not installed: pip install 'ottla[lake]'"
+        return "pyspark is not installed: pip install 'ottla[spark]'"
     return None
 
 

@@ -8,11 +8,10 @@ import shlex
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from rig.java import NoJava, java_home
 from rig.probe import free_port, wait_until_serving
 from rig.process import Process, start
 
@@ -22,12 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "getting-started.md"
 _BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OPEN = "…"
-LAKE = "Into a lake, exactly once"
 
 
 @dataclass(frozen=True)
 class Block:
-    section: str
     kind: str
     file: str
     text: str
@@ -38,14 +35,11 @@ class Block:
 def blocks() -> list[Block]:
     """All blocks that run, each with the output that follows it on the page."""
     found: list[Block] = []
-    for section in PAGE.read_text().split("\n## ")[1:]:
-        title = section.partition("\n")[0]
-        for kind, file, text in _BLOCK.findall(section):
-            if kind == "text":
-                last = found.pop()
-                found.append(Block(last.section, last.kind, last.file, last.text, text))
-            else:
-                found.append(Block(title, kind, file, text, ""))
+    for kind, file, text in _BLOCK.findall(PAGE.read_text()):
+        if kind == "text":
+            found.append(replace(found.pop(), expected=text))
+        else:
+            found.append(Block(kind, file, text, ""))
     return found
 
 
@@ -143,23 +137,14 @@ def tutorial(tmp_path: Path) -> Iterator[Tutorial]:
 
 @pytest.mark.timeout(600)
 def test_every_block_runs_and_prints_what_stands_beside_it(
-    tutorial: Tutorial, monkeypatch: pytest.MonkeyPatch
+    tutorial: Tutorial,
 ) -> None:
     """A reader who copies block after block sees what the page shows."""
-    try:
-        monkeypatch.setenv("JAVA_HOME", str(java_home()))
-        no_java = ""
-    except NoJava as reason:
-        no_java = str(reason)
     for block in blocks():
-        if no_java and block.section == LAKE:
-            continue
         printed = tutorial.run(block)
         if "\nottla start" in block.text:
             printed = tutorial.told_by_broker(block)
         assert matches(printed, tutorial.here(block.expected)), (block.text, printed)
-    if no_java:
-        pytest.skip(f"all but the lake was run: {no_java}")
 
 
 def test_the_page_has_the_blocks_it_promises() -> None:
@@ -194,8 +179,8 @@ def test_what_no_command_installs_is_not_there(tmp_path: Path) -> None:
     assert [imports(name) for name in ("confluent_kafka", "pytest", "pyarrow")] == [False] * 3
     environment.pip_install("confluent-kafka")
     environment.pip_install("./ottla[lake]")
-    assert [imports(name) for name in ("confluent_kafka", "pytest", "pyarrow")] == [
-        *(True, False, True)
+    assert [imports(name) for name in ("confluent_kafka", "pytest", "pyarrow", "pyspark")] == [
+        *(True, False, True, False)
     ]
 
 

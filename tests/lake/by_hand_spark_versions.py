@@ -31,10 +31,12 @@ _STEPS = Path(__file__).with_name("spark_version_steps.py")
 
 
 def requirements(version: str, others: Sequence[str]) -> list[str]:
-    """What the project and its extra `lake` ask for, with that version of Spark and `others`."""
+    """What the project and its extra `spark` ask for, with that version of Spark and `others`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"]["lake"]]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *extras["lake"], *extras["spark"]]
     chosen = {Requirement(one).name: one for one in asked}
+    del chosen["ottla"]  # The extra `lake`, which is there.
     chosen |= {Requirement(one).name: one for one in (f"pyspark=={version}.*", *others)}
     return list(chosen.values())
 

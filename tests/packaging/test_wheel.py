@@ -4,8 +4,6 @@ The sources have all of this, too, but nobody installs them: a file that the bui
 an import that only the repository's folders satisfy, shows here alone.
 """
 
-import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,9 +16,9 @@ from rig.paths import ROOT
 
 import ottla
 
+from .wheels import build_wheel, run
+
 NAMES = ROOT / "tests/unit/public/names.txt"
-# What a build needs of the repository.
-SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
 TELL_NAMES = """
 import runpy, sys, ottla
 print(ottla.__file__, *runpy.run_path(sys.argv[1])["public_names"](), sep="\\n")
@@ -34,38 +32,17 @@ def test_with_a_broker(ottla_broker):
     rewritten = [name for name, loader in loaders.items() if loader == "AssertionRewritingHook"]
     print(len(loaders), *rewritten)
 """
-BUILT = shutil.ignore_patterns("*.so", "__pycache__", "_compiled.json", "*.egg-info")
-
-
-def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """What a program prints; it must succeed."""
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of these sources, built with the tools that are here, the codec not compiled."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in SOURCES:
-        shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "src", folder / "src", ignore=BUILT)
-    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps")
-    run(*pip, "--no-build-isolation", "-w", "out", ".", cwd=folder, OTTLA_PURE="1")
+    build_wheel(folder)
     # What an earlier build of other sources left there.
     (built_earlier,) = (folder / "build").glob("lib*/ottla/record")
     (built_earlier / "codec.stale.so").touch()
-    run(*pip, "--no-build-isolation", "-w", "out", ".", cwd=folder, OTTLA_PURE="1")
-    (built,) = (folder / "out").glob("*.whl")
-    return built
+    return build_wheel(folder)
 
 
 @pytest.fixture(scope="module")

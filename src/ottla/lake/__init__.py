@@ -1,7 +1,8 @@
-"""Loads from topics into a lake by PySpark, with a proof of each.
+"""Loads from topics into a lake, in this process or by PySpark, with a proof of each.
 
     import ottla.lake
-    ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092")
+    ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092", master="here")
+    ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092")   # on Spark
     ottla.lake.follow("flights", "/lake/flights")   # the same, until it is stopped
     ottla.lake.verify("/lake/flights", bootstrap="localhost:9092")
     ottla.lake.files("/lake/flights")      # what any Parquet reader may read
@@ -9,7 +10,7 @@
     ottla.lake.register(spark)             # then spark.read.format("ottla")
     ottla.lake.publish("/lake/flights", "flights-again", bootstrap="localhost:9092")
 
-Needs the extra `ottla[lake]`, and for `load` and the data source Java 17 or newer.
+Needs the extra `ottla[lake]`. Spark is in `ottla[spark]`, and needs Java 17 or newer.
 """
 
 from collections.abc import Mapping

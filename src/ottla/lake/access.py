@@ -6,6 +6,7 @@ writers, which stand in no plan.
 """
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -77,11 +78,12 @@ def found_here(path: str) -> str:
 
 
 def _sent_with_spark(name: str) -> str | None:
-    from pyspark import SparkFiles  # noqa: PLC0415  # Slow, and needed for a missing file only.
-
+    pyspark = sys.modules.get("pyspark")  # Where Spark runs it is imported.
+    if pyspark is None:
+        return None
     # Outside of a session of Spark it has no folder.
     with suppress(AssertionError, AttributeError):
-        path = os.path.join(SparkFiles.getRootDirectory(), name)
+        path = os.path.join(pyspark.SparkFiles.getRootDirectory(), name)
         return path if os.path.exists(path) else None
     return None
 

@@ -36,7 +36,7 @@ from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
@@ -90,6 +90,7 @@ def load(
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
@@ -97,9 +98,10 @@ def load(
 
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
     start where the last one ended, which each load commits for every partition, also where it
-    loads nothing of it. `end` is a boundary too. Tasks run on Spark, on `spark_session`, the
-    running session or a new one by `spark_settings`, unless `runner` runs them (`run_here`: in
-    this process, for small loads). `group`, where given, is committed to where the table stands
+    loads nothing of it. `end` is a boundary too. With the `master` `here` tasks run in this
+    process, one after another, without Spark and Java: for small loads. Otherwise they run on
+    Spark, on `spark_session`, the running session or a new one by `master` and `spark_settings`,
+    unless `runner` runs them. `group`, where given, is committed to where the table stands
     then: retention may wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A
     batch that cannot be read fails the load, unless `skip_unreadable`: then its offsets are
     counted as unreadable and named in the result and the manifest. So do offsets that were deleted
@@ -129,6 +131,8 @@ def load(
         sizes=sizes or FileSizes(),
     )
     require_readable(decode)
+    has_own = runner is not None or spark_session is not None
+    engine = checked_settings(master, spark_settings, has_own=has_own)
     steps = Steps(on_step)
 
     with as_storage_error(place):
@@ -169,7 +173,9 @@ def load(
         def start_runner() -> Runner:
             if runner is not None:
                 return runner
-            started = partial(spark.run_tasks, spark_session or session(spark_settings))
+            if engine.is_here:
+                return run_here
+            started = partial(spark.run_tasks, spark_session or session(engine))
             on_step("spark started")
             return started
 

@@ -10,13 +10,16 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import is_secret
 
+# The master that is none: tasks run in this process, without Spark and Java.
+HERE = "here"
 # The 4: how often a task is tried. `local[*]` fails a load with its first killed worker.
 LOCAL_MASTER = "local[*,4]"
 
@@ -44,11 +47,47 @@ _DEFAULTS_PYTHON = re.compile(r"^\s*spark\.pyspark\.python(?:\s*[=:]|\s)\s*(\S+)
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """What the caller wants of a new session; `master` may be a Spark Connect URL (`sc://`)."""
+    """What the caller wants of a new session.
+
+    `master` may be a Spark Connect URL (`sc://`), or `here`: no session, but this process.
+    """
 
     master: str | None = None
     name: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether tasks run in this process, without Spark."""
+        return self.master == HERE
+
+
+def checked_settings(
+    master: str | None, settings: SparkSettings | None, *, has_own: bool
+) -> SparkSettings:
+    """Return `settings` with the `master` of a call, before the call makes anything.
+
+    `has_own` says that the caller runs the tasks, or has a session. Raises OttlaError where the
+    two name different masters, for a word that is no master, and where Spark is not installed.
+    """
+    settings = settings or SparkSettings()
+    if master is not None:
+        if settings.master not in (None, master):
+            raise WrongWords(f"the master is {master} and {settings.master}: name one of them")
+        settings = replace(settings, master=master)
+    if settings.master is not None and not settings.is_here:
+        _require_master(settings.master)
+    if not has_own and not settings.is_here and find_spec("pyspark") is None:
+        raise _not_installed()
+    return settings
+
+
+def _not_installed() -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        "Spark is not installed: pip install 'ottla[spark]', or run this in one process without "
+        'Spark (--here, master="here")',
+    )
 
 
 def builder_settings(
@@ -80,8 +119,8 @@ def _require_master(master: str) -> None:
     if not _MASTER.fullmatch(master):
         raise WrongWords(
             f"{master!r} is no master of Spark: write local[2], spark://HOST:7077, yarn, "
-            "k8s://https://HOST:443 or sc://HOST:15002; other managers go into --conf "
-            "spark.master=…"
+            "k8s://https://HOST:443 or sc://HOST:15002, or here for this process without Spark; "
+            "other managers go into --conf spark.master=…"
         )
 
 
@@ -153,10 +192,7 @@ def session(wanted: SparkSettings | None = None) -> Any:
         from pyspark.errors import PySparkException  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
     except ImportError:
-        raise OttlaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "loads run on Spark, which is not installed: pip install 'ottla[lake]'",
-        ) from None
+        raise _not_installed() from None
     wanted = wanted or SparkSettings()
     defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
     # Unless said otherwise workers are this Python, with these packages, and not the first on the

@@ -11,7 +11,7 @@ from rig.paths import ROOT
 
 # What the lake takes from Spark. All of it is in 4.0; later names would need a look first.
 NAMES_IN_4_0 = {
-    "pyspark": {"SparkConf", "SparkContext", "SparkFiles", "TaskContext"},
+    "pyspark": {"SparkConf", "SparkContext", "TaskContext"},
     "pyspark.errors": {"PySparkException"},
     "pyspark.sql": {"SparkSession"},
     "pyspark.sql.datasource": {
@@ -32,9 +32,10 @@ IMPORTED_WITH_LATER = {"arrow_streams.py": "4.1", "filters.py": "4.1", "limited_
 
 
 def declared() -> dict[str, Requirement]:
-    """The requirements of the extra `lake`."""
+    """The requirements of the extra `spark`, with those of `lake`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    parsed = map(Requirement, project["optional-dependencies"]["lake"])
+    extras = project["optional-dependencies"]
+    parsed = map(Requirement, [*extras["lake"], *extras["spark"]])
     return {requirement.name: requirement for requirement in parsed}
 
 

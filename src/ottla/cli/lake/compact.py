@@ -18,7 +18,6 @@ from ottla.cli.text.output import show_one
 @click.argument("target", metavar="DIR|PIPELINE.toml")
 @load_options.size("--target-size", "128MB", "How large files become at most.")
 @load_options.size("--row-group-size", "64MB", "How large row groups become, in memory.")
-@click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
 @with_store_options
 @spark_options
 @options.bootstrap
@@ -29,7 +28,6 @@ def compact(
     target: str,
     target_size: int,
     row_group_size: int,
-    here: bool,
     store_options: dict[str, str],
     master: str | None,
     conf: dict[str, str],
@@ -54,7 +52,6 @@ def compact(
         target_bytes=target_size,
         row_group_bytes=row_group_size,
         store_options=table.store_options,
-        here=here,
         spark_settings=lake.SparkSettings(master, name, conf),
     )
     if form == "json":

@@ -35,6 +35,7 @@ _BESIDE_A_FILE = frozenset(
         "override",
         "dead_letter_topic",
         "log_dirs",
+        "here",
         "master",
         "conf",
         "name",
@@ -188,17 +189,11 @@ def _follow(
     **arguments: Any,
 ) -> None:
     lake = import_lake()
-    from ottla.lake.pipeline.runners import HERE  # noqa: PLC0415  # Arrow is an extra.
-
-    settings = lake.SparkSettings(*spark)
-    where = {"spark_settings": settings}
-    if settings.master == HERE:
-        where = {"runner": lake.run_here}
-    lake.follow(topic, target, **where, **arguments)
+    lake.follow(topic, target, spark_settings=lake.SparkSettings(*spark), **arguments)
 
 
 def _of_file(pipeline: Any) -> Callable[..., None]:
-    from ottla.lake.pipeline.following import follow_pipeline  # noqa: PLC0415  # As above.
+    from ottla.lake.pipeline.following import follow_pipeline  # noqa: PLC0415  # Arrow is an extra.
 
     return partial(follow_pipeline, pipeline)
 

@@ -15,8 +15,6 @@ from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
-_HERE = "here"
-
 
 @click.command()
 @click.argument("source", metavar="TOPIC|PIPELINE.toml")
@@ -35,7 +33,6 @@ _HERE = "here"
 @click.option("--until", "end", metavar="BOUNDARY", help="Where they end, likewise.")
 @load_options.losses
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
-@click.option("--here", is_flag=True, help="Do it in this process, without Spark.")
 @with_store_options
 @decode_options
 @spark_options
@@ -53,7 +50,6 @@ def replace(
     skip_unreadable: bool,
     accept_loss: bool,
     on_bad_timestamp: str,
-    here: bool,
     store_options: dict[str, str],
     master: str | None,
     conf: dict[str, str],
@@ -99,7 +95,6 @@ def replace(
         end=ends,
         accept_loss=accept_loss,
         spark_settings=settings,
-        runner=lake.run_here if here or settings.master == _HERE else None,
     )
     if form == "json":
         show_one("json", asdict(done))

@@ -1,24 +1,31 @@
-"""`--master`, `--conf` and `--name`, for commands that run on Spark."""
+"""`--here`, `--master`, `--conf` and `--name`, for commands that run on Spark."""
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 
 from ottla.base.secret_options import resolved
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+# `ottla.lake.session.HERE`, which Arrow would have to be imported for.
+_HERE = "here"
 
 
-def spark_options(command: Command) -> Command:
-    """The parameters `master`, `conf` and `name`."""
+def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The parameters `master`, `conf` and `name`; `--here` is the master `here`."""
+    here = click.option(
+        "--here",
+        is_flag=True,
+        help="Run in this process, without Spark and Java: for what one process can do.",
+    )
     master = click.option(
         "--master",
         default=None,
         metavar="URL",
-        help="Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else this "
-        "machine.",
+        help="Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else Spark on "
+        "this machine.",
     )
     conf = click.option(
         "--conf",
@@ -28,7 +35,14 @@ def spark_options(command: Command) -> Command:
         help="A setting of Spark; repeatable.",
     )
     name = click.option("--name", default=None, help="The application's name in Spark.")
-    return master(conf(name(command)))
+
+    @wraps(command)
+    def with_master(*given: Any, here: bool, master: str | None, **more: Any) -> Any:
+        if here and master not in (None, _HERE):
+            raise click.UsageError(f"--here is without Spark: leave --master {master} out, or it")
+        return command(*given, master=_HERE if here else master, **more)
+
+    return here(master(conf(name(with_master))))
 
 
 def _settings(texts: tuple[str, ...]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """`ottla lake verify`: derives the proof of a table again."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -60,6 +61,8 @@ def verify(
 
     Names every offset that is missing, doubled or altered; exits with 3 where there is one.
     """  # noqa: D301
+    if on_spark and master == "here":
+        raise click.UsageError("--spark and --here contradict each other: leave one out")
     loads = import_lake()
     table = table_argument(ctx, target, bootstrap, store_options)
     found = loads.verify(
@@ -76,34 +79,38 @@ def verify(
         answer["read_again"] = ledger_rows(found.read_again)
         show_one("json", {**answer, "proven": found.proven})
     else:
-        show(form, ledger_rows(found.ledgers.values()), LEDGER_COLUMNS, empty="an empty table")
-        if found.told:
-            click.echo("\nwhat the brokers' ledger says of these offsets now:")
-            rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
-            show(form, rows, _BROKER_COLUMNS)
-        for one in found.read_again:
-            place = f"{found.topic}-{one.partition}: offsets {one.start} to {one.end}"
-            click.echo(f"{place} were read again since: {counted(one.loaded, 'row')}")
-        for line in skipped_lines(found.topic, found.skipped):
-            click.secho(f"left out when loaded: {line}", fg="yellow")
-        for line in found.replaced:
-            click.secho(line, fg="yellow")
-        for line in found.remarks:
-            click.secho(line, fg="yellow")
-        for path in found.uncounted:
-            click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
-        for first, last in found.expired:
-            versions = f"versions {first} to {last} are" if last > first else f"version {first} is"
-            click.secho(f"{versions} expired: files that only such old ones have are gone")
-        for problem in found.overridden:
-            click.secho(problem, fg="yellow")
-        for problem in found.problems:
-            click.secho(problem, fg="red")
-        verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"
-        click.echo(
-            f"{verdict}: {counted(found.rows, 'row')} of {found.topic} in "
-            f"{counted(found.loads, 'load')}, hash {found.hash}; {found.compared:,} compared "
-            f"with the topic, {found.only_in_lake:,} only in the lake by now"
-        )
+        _show(found, form)
     if not found.proven:
         ctx.exit(REFUSED_BY_RECORDS)
+
+
+def _show(found: Any, form: str) -> None:
+    show(form, ledger_rows(found.ledgers.values()), LEDGER_COLUMNS, empty="an empty table")
+    if found.told:
+        click.echo("\nwhat the brokers' ledger says of these offsets now:")
+        rows = [{"partition": p, **asdict(one)} for p, one in sorted(found.told.items())]
+        show(form, rows, _BROKER_COLUMNS)
+    for one in found.read_again:
+        place = f"{found.topic}-{one.partition}: offsets {one.start} to {one.end}"
+        click.echo(f"{place} were read again since: {counted(one.loaded, 'row')}")
+    for line in skipped_lines(found.topic, found.skipped):
+        click.secho(f"left out when loaded: {line}", fg="yellow")
+    for line in found.replaced:
+        click.secho(line, fg="yellow")
+    for line in found.remarks:
+        click.secho(line, fg="yellow")
+    for path in found.uncounted:
+        click.secho(f"{path} is of a load or task that did not count (yet)", fg="yellow")
+    for first, last in found.expired:
+        versions = f"versions {first} to {last} are" if last > first else f"version {first} is"
+        click.secho(f"{versions} expired: files that only such old ones have are gone")
+    for problem in found.overridden:
+        click.secho(problem, fg="yellow")
+    for problem in found.problems:
+        click.secho(problem, fg="red")
+    verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"
+    click.echo(
+        f"{verdict}: {counted(found.rows, 'row')} of {found.topic} in "
+        f"{counted(found.loads, 'load')}, hash {found.hash}; {found.compared:,} compared "
+        f"with the topic, {found.only_in_lake:,} only in the lake by now"
+    )

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ottla.base.errors import OttlaError
 from ottla.lake import spark
-from ottla.lake.changelogs.jobs import JobRunner
+from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.reducing import OnNullKey
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.writing import Applied, ChangelogWishes, ChangelogWriter
@@ -30,10 +30,10 @@ from ottla.lake.loads.committing import LoadSettings
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
-from ottla.lake.pipeline.runners import OnProgress, jobs_on
+from ottla.lake.pipeline.runners import OnProgress, jobs_here, jobs_on
 from ottla.lake.plan import parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
@@ -64,6 +64,7 @@ def changelog(
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     runner: JobRunner | None = None,
     every_ms: int | None = None,
     stop: threading.Event | None = None,
@@ -86,7 +87,7 @@ def changelog(
     it runs again so long after each run, until `stop` is set, and calls `on_run` with what each
     did, and `on_trouble` with a failure that it tries again, `on_recovery` once brokers answer
     again; of two that run like that the one that was started later goes on. `on_progress` is
-    called with the tasks of each stage that Spark runs; `lag_s` is the table's lag at the start.
+    called with the tasks of each stage; `lag_s` is the table's lag at the start.
     All else is as in `load`. Raises OttlaError (LoadLost, where another run committed meanwhile;
     FencedWriter; nothing is changed).
     """
@@ -101,12 +102,16 @@ def changelog(
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
     require_readable(decode)
+    has_own = runner is not None or spark_session is not None
+    engine = checked_settings(master, spark_settings, has_own=has_own)
     steps = Steps(on_step)
 
     def start_runner() -> JobRunner:
         if runner is not None:
             return runner
-        own = spark_session or session(spark_settings)
+        if engine.is_here:
+            return run_jobs_here if on_progress is None else jobs_here(lag_s, on_progress)
+        own = spark_session or session(engine)
         on_step("spark started")
         if on_progress is not None:
             return jobs_on(own, _FAILED, lag_s, on_progress)

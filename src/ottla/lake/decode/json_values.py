@@ -4,7 +4,9 @@ import json
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from ottla.lake.decode.reading import BadValue, missing
+import orjson
+
+from ottla.lake.decode.reading import BadValue
 from ottla.lake.decode.types import Type
 
 # Confluent's framing may stand before a JSON value; no JSON begins with a zero byte.
@@ -19,10 +21,6 @@ class JsonReader:
     type: Type | None = None
 
     def __init__(self, *, exact: bool = False) -> None:
-        try:
-            import orjson  # noqa: PLC0415  # An extra.
-        except ImportError:
-            raise missing("orjson", "decode", "JSON") from None
         self._loads = _exact if exact else orjson.loads
 
     def read(self, content: bytes) -> Any:

@@ -12,6 +12,7 @@ memory for some megabytes, whatever is read; the other forms for all of it.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +26,10 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.notebook.registering import register
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.session import session
+from ottla.lake.stream.dividing import planned_tasks
+from ottla.lake.stream.narrowing import Narrowing
+from ottla.lake.stream.options import parse_options
+from ottla.lake.stream.reading import read_task
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.opening import existing_table
 
@@ -52,26 +57,29 @@ class LakeRows(ABC):
         return pa.Table.from_batches(self.batches(), self.schema)
 
     def to_pandas(self) -> Any:
-        """Return all rows as a pandas DataFrame."""
+        """Return all rows as a pandas DataFrame. Raises OttlaError where pandas is missing."""
+        _require("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
         """Return all rows as a polars DataFrame. Raises OttlaError where polars is missing."""
-        try:
-            import polars as pl  # noqa: PLC0415  # Nothing else needs it.
-        except ImportError:
-            raise OttlaError(
-                ErrorCode.UNSUPPORTED_VERSION, "polars is not installed; pip install polars"
-            ) from None
-        return pl.from_arrow(self.to_arrow())
+        return _require("polars").from_arrow(self.to_arrow())
+
+
+def _require(package: str) -> Any:
+    """The package, which nothing else needs. Raises OttlaError where it is missing."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"{package} is not installed: pip install {package}"
+        ) from None
 
 
 class TopicRows(LakeRows):
     """Records of one topic between two boundaries, partition by partition."""
 
     def __init__(self, options: Mapping[str, str], limit: int | None) -> None:
-        from ottla.lake.stream.options import parse_options  # noqa: PLC0415  # Only for topics.
-
         self._words = dict(options)
         self._options = parse_options(options)
         self._limit = limit
@@ -85,10 +93,8 @@ class TopicRows(LakeRows):
 
         With a limit only what was read is accounted for.
         """
-        from ottla.lake.stream.batch import OttlaReader  # noqa: PLC0415  # Imports Spark.
-
-        reader = OttlaReader(self._options)
-        found = (batch for part in reader.partitions() for batch in reader.read(part))
+        tasks = planned_tasks(self._options, Narrowing())
+        found = (batch for task in tasks for batch in read_task(task, self._options))
         return _limited(found, self._limit)
 
     def to_spark(self, spark: Any = None) -> Any:

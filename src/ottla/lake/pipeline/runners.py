@@ -12,12 +12,10 @@ from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.reducing import ReduceJob
 from ottla.lake.loads.committing import Runner
 from ottla.lake.pipeline.progress import Progress, Share, progress_of
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.splitting import joined
 from ottla.lake.task import Task, TaskResult
 
-# A master that is none: tasks run in this process, one after another.
-HERE = "here"
 # How often Spark is asked for its tasks.
 _POLL_S = 0.5
 
@@ -31,9 +29,12 @@ def runner_of(
     on_progress: OnProgress,
     on_step: Callable[[str], None],
 ) -> Runner:
-    """Return what runs the tasks of one load. `lag_s` is the table's lag at its start."""
-    if settings.master == HERE:
-        return _in_this_process(lag_s, on_progress)
+    """Return what runs the tasks of one load. `lag_s` is the table's lag at its start.
+
+    Raises OttlaError for a wrong master, and where Spark is needed and not installed.
+    """
+    if checked_settings(None, settings, has_own=False).is_here:
+        return runner_here(lag_s, on_progress)
 
     def run(planned: Sequence[Task]) -> list[TaskResult]:
         started = session(settings)
@@ -59,7 +60,9 @@ def runner_on(started: Any, lag_s: float | None, on_progress: OnProgress) -> Run
     return run
 
 
-def _in_this_process(lag_s: float | None, on_progress: OnProgress) -> Runner:
+def runner_here(lag_s: float | None, on_progress: OnProgress) -> Runner:
+    """Return what runs the tasks of one load in this process."""
+
     def run(planned: Sequence[Task]) -> list[TaskResult]:
         report = _reporter([_share([one]) for one in planned], lag_s, on_progress)
         results = []

@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.cluster import LOAD_PATIENCE_S
 from ottla.lake.events.times import EventSettings
-from ottla.lake.loading import LoadResult, load, run_here
+from ottla.lake.loading import LoadResult, load
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
 from ottla.lake.pipeline.decoding import decode_of
@@ -18,7 +18,7 @@ from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
 from ottla.lake.pipeline.reporting import write_report
-from ottla.lake.pipeline.runners import HERE, OnProgress, jobs_here, runner_of
+from ottla.lake.pipeline.runners import OnProgress, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
 from ottla.lake.stream.outages import is_outage
@@ -102,8 +102,6 @@ def changelog_arguments(
         )
     del found["end"]
     found |= {"kind": pipeline.kind, "on_null_key": pipeline.on_null_key}
-    if pipeline.spark.master == HERE:
-        return {**found, "runner": jobs_here(lag_s, on_progress)}
     seen = {"on_progress": on_progress, "lag_s": lag_s}
     return {**found, "spark_settings": pipeline.spark, **seen}
 
@@ -113,8 +111,6 @@ def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
     found = load_arguments(pipeline)
     if found["end"] == "latest":
         del found["end"]  # The default: it follows until it is stopped.
-    if pipeline.spark.master == HERE:
-        return {**found, "runner": run_here}
     return {**found, "spark_settings": pipeline.spark}
 
 

@@ -1,15 +1,32 @@
 """Ranges for tasks, of one topic or several, by the bytes that the brokers' logs of them take."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
-from ottla.lake.loads.boundaries import Limits
-from ottla.lake.plan import ranges
+from ottla.lake.cluster import connect
+from ottla.lake.loads.boundaries import Limits, limits_of_read
+from ottla.lake.plan import Boundary, ranges
+from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.sizes import log_bytes
-from ottla.lake.source import TopicDescription
+from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import JOIN_BYTES, split
+from ottla.lake.stream.held_back import held_back_in
+from ottla.lake.stream.narrowing import Narrowing
 from ottla.lake.stream.options import SourceOptions
-from ottla.lake.stream.reading import PlannedRange, RangePartition, partitions_of, planned_ranges
+from ottla.lake.stream.reading import (
+    PlannedRange,
+    TaskRanges,
+    judge_loss,
+    planned_ranges,
+    tasks_of,
+)
+from ottla.lake.stream.topics import boundaries, chosen
+from ottla.lake.tables.opening import existing_table
+
+_log = logging.getLogger(__name__)
 
 # One range reads so many offsets at most, whatever its bytes.
 _OFFSETS_PER_TASK = 2_000_000
@@ -22,7 +39,7 @@ class TopicRead(NamedTuple):
     limits: Limits
 
 
-def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[RangePartition]:
+def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[TaskRanges]:
     """Tasks for all that is to be read. Small ranges share one, unless options count offsets."""
     cut = [
         ranges(
@@ -46,4 +63,49 @@ def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[RangePar
             split_bytes=options.bytes_per_task,
         )
         planned += planned_ranges(sized, described.compacted, limits.gone_below)
-    return partitions_of(planned, JOIN_BYTES if options.offsets_per_task is None else -1)
+    return tasks_of(planned, JOIN_BYTES if options.offsets_per_task is None else -1)
+
+
+def planned_tasks(options: SourceOptions, narrowing: Narrowing) -> list[TaskRanges]:
+    """Tasks for all that a read of these options wants, and `narrowing` leaves of it.
+
+    Raises OttlaError where records were deleted, unless the options accept that.
+    """
+    planned: list[TopicRead] = []
+    positions = last_load(options)
+    with closing(connect(options.bootstrap, access=options.access)) as cluster:
+        names = chosen(options, cluster.topic_names() if options.topic_pattern else ())
+        starts, ends = boundaries(options.start, names), boundaries(options.end, names)
+        for name in names:
+            described = cluster.describe(name)
+            warn_of_log_dirs(described, options.log_dirs)
+            limits = _limits(cluster, described, starts[name], ends[name], positions, narrowing)
+            planned.append(TopicRead(described, limits))
+            found = held_back_in(cluster, options.bootstrap, described, limits.ends, options.access)
+            for line in found:
+                _log.warning("%s", line)
+    for described, limits in planned:
+        judge_loss(described.topic, limits.lost, options)
+    return divided(planned, options)
+
+
+def _limits(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    positions: Mapping[int, int],
+    narrowing: Narrowing,
+) -> Limits:
+    since_ms = narrowing.since_ms
+    since = {} if since_ms is None else cluster.offsets_at(described.topic, max(0, since_ms))
+    narrow = partial(narrowing.narrowed, described.topic, since=since)
+    return limits_of_read(cluster, described, start, end, positions, narrow)
+
+
+def last_load(options: SourceOptions) -> Mapping[int, int]:
+    """The positions that the last load left in the table of the options."""
+    if options.table is None:
+        return {}
+    manifest, _ = existing_table(options.table).latest()
+    return manifest.positions if manifest else {}

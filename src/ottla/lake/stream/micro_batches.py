@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ottla.lake.stream.batch import last_load
+from ottla.lake.stream.dividing import last_load
 from ottla.lake.stream.offsets import StreamOffset, from_json, to_json
 from ottla.lake.stream.options import SourceOptions
 from ottla.lake.stream.planner import StreamPlanner
-from ottla.lake.stream.reading import RangePartition, read_partition
+from ottla.lake.stream.reading import TaskRanges, read_task
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.
@@ -24,9 +24,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         self._planner: StreamPlanner | None = None
         self._offset = StreamOffset()  # What was given last.
         # What a task gives for its ranges: their records, unless another source sets this.
-        self.rows_of: Callable[[RangePartition, SourceOptions], Iterator[pa.RecordBatch]] = (
-            read_partition
-        )
+        self.rows_of: Callable[[TaskRanges, SourceOptions], Iterator[pa.RecordBatch]] = read_task
 
     @property
     def planner(self) -> StreamPlanner:
@@ -41,11 +39,13 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
     def partitions(
         self, start: Mapping[str, Any], end: Mapping[str, Any]
-    ) -> Sequence[RangePartition]:
-        return self.planner.ranges(from_json(start), from_json(end))
+    ) -> Sequence[InputPartition]:
+        return [
+            InputPartition(one) for one in self.planner.ranges(from_json(start), from_json(end))
+        ]
 
-    def read(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
-        return self.rows_of(partition, self._options)
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.rows_of(partition.value, self._options)
 
     def stop(self) -> None:
         if self._planner is not None:

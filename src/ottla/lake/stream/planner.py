@@ -26,7 +26,7 @@ from ottla.lake.stream.held_back import StandingEnds, held_back
 from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace
 from ottla.lake.stream.options import SourceOptions, wrong
 from ottla.lake.stream.outages import is_outage
-from ottla.lake.stream.reading import RangePartition, judge_loss
+from ottla.lake.stream.reading import TaskRanges, judge_loss
 from ottla.lake.stream.topics import boundaries, chosen
 
 _log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ class StreamPlanner:
         ids = {topic: current[topic].topic_id for topic in {key.topic for key in places}}
         return StreamOffset(ids, places)
 
-    def ranges(self, start: StreamOffset, end: StreamOffset) -> list[RangePartition]:
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> list[TaskRanges]:
         """Tasks for all between two offsets.
 
         Raises OttlaError where records between them were deleted, unless the options accept that.

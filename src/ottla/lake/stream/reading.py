@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.datasource import InputPartition
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.evidence import judged
@@ -34,12 +33,8 @@ class PlannedRange:
     log_bytes: int = 0  # About how many bytes of the log hold it.
 
 
-class RangePartition(InputPartition):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """The ranges of one task."""
-
-    def __init__(self, planned: Sequence[PlannedRange]) -> None:
-        super().__init__(None)
-        self.planned = tuple(planned)
+# The ranges that one task reads.
+TaskRanges = tuple[PlannedRange, ...]
 
 
 def planned_ranges(
@@ -52,21 +47,19 @@ def planned_ranges(
     ]
 
 
-def partitions_of(
-    planned: Sequence[PlannedRange], join_bytes: int = JOIN_BYTES
-) -> list[RangePartition]:
+def tasks_of(planned: Sequence[PlannedRange], join_bytes: int = JOIN_BYTES) -> list[TaskRanges]:
     """Tasks for the ranges, small ones together."""
     groups = joined([one.log_bytes for one in planned], join_bytes)
-    return [RangePartition([planned[place] for place in group]) for group in groups]
+    return [tuple(planned[place] for place in group) for group in groups]
 
 
-def read_partition(partition: RangePartition, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+def read_task(ranges: TaskRanges, options: SourceOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
-    if not partition.planned:
+    if not ranges:
         return
     cluster = open_cluster(options.bootstrap, options.log_dirs, options.access)
     try:
-        for planned in partition.planned:
+        for planned in ranges:
             yield from _read(planned, cluster, options)
     finally:
         cluster.close()

@@ -22,7 +22,7 @@ from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.session import SparkSettings
+from ottla.lake.session import SparkSettings, checked_settings
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import (
@@ -60,20 +60,21 @@ def compact(
     target_bytes: int = TARGET_BYTES,
     row_group_bytes: int = ROW_GROUP_BYTES,
     store_options: Mapping[str, str] | None = None,
-    here: bool = False,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> CompactionResult:
     """Make one of neighbouring small files of the table in `target`, as large as `target_bytes`.
 
-    Tasks run on Spark (see `load`), or `here`: in this process. `row_group_bytes` are of Arrow's
+    Tasks run as those of `load` do. `row_group_bytes` are of Arrow's
     columns. Loads may go on meanwhile. Raises OttlaError (LoadLost, where another compaction or
     replacement took the same files first; nothing is changed).
     """
     began = time.monotonic()
     if target_bytes <= 0 or row_group_bytes <= 0:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
+    engine = checked_settings(master, spark_settings, has_own=spark_session is not None)
     steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
@@ -86,7 +87,7 @@ def compact(
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
-        run = rewriter(here, spark_session, spark_settings)
+        run = rewriter(engine, spark_session)
         layout = layout_of(before.table_schema)
         load_id = uuid.uuid4().hex
         by = before.events.by if before.events else "none"

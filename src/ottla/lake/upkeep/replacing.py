@@ -22,11 +22,12 @@ from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.loading import run_here
 from ottla.lake.loads.boundaries import Limits, offsets_of
 from ottla.lake.loads.committing import LoadSettings, Runner, built_on, commit_plan, plan_load
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import HERE, SparkSettings, checked_settings, session
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.upkeep.rewriting import rewriter
@@ -60,6 +61,7 @@ def replace(
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     runner: Runner | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> ReplacementResult:
@@ -69,8 +71,8 @@ def replace(
     replaced then and no others, or times. What lies behind the table's positions is left to loads.
     Raises OttlaError where the topic does not hold all any more that the table has of the ranges,
     unless `accept_loss`: then it goes, and the manifest says how much. `decode` is how values are
-    decoded from now on; by default as the table's last commit did. `runner` runs the tasks in place
-    of Spark (`run_here`). The other options are those of `load`.
+    decoded from now on; by default as the table's last commit did. The other options are those of
+    `load`.
     """
     began = time.monotonic()
     start_at, end_at = parse_boundary(start), parse_boundary(end)
@@ -82,6 +84,12 @@ def replace(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
+    has_own = runner is not None or spark_session is not None
+    engine = checked_settings(master, spark_settings, has_own=has_own)
+    if runner is None and engine.is_here:
+        runner = run_here
+    # Files that stick out are cut where the tasks run.
+    cutting = SparkSettings(HERE) if runner is not None else engine
     steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
@@ -103,14 +111,14 @@ def replace(
             table,
             history,
             wanted,
-            partial(rewriter, runner is not None, spark_session, spark_settings),
+            partial(rewriter, cutting, spark_session),
             steps,
             accept_loss=accept_loss,
             on_step=steps.reached,
         )
 
         def start_runner() -> Runner:
-            return runner or partial(spark.run_tasks, spark_session or session(spark_settings))
+            return runner or partial(spark.run_tasks, spark_session or session(engine))
 
         try:
             manifest = commit_plan(

@@ -107,9 +107,9 @@ def run_here(wanted: Sequence[Rewrite]) -> list[DataFile]:
     return [file for one in wanted if (file := run(one, uuid.uuid4().hex[:12])) is not None]
 
 
-def rewriter(here: bool, spark_session: Any, settings: SparkSettings | None) -> RewriteRunner:
+def rewriter(settings: SparkSettings, spark_session: Any) -> RewriteRunner:
     """What runs the tasks: this process, or Spark, which is started where it has to be."""
-    if here:
+    if settings.is_here:
         return run_here
     return partial(_run_on_spark, spark_session or session(settings))
 

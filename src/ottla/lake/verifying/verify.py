@@ -21,7 +21,7 @@ from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.folder.log_bounds import LogBounds
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.source import Cluster
 from ottla.lake.spark import run_jobs
 from ottla.lake.telling import account_of, told, told_of_loss
@@ -45,17 +45,23 @@ def verify(
     on_file: Callable[[str], None] = lambda _path: None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     runner: JobRunner | None = None,
 ) -> Verification:
     """Verify the table in `target`; against the topic too where `bootstrap` is given.
 
     Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
-    `spark_session` or `spark_settings` are given; or by `runner`. The report is the same. `on_file`
-    is called with each file's path. Tasks of a changelog table write files of work into it, which
-    are removed at the end. Differences are reported, not raised. Raises OttlaError where there is
-    no table, where the cluster can't be asked, or where files expire again and again before they
-    are read.
+    `spark_session`, `spark_settings` or another `master` than `here` is given; or by `runner`. The
+    report is the same. `on_file` is called with each file's path. Tasks of a changelog table write
+    files of work into it, which are removed at the end. Differences are reported, not raised.
+    Raises OttlaError where there is no table, where the cluster can't be asked, or where files
+    expire again and again before they are read.
     """
+    if master is not None or spark_settings is not None:
+        has_own = runner is not None or spark_session is not None
+        spark_settings = checked_settings(master, spark_settings, has_own=has_own)
+        if spark_settings.is_here:
+            spark_settings = None
     for _ in range(_TRIES):
         read = read_table(target, store_options)
         if not read.manifests:

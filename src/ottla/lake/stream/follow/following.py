@@ -21,14 +21,15 @@ from ottla.lake.decode.spec import Decode
 from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.loading import run_here
 from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
-from ottla.lake.pipeline.runners import OnProgress, runner_on
+from ottla.lake.pipeline.runners import OnProgress, runner_here, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.replica.looking import warn_of_log_dirs
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
 from ottla.lake.stream.follow.ending import FollowEnd
 from ottla.lake.stream.follow.hand_over import HandOver
@@ -67,6 +68,7 @@ def follow(
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
+    master: str | None = None,
     runner: Runner | None = None,
     stop: threading.Event | None = None,
     on_commit: Callable[[FollowProgress], None] = lambda _progress: None,
@@ -81,7 +83,8 @@ def follow(
     before; none has much more than `max_bytes`. With `once` it ends when all is loaded that was
     there at the start, with `end` when the table is there: that may be an offset that is not
     there yet, or a time to come. Other arguments are those of `load`. Micro-batches and tasks run
-    on Spark, unless `runner` runs the tasks: then all of it runs in this process. `stop` is
+    on Spark, unless the `master` is `here` or `runner` runs the tasks: then all of it runs in this
+    process. `stop` is
     noticed after the commit that runs. `on_trouble` is called with failures that are tried again,
     from the table's positions: while brokers or leaders are away as long as it takes (called once,
     and `on_recovery` with the seconds when they are back), others three times in a row.
@@ -90,6 +93,10 @@ def follow(
     """
     stop = stop or threading.Event()
     require_readable(decode)
+    has_own = runner is not None or spark_session is not None
+    engine = checked_settings(master, spark_settings, has_own=has_own)
+    if runner is None and engine.is_here:
+        runner = run_here if on_progress is None else runner_here(None, on_progress)
     steps = Steps(on_step)
 
     place = place_of(target, store_options)
@@ -119,7 +126,7 @@ def follow(
         if runner is not None:
             start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
         else:
-            started = spark_session or session(spark_settings)
+            started = spark_session or session(engine)
             if not once:
                 # Before it takes over: a follow that it takes over from commits meanwhile.
                 spark.warm_up(started)

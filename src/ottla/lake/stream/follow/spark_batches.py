@@ -19,7 +19,7 @@ from ottla.lake.stream.follow.batches import Commit
 from ottla.lake.stream.follow.ending import Stop
 from ottla.lake.stream.micro_batches import MicroBatchReader
 from ottla.lake.stream.options import parse_options
-from ottla.lake.stream.reading import RangePartition
+from ottla.lake.stream.reading import TaskRanges
 
 _SCHEMA = pa.schema([("partition", pa.int32()), ("end", pa.int64())])
 # What the status of a query begins with once its source has answered.
@@ -48,10 +48,10 @@ def _as_ranges(reader: MicroBatchReader) -> MicroBatchReader:
     return reader
 
 
-def range_rows(partition: RangePartition, _options: object) -> Iterator[pa.RecordBatch]:
+def range_rows(ranges: TaskRanges, _options: object) -> Iterator[pa.RecordBatch]:
     """The last range of each partition says how far a micro-batch goes."""
     ends: dict[int, int] = {}
-    for one in partition.planned:
+    for one in ranges:
         ends[one.wanted.partition] = max(one.wanted.end, ends.get(one.wanted.partition, 0))
     yield pa.RecordBatch.from_pydict(
         {"partition": list(ends), "end": list(ends.values())}, schema=_SCHEMA

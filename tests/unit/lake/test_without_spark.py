@@ -1,0 +1,111 @@
+"""What needs no Spark runs where none is installed, and what needs it says how to get it."""
+
+import inspect
+import subprocess
+import sys
+
+import click
+import pytest
+
+import ottla.lake
+from ottla.base.errors import OttlaError, WrongWords
+from ottla.cli.lake import lake
+from ottla.lake import SparkSettings
+from ottla.lake.session import checked_settings
+
+# As with the extra `lake` alone: an import of these fails.
+WITHOUT_SPARK = """
+import sys
+sys.modules.update(dict.fromkeys(("pyspark", "py4j")))
+"""
+IMPORTS = """
+import importlib, pkgutil, ottla.cli.lake, ottla.lake
+for module in pkgutil.walk_packages(ottla.cli.lake.__path__, "ottla.cli.lake."):
+    importlib.import_module(module.name)
+for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
+    if not module.name.startswith(SPARKS_OWN):
+        importlib.import_module(module.name)
+"""
+# Modules that only Spark imports.
+SPARKS_OWN = (
+    "ottla.lake.__main__",
+    "ottla.lake.datasource",
+    "ottla.lake.sink.",
+    "ottla.lake.stream.batch",
+    "ottla.lake.stream.filters",
+    "ottla.lake.stream.follow.spark_batches",
+    "ottla.lake.stream.limited_batches",
+    "ottla.lake.stream.micro_batches",
+)
+REFUSED = """
+from ottla.base.errors import OttlaError
+import ottla.lake
+try:
+    ottla.lake.load("t", sys.argv[1], bootstrap="127.0.0.1:1")
+except OttlaError as error:
+    print(error)
+"""
+
+
+def printed(program: str, *words: str) -> str:
+    """What a program prints that can't import Spark; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK + program, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_only_spark_s_own_modules_import_spark() -> None:
+    """All of the rest is imported without it."""
+    printed(f"SPARKS_OWN = {SPARKS_OWN}\n" + IMPORTS)
+
+
+def test_a_load_without_spark_names_what_to_install_and_makes_nothing(tmp_path) -> None:
+    """Before the brokers are asked."""
+    target = tmp_path / "table"
+    told = printed(REFUSED, str(target))
+    assert "pip install 'ottla[spark]'" in told
+    assert "--here" in told
+    assert not target.exists()
+
+
+def test_each_command_that_takes_a_master_takes_here() -> None:
+    """One name in every verb."""
+    context = click.Context(lake)
+    commands = [lake.get_command(context, name) for name in lake.list_commands(context)]
+    flags = {
+        command.name: {flag for option in command.params for flag in option.opts}
+        for command in commands
+        if command is not None
+    }
+    with_master = {name for name, found in flags.items() if "--master" in found}
+    assert {"load", "follow", "changelog", "compact", "replace", "run", "verify"} <= with_master
+    assert {name for name, found in flags.items() if "--here" in found} == with_master
+
+
+def test_each_function_that_runs_on_spark_takes_a_master() -> None:
+    """The same name in Python."""
+    functions = [getattr(ottla.lake, name) for name in ottla.lake.__all__]
+    taken = {
+        found.__name__: set(inspect.signature(found).parameters)
+        for found in functions
+        if inspect.isfunction(found)
+    }
+    on_spark = {name for name, found in taken.items() if "spark_settings" in found}
+    assert {"load", "follow", "changelog", "compact", "replace", "verify"} <= on_spark
+    assert {name for name, found in taken.items() if "master" in found} == on_spark
+
+
+def test_two_masters_are_refused() -> None:
+    """Neither is guessed."""
+    with pytest.raises(WrongWords, match="here and local"):
+        checked_settings("here", SparkSettings("local[2]"), has_own=False)
+    with pytest.raises(OttlaError, match="no master of Spark"):
+        checked_settings("there", None, has_own=True)
+    assert checked_settings("here", SparkSettings(name="n"), has_own=False).is_here
+    assert not checked_settings(None, None, has_own=True).is_here
