@@ -1,6 +1,7 @@
-/* The inner loops of `row_hash`, which has the specification and the same loops in numpy.
+/* The inner loops of `row_hash` and of `keyed_hash`, which have the specifications and the same
+   loops in numpy.
 
-   Arrays come as buffers. Both functions release the interpreter's lock: their caller must not
+   Arrays come as buffers. The functions release the interpreter's lock: their caller must not
    change the arrays meanwhile. */
 
 #define PY_SSIZE_T_CLEAN
@@ -127,8 +128,86 @@ static PyObject *mix_in(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+static inline uint64_t turned(uint64_t x, int bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+/* SipHash's round, so many times. */
+static inline void sip_rounds(uint64_t v[4], int count)
+{
+    for (int i = 0; i < count; i++) {
+        v[0] += v[1];
+        v[2] += v[3];
+        v[1] = turned(v[1], 13) ^ v[0];
+        v[3] = turned(v[3], 16) ^ v[2];
+        v[0] = turned(v[0], 32) + v[3];
+        v[2] += v[1];
+        v[3] = turned(v[3], 21) ^ v[0];
+        v[1] = turned(v[1], 17) ^ v[2];
+        v[2] = turned(v[2], 32);
+    }
+}
+
+static inline void sip_word(uint64_t v[4], uint64_t word)
+{
+    v[3] ^= word;
+    sip_rounds(v, 2);
+    v[0] ^= word;
+}
+
+/* Returns the first string that does not lie in the content, or `count`. */
+static Py_ssize_t sip_strings(const unsigned char *content, Py_ssize_t size, const int64_t *bounds,
+                              Py_ssize_t count, const uint64_t state[4], uint64_t *low,
+                              uint64_t *high)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t begin = bounds[i], end = bounds[i + 1];
+        if (begin < 0 || end < begin || end > size)
+            return i;
+        const unsigned char *place = content + begin;
+        uint64_t v[4] = {state[0], state[1], state[2], state[3]};
+        uint64_t length = (uint64_t)(end - begin);
+        for (uint64_t words = length >> 3; words > 0; words--, place += 8)
+            sip_word(v, word_at(place, 8));
+        sip_word(v, length << 56 | word_at(place, length & 7));
+        v[2] ^= 0xEE;
+        sip_rounds(v, 4);
+        low[i] = v[0] ^ v[1] ^ v[2] ^ v[3];
+        v[1] ^= 0xDD;
+        sip_rounds(v, 4);
+        high[i] = v[0] ^ v[1] ^ v[2] ^ v[3];
+    }
+    return count;
+}
+
+static PyObject *keyed(PyObject *module, PyObject *arguments)
+{
+    Py_buffer content, bounds, state, low, high;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*w*w*", &content, &bounds, &state, &low, &high))
+        return NULL;
+    Py_ssize_t count = low.len / 8, done = -1;
+    if (bounds.len == low.len + 8 && high.len == low.len && state.len == 32) {
+        Py_BEGIN_ALLOW_THREADS
+        done = sip_strings(content.buf, content.len, bounds.buf, count, state.buf, low.buf,
+                           high.buf);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&content);
+    PyBuffer_Release(&bounds);
+    PyBuffer_Release(&state);
+    PyBuffer_Release(&low);
+    PyBuffer_Release(&high);
+    if (done < 0)
+        return PyErr_Format(PyExc_ValueError, "arrays of other lengths are needed");
+    if (done < count)
+        return PyErr_Format(PyExc_ValueError, "string %zd is not within the content", done);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"bytes_sums", bytes_sums, METH_VARARGS, NULL},
+    {"keyed", keyed, METH_VARARGS, NULL},
     {"mix_in", mix_in, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -20,3 +20,13 @@ def bytes_sums(
 
 # Takes the next word of each row into `u` and `v`.
 def mix_in(words: _Words, key_a: int, key_b: int, low: _Words, high: _Words, /) -> None: ...
+
+# Sets the halves of the hash of each string. Raises ValueError where one is not within the content.
+def keyed(
+    content: npt.NDArray[np.uint8],
+    bounds: npt.NDArray[np.int64],
+    state: _Words,
+    low: _Words,
+    high: _Words,
+    /,
+) -> None: ...

@@ -1,18 +1,23 @@
 """The hash of rows as they stand in Arrow columns, before they are written or after they are read.
 
 The canonical form and the sum are those of `row_hash`; a load and its verification both come
-through here, so that they can only differ where the rows do.
+through here, so that they can only differ where the rows do. Two sides that are both at hand are
+compared under a key (`keyed_row_hashes`).
 """
 
+from collections.abc import Callable
+from functools import partial
 from struct import Struct
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from ottla.lake.keyed_hash import KEY_BYTES, keyed_hashes
 from ottla.lake.row_hash import (
     MODULUS,
     NULL_LENGTH,
+    Offsets,
     Words,
     bytes_sums,
     hashes_sum,
@@ -25,6 +30,11 @@ _NULL_HEADER_LENGTH = 0xFFFFFFFF
 # No time in milliseconds that fits into the column.
 _NULL_TIME = np.uint64(1 << 63)
 
+
+# Gives two words of each byte string, for `canonical_words`.
+Sums = Callable[[Any, Offsets], tuple[Words, Words]]
+# One key for byte strings and one for rows (`keyed_row_hashes`).
+ROW_KEY_BYTES = 2 * KEY_BYTES
 
 # Rows hashed in one go: small enough for the words to stay in the processor's cache.
 _ROWS_AT_ONCE = 8192
@@ -56,6 +66,23 @@ def stored_hash(batch: pa.RecordBatch) -> int:
     return hashes_sum(*stored_hashes(batch))
 
 
+def keyed_row_hashes(batch: pa.RecordBatch, key: bytes) -> tuple[Words, Words]:
+    """Low and high half of the hash of each raw row under `key`, of ROW_KEY_BYTES.
+
+    For the rows of two sides that are compared now; it stands nowhere.
+    """
+    of_strings, of_rows = key[:KEY_BYTES], key[KEY_BYTES:]
+    words = canonical_words(batch, partial(keyed_hashes, key=of_strings))
+    content = np.column_stack(words).astype("<u8")
+    offsets = np.arange(batch.num_rows + 1, dtype=np.int64) * (8 * len(words))
+    return keyed_hashes(content.reshape(-1).view(np.uint8), offsets, of_rows)
+
+
+def keyed_hash(batch: pa.RecordBatch, key: bytes) -> int:
+    """The hash of a set of raw rows under `key`."""
+    return hashes_sum(*keyed_row_hashes(batch, key))
+
+
 def hash_column(batch: pa.RecordBatch) -> Any:
     """The hashes of raw rows as the column `row_hash`, which may stand for them in a file."""
     low, high = row_hashes(canonical_words(batch))
@@ -65,16 +92,16 @@ def hash_column(batch: pa.RecordBatch) -> Any:
     )
 
 
-def canonical_words(batch: pa.RecordBatch) -> list[Words]:
+def canonical_words(batch: pa.RecordBatch, sums: Sums = bytes_sums) -> list[Words]:
     """Return the canonical form of each row: an array of words for each word of the form."""
     return [
         _integers(batch.column("partition")),
         _integers(batch.column("offset")),
         _milliseconds(batch.column("timestamp")),
         _integers(batch.column("timestamp_type")),
-        *_byte_words(batch.column("key")),
-        *_byte_words(batch.column("value")),
-        *_header_words(batch.column("headers")),
+        *_byte_words(batch.column("key"), sums),
+        *_byte_words(batch.column("value"), sums),
+        *_header_words(batch.column("headers"), sums),
     ]
 
 
@@ -93,8 +120,8 @@ def _milliseconds(column: Any) -> Words:
     return values
 
 
-def _byte_words(column: Any) -> tuple[Words, Words, Words]:
-    """Length, s and t of each byte string of a binary column."""
+def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
+    """Length and two sums of each byte string of a binary column."""
     if column.null_count == len(column):
         zeros = np.zeros(len(column), np.uint64)
         return np.full(len(column), NULL_LENGTH), zeros, zeros
@@ -104,7 +131,7 @@ def _byte_words(column: Any) -> tuple[Words, Words, Words]:
     bounds = np.frombuffer(offset_buffer, np.int32)[column.offset :][: len(column) + 1]
     content = np.frombuffer(content_buffer or b"", np.uint8)
     offsets = bounds.astype(np.int64)
-    sums, weighted = bytes_sums(content, offsets)
+    sums, weighted = sums_of(content, offsets)
     lengths = (offsets[1:] - offsets[:-1]).view(np.uint64)
     if column.null_count:
         null = column.is_null().to_numpy(zero_copy_only=False)
@@ -114,12 +141,17 @@ def _byte_words(column: Any) -> tuple[Words, Words, Words]:
     return lengths.astype(np.uint64), sums.astype(np.uint64), weighted.astype(np.uint64)
 
 
-def _header_words(column: Any) -> tuple[Words, Words, Words]:
-    """Length, s and t of each row's headers as one byte string; null is like none: empty."""
+def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
+    """Length and two sums of each row's headers as one byte string; null is like none: empty."""
     if len(column.flatten()) == 0:
         zeros = np.zeros(len(column), np.uint64)
         return zeros, zeros, zeros
-    return _byte_words(pa.array([_header_bytes(h) for h in column.to_pylist()], pa.binary()))
+    return _byte_words(pa.array(header_texts(column), pa.binary()), sums_of)
+
+
+def header_texts(column: Any) -> list[bytes]:
+    """The headers of each row as one byte string; none and null are empty."""
+    return [_header_bytes(headers) for headers in column.to_pylist()]
 
 
 def _header_bytes(headers: list[dict[str, Any]] | None) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ottla.lake.changelogs.latest import (
     Numbers,
@@ -16,8 +17,8 @@ from ottla.lake.changelogs.latest import (
     merged,
 )
 from ottla.lake.changelogs.typed import Flags
-from ottla.lake.proof import canonical_words
-from ottla.lake.row_hash import Words, row_hashes
+from ottla.lake.proof import header_texts
+from ottla.lake.schema import ROW_SCHEMA
 
 _NAMED_MAX = 10
 
@@ -130,7 +131,6 @@ def compare_at(
     order = np.lexsort((of_state, partitions, keys))
     keys, partitions, of_state = keys[order], partitions[order], of_state[order]
     offsets = integers(rows, "offset")[order]
-    low, high = (half[order] for half in _hashes(rows))
     is_last = ends_group(keys, partitions)
     is_first = np.ones(len(is_last), np.bool_)
     is_first[1:] = is_last[:-1]
@@ -141,7 +141,7 @@ def compare_at(
     same = np.zeros(len(is_last), np.bool_)
     same[second] = offsets[first] == offsets[second]
     equal = np.zeros(len(is_last), np.bool_)
-    equal[second] = (low[first] == low[second]) & (high[first] == high[second])
+    equal[second] = _equal(rows.take(order[first]), rows.take(order[second]))
     later = np.zeros(len(is_last), np.bool_)
     later[second] = offsets[first] > offsets[second]
     in_pair = np.zeros(len(is_last), np.bool_)
@@ -164,8 +164,20 @@ def _at(offsets: Numbers, chosen: Flags) -> list[int]:
     return found
 
 
-def _hashes(rows: pa.Table) -> tuple[Words, Words]:
-    halves = [row_hashes(canonical_words(batch)) for batch in rows.to_batches() if batch.num_rows]
-    if not halves:
-        return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    return np.concatenate([low for low, _ in halves]), np.concatenate([high for _, high in halves])
+def _equal(some: pa.Table, others: pa.Table) -> Flags:
+    """Return for each row whether it is the same as the other one, byte for byte."""
+    found = np.ones(some.num_rows, np.bool_)
+    for name in ROW_SCHEMA.names:
+        one, other = (_comparable(rows.column(name)) for rows in (some, others))
+        both_null = pc.and_(pc.is_null(one), pc.is_null(other))
+        same = pc.or_(pc.fill_null(pc.equal(one, other), False), both_null)
+        found &= same.to_numpy()
+    return found
+
+
+def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column in a type that Arrow compares; headers as bytes."""
+    if column.type != ROW_SCHEMA.field("headers").type:
+        return column
+    chunks = [pa.array(header_texts(chunk), pa.binary()) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.binary())

@@ -13,7 +13,7 @@ from ottla.lake.folder.file_check import FileUnreadable, check_bytes
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
-from ottla.lake.proof import batch_hash
+from ottla.lake.proof import batch_hash, keyed_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.stores.store import FileStore
 
@@ -79,14 +79,14 @@ class LettersFound:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
-    def hash_of(self, met: Mapping[int, Collection[int]]) -> int:
-        """The hash of those at some offsets of their partitions."""
+    def hash_of(self, met: Mapping[int, Collection[int]], key: bytes) -> int:
+        """The hash under `key` of those at some offsets of their partitions."""
         total = 0
         for batch in self.batches:
             partition = batch.column("partition")[0].as_py()
             offsets = pa.array(met.get(partition, ()), pa.int64())
             inside = pc.is_in(batch.column("offset"), offsets)
-            total += batch_hash(batch.filter(inside))
+            total += keyed_hash(batch.filter(inside), key)
         return total % MODULUS
 
 

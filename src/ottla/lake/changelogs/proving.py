@@ -199,7 +199,9 @@ def _unlike_letters(
     met: dict[int, list[int]] = {}
     for part in replay.parts:
         met.setdefault(part.read.ledger.partition, []).extend(part.left_out)
-    if sum(part.left_out_hash for part in replay.parts) % MODULUS != letters.hash_of(met):
+    if sum(part.left_out_hash for part in replay.parts) % MODULUS != letters.hash_of(
+        met, replay.key
+    ):
         yield f"the dead letters differ from the records of {described.topic}"
     for partition, offsets in sorted(letters.offsets.items()):
         wanted = {one for one in offsets if one >= starts.get(partition, 0)}

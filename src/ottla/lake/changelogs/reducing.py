@@ -22,7 +22,7 @@ from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
 from ottla.lake.manifest import Changelog, Keeps
 from ottla.lake.plan import Range
-from ottla.lake.proof import batch_hash
+from ottla.lake.proof import keyed_hash
 from ottla.lake.reader import read_range
 from ottla.lake.replica.reading import open_cluster
 from ottla.lake.row_hash import MODULUS
@@ -54,8 +54,10 @@ class ReduceJob:
     columns: Columns = field(default_factory=Columns)
     # Where the file of dead letters goes; an attempt adds a name of its own.
     dead_path: str = ""
-    # Of a replay for `verify`: offsets of dead letters, which are no changes.
+    # Of a replay for `verify`: offsets of dead letters, which are no changes, and the key under
+    # which their rows are hashed.
     left_out: Sequence[int] = ()
+    left_out_key: bytes = field(default=b"", repr=False)
     is_replay: bool = False
 
 
@@ -182,7 +184,9 @@ class _Taking:
         is_dead = pc.is_in(batch.column("offset"), self._wanted_out)
         dead = batch.filter(is_dead)
         self.left_out += dead.column("offset").to_pylist()
-        self.left_out_hash = (self.left_out_hash + batch_hash(dead)) % MODULUS
+        self.left_out_hash = (
+            self.left_out_hash + keyed_hash(dead, self._job.left_out_key)
+        ) % MODULUS
         return batch.filter(pc.invert(is_dead))
 
     def _refuse(self, rows: pa.RecordBatch) -> None:

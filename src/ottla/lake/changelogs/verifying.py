@@ -10,6 +10,7 @@ changes of one task and the rows of one bucket. They lie in a temporary folder o
 where tasks of Spark read and compare, among the table's own files of work.
 """
 
+import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from ottla.lake.changelogs.typed import columns_from, operations_only
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.plan import Range, ranges
+from ottla.lake.proof import ROW_KEY_BYTES
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
@@ -88,6 +90,8 @@ class ReplayedTopic:
     floors: Mapping[int, int]
     # Where the table began to read.
     begins: Mapping[int, int]
+    # Under which dead letters were hashed.
+    key: bytes = field(repr=False)
 
     def whole(self) -> set[int]:
         """Partitions of which every record was replayed that a table has read since its start."""
@@ -179,6 +183,8 @@ class Replaying:
         self._runner = runner
         self._folder: TemporaryDirectory[str] | None = None
         self._load_id = uuid.uuid4().hex
+        # Drawn now, so that no rows of the table can have been made for it.
+        self._key = secrets.token_bytes(ROW_KEY_BYTES)
         self._columns = operations_only(columns_from(files.schema))
 
     def __enter__(self) -> Self:
@@ -210,13 +216,13 @@ class Replaying:
             assert self._folder is not None, "the context is open"
             local = LocalStore(Path(self._folder.name))
             parts = [reduced_from_text(reduce_range(self._job(one, local))) for one in planned]
-            return ReplayedTopic(local, parts, starts, begins)
+            return ReplayedTopic(local, parts, starts, begins, self._key)
         store = self._files.store
         jobs = [self._job(one, store) for one in planned]
         with self._files.running.mark(self._load_id):
             texts = self._runner(jobs, reduce_range, [one.end - one.start for one in planned])
         parts = sorted(map(reduced_from_text, texts), key=lambda one: one.path)
-        return ReplayedTopic(store, parts, starts, begins)
+        return ReplayedTopic(store, parts, starts, begins, self._key)
 
     def _job(self, wanted: Range, store: FileStore) -> ReduceJob:
         left_out = self._files.left_out.get(wanted.partition, ())
@@ -231,6 +237,7 @@ class Replaying:
             skip_unreadable=True,
             null_bad_timestamps=True,
             columns=self._columns,
+            left_out_key=self._key,
             left_out=tuple(one for one in left_out if wanted.start <= one < wanted.end),
             is_replay=True,
         )

@@ -38,18 +38,19 @@ def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Itera
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
-def foreign_batches(store: FileStore, path: str) -> Iterator[pa.RecordBatch]:
+def foreign_batches(store: FileStore, path: str, *, keeps_raw: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that another program wrote, in the columns and types of ours.
 
-    Raises as `file_batches` does.
+    `keeps_raw` says whether the table has keys and values, or their hashes only. Raises as
+    `file_batches` does.
     """
+    kept = FileLayout(keep_raw=keeps_raw).schema
     with store.open(path) as content:
         try:
             # Spark's own times, of 96 bits, are nanoseconds to Arrow by default.
             with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
                 for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     read.validate(full=True)
-                    kept = FileLayout(keep_raw=ROW_HASH.name not in read.schema.names).schema
                     rows = pa.Table.from_batches([read]).select(kept.names).cast(kept)
                     for batch in rows.combine_chunks().to_batches():
                         _require_values(batch)

@@ -34,18 +34,18 @@ class ForeignRows:
     problems: list[str] = field(default_factory=list)
 
 
-def read_foreign(store: FileStore, others: FilesOfOthers) -> ForeignRows:
+def read_foreign(store: FileStore, others: FilesOfOthers, *, keeps_raw: bool) -> ForeignRows:
     """Read the files that others have written, and compare their rows with those they replace."""
     found = ForeignRows()
     if not others.gone and not others.instead:
         return found
-    crashing = _crashing(store, others.instead)
+    crashing = _crashing(store, others.instead, keeps_raw)
     for path in others.instead:
         if path in crashing:
             found.problems.append(f"{path}, written by another program, {crashing[path]}")
             continue
         try:
-            _read(store, path, found)
+            _read(store, path, keeps_raw, found)
         except (OSError, FileUnreadable) as error:
             found.problems.append(f"{path}, written by another program, can't be read: {error}")
     wanted = (
@@ -67,7 +67,7 @@ def read_foreign(store: FileStore, others: FilesOfOthers) -> ForeignRows:
     return found
 
 
-def _crashing(store: FileStore, paths: Sequence[str]) -> dict[str, str]:
+def _crashing(store: FileStore, paths: Sequence[str], keeps_raw: bool) -> dict[str, str]:
     """The files that end the process which reads them: no load has their digests to compare."""
     found: dict[str, str] = {}
     left = list(paths)
@@ -75,7 +75,7 @@ def _crashing(store: FileStore, paths: Sequence[str]) -> dict[str, str]:
         begun = Path(folder) / "begun"
         while left:
             try:
-                run_apart(partial(_read_each, store, left, begun))
+                run_apart(partial(_read_each, store, left, keeps_raw, begun))
                 break
             except CallFailed as error:
                 number = int(begun.read_text() or 0) if begun.exists() else 0
@@ -85,18 +85,18 @@ def _crashing(store: FileStore, paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _read_each(store: FileStore, paths: Sequence[str], begun: Path) -> None:
+def _read_each(store: FileStore, paths: Sequence[str], keeps_raw: bool, begun: Path) -> None:
     """Read all rows, and write down how far it comes. Runs in a process apart."""
     for number, path in enumerate(paths):
         begun.write_text(str(number))
         with suppress(OSError, FileUnreadable):
-            for batch in foreign_batches(store, path):
+            for batch in foreign_batches(store, path, keeps_raw=keeps_raw):
                 stored_hash(batch)
 
 
-def _read(store: FileStore, path: str, found: ForeignRows) -> None:
+def _read(store: FileStore, path: str, keeps_raw: bool, found: ForeignRows) -> None:
     spans: dict[int, tuple[int, int, int]] = {}
-    for batch in foreign_batches(store, path):
+    for batch in foreign_batches(store, path, keeps_raw=keeps_raw):
         found.rows += batch.num_rows
         found.hash = (found.hash + stored_hash(batch)) % MODULUS
         by_partition = (

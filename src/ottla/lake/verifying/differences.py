@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from ottla.lake.proof import stored_hash, stored_hashes
-from ottla.lake.row_hash import MODULUS
+from ottla.lake.proof import keyed_row_hashes, stored_hashes
+from ottla.lake.row_hash import MODULUS, Words, hashes_sum
 
 # Differences named one by one for each range; the rest is counted.
 _NAMED_MAX = 10
@@ -53,21 +53,29 @@ def named(offsets: list[int]) -> str:
     return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
 
 
-def sum_of(batches: Iterable[pa.RecordBatch]) -> tuple[int, int]:
-    """Return how many rows there are, and their hash."""
+def sum_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> tuple[int, int]:
+    """Return how many rows there are, and their hash (see `_hashes`)."""
     count = total = 0
     for batch in batches:
         count += batch.num_rows
-        total = (total + stored_hash(batch)) % MODULUS
+        total = (total + hashes_sum(*_hashes(batch, key))) % MODULUS
     return count, total
 
 
-def hashes_of(batches: Iterable[pa.RecordBatch]) -> RowHashes:
+def hashes_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> RowHashes:
     """Return the hashes of the rows at each offset: one, unless an offset is doubled."""
     found: RowHashes = {}
     for batch in batches:
-        low, high = stored_hashes(batch)
+        low, high = _hashes(batch, key)
         offsets = batch.column("offset").to_pylist()
         for offset, a, b in zip(offsets, low.tolist(), high.tolist(), strict=True):
             found.setdefault(offset, []).append((a, b))
     return found
+
+
+def _hashes(batch: pa.RecordBatch, key: bytes | None) -> tuple[Words, Words]:
+    """Return the halves of each row's hash under `key`.
+
+    Without one: the public hash, which is all that a table without keys and values has of them.
+    """
+    return stored_hashes(batch) if key is None else keyed_row_hashes(batch, key)

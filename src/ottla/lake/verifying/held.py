@@ -23,6 +23,8 @@ class HeldFile:
     file: DataFile
     schema: TableSchema | None = None
     is_dead: bool = False
+    # Whether its rows have keys, values and headers, and not only their hash.
+    keeps_raw: bool = True
     bounds: LogBounds = NO_BOUNDS
     buckets: Buckets = ONE_BUCKET
 
@@ -47,7 +49,7 @@ def rows_of(
         try:
             # Another program's file may hold other partitions, too.
             batches = (
-                foreign_batches(store, file.path)
+                foreign_batches(store, file.path, keeps_raw=held.keeps_raw)
                 if held.is_foreign
                 else damaged.batches(file.path, held.layout)
             )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.log.live import left_out, live_letters, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
@@ -58,8 +59,11 @@ def plan_jobs(
         file.path: manifest.table_schema for manifest in manifests for file in manifest.files
     }
     buckets = buckets_of_table(manifests[-1])
+    keeps_raw = layout_of(manifests[-1].table_schema).keep_raw
     rest = {
-        file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path), buckets=buckets)
+        file.path: HeldFile(
+            file, schemas[file.path], False, keeps_raw, bounds.of(file.path), buckets
+        )
         for file in live
     }
     dead = {file.path: HeldFile(file, is_dead=True) for file in live_letters(manifests)}
@@ -67,7 +71,10 @@ def plan_jobs(
     jobs: list[RangeJob] = []
     for of_loads, of_range in ranges_with_files(manifests, [*live, *foreign]):
         for wanted, files in _pieces(of_loads, of_range, split_bytes):
-            held = [rest.pop(file.path) if file.path in rest else HeldFile(file) for file in files]
+            held = [
+                rest.pop(file.path) if file.path in rest else HeldFile(file, keeps_raw=keeps_raw)
+                for file in files
+            ]
             held += [
                 dead.pop(file.path)
                 for file in dead_of.get(wanted.partition, ())

@@ -4,6 +4,7 @@ Runs in the driver's process, or in a task of Spark: the findings are the same.
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -16,6 +17,7 @@ from ottla.lake.evidence import judged, may_be_compacted
 from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.manifest import TableSchema
 from ottla.lake.plan import Range
+from ottla.lake.proof import ROW_KEY_BYTES
 from ottla.lake.reader import read_range
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.telling import account_of, explained, skipped_lines, told
@@ -144,9 +146,11 @@ def _compare(
     kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
     present = [held for held in job.files if exists(job.store, held)]
     has_holes = described.compacted or described.has_ledger
+    # Drawn now, so that no rows of the table can have been made for it.
+    key = secrets.token_bytes(ROW_KEY_BYTES) if all(one.keeps_raw for one in present) else None
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     try:
-        topic_sum = sum_of(_read(kept, cluster, account))
+        topic_sum = sum_of(_read(kept, cluster, account), key)
     except OttlaError as error:
         if error.code is not ErrorCode.CORRUPT_MESSAGE:
             raise
@@ -159,7 +163,7 @@ def _compare(
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(wanted.topic, spoilt)
     ]
-    lake_sum = sum_of(rows_of(job.store, present, kept, damaged))
+    lake_sum = sum_of(rows_of(job.store, present, kept, damaged), key)
     found.only_in_lake += max(0, sum(held.file.rows for held in present) - lake_sum[0])
     by_broker = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger().settled(told(by_broker)) if by_broker else account.ledger_with_gaps()
@@ -169,7 +173,7 @@ def _compare(
     if topic_sum == lake_sum:
         found.compared += topic_sum[0]
         return
-    differences = _by_offset(job, kept, present, cluster, has_holes, damaged)
+    differences = _by_offset(job, kept, present, cluster, has_holes, damaged, key)
     # Rows of the lake that the topic no longer holds: reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
     again = [o for o in differences.missing if _covers(job.skipped, o)]
@@ -196,14 +200,15 @@ def _by_offset(
     cluster: Cluster,
     has_holes: bool,
     damaged: DamagedFiles,
+    key: bytes | None,
 ) -> Differences:
     differences = Differences()
     for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
         account = RangeAccount(window.partition, window.start, window.end, has_holes)
         differences.add(
-            hashes_of(_read(window, cluster, account)),
-            hashes_of(rows_of(job.store, present, window, damaged)),
+            hashes_of(_read(window, cluster, account), key),
+            hashes_of(rows_of(job.store, present, window, damaged), key),
         )
     return differences
 

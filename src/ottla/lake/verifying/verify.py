@@ -17,6 +17,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.folder.log_bounds import LogBounds
 from ottla.lake.plan import Range, require_same_topic
@@ -123,7 +124,8 @@ def _proven(
             read_again = proof.read_again
         else:
             live = remaining(live, agreement.others)
-            foreign = read_foreign(table.store, agreement.others)
+            keeps_raw = layout_of(newest.table_schema).keep_raw
+            foreign = read_foreign(table.store, agreement.others, keeps_raw=keeps_raw)
             report.replaced += foreign.replaced
             report.problems += foreign.problems
             report.rows, total = foreign.rows, foreign.hash

@@ -69,6 +69,6 @@ def test_damaged_file_that_ends_its_reader_is_reported(store: DeadlyStore) -> No
 def test_foreign_file_that_ends_its_reader_is_reported(store: DeadlyStore) -> None:
     """No load knows the bytes of a file of another program: each is read apart first."""
     deadly, sound = paths(store)
-    found = read_foreign(store, FilesOfOthers(instead=[deadly, sound]))
+    found = read_foreign(store, FilesOfOthers(instead=[deadly, sound]), keeps_raw=True)
     assert found.problems[0].startswith(f"{deadly}, written by another program, can't be read")
     assert found.rows == 10
