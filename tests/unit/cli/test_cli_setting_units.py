@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli.text.setting_units import plain_value
+from ottla.cli.text.setting_units import plain_value, with_unit
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,27 @@ def test_a_unit_that_does_not_fit_is_refused_with_one_that_does(
     assert refused.value.code is ErrorCode.INVALID_CONFIG
     assert f"Invalid value {text} for configuration {name}" in refused.value.message
     assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("retention.ms", "604800000", "7d"),
+        ("retention.ms", "5400000", "1h30m"),
+        ("retention.ms", "90061001", "90061001"),
+        ("retention.ms", "-1", "-1"),
+        ("retention.ms", "0", "0"),
+        ("flush.ms", "9223372036854775807", "9223372036854775807"),
+        ("log.retention.hours", "168", "7d"),
+        ("segment.bytes", "1073741824", "1Gi"),
+        ("segment.bytes", "14", "14"),
+        ("max.message.bytes", "1048588", "1048588"),
+        ("flush.messages", "1024", "1024"),
+        ("cleanup.policy", "compact", "compact"),
+        ("of.nobody.ms", "1000", "1000"),
+    ],
+)
+def test_a_setting_is_shown_as_it_may_be_written(name: str, value: str, shown: str) -> None:
+    """And what is shown means the same number."""
+    assert with_unit(name, value) == shown
+    assert plain_value(name, shown) == value

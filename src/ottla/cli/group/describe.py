@@ -1,5 +1,6 @@
-"""`ottla group describe`: a group's members, offsets and lag."""
+"""`ottla group describe`: groups' members, offsets and lag."""
 
+import json
 from typing import Any
 
 import click
@@ -22,53 +23,81 @@ from ottla.diagnosis.groups import (
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
 _PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]
 _SHARE_COLUMNS = ["topic", "partition", "start_offset", "lag", "members"]
+# A group, and a row of each of its partitions.
+_Group = tuple[GroupDescription, list[dict[str, Any]]]
 
 
 @click.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
+@click.option("--all", "every", is_flag=True, help="All groups.")
 @options.bootstrap
 @options.output
-def describe(group_id: str, bootstrap: str, form: str) -> None:
-    """Describe GROUP: its members, committed offsets and lag.
+def describe(group_ids: tuple[str, ...], every: bool, bootstrap: str, form: str) -> None:
+    """Describe groups: their members, committed offsets and lag.
 
     \b
     ottla group describe audit
-    ottla group describe audit -o json
+    ottla group describe audit billing -o json
+    ottla group describe --all
 
     The lag is the number of offsets between the committed one and the end of the log; loss says
     when retention deletes the oldest of them at the present rate, and what it has deleted already
     (Ottla's brokers only). The lag of a share group counts the records from its start offset on
-    that are not acknowledged.
+    that are not acknowledged. With -o json one name gives an object, others a list.
     """  # noqa: D301
-    description, rows = with_admin(bootstrap, lambda admin: _look(admin, group_id))
+    if bool(group_ids) == every:
+        raise click.UsageError("name groups, or say --all")
+
+    async def work(admin: Admin) -> list[_Group]:
+        ids = [entry.group_id for entry in await admin.groups.all()] if every else group_ids
+        return [await _look(admin, group_id) for group_id in ids]
+
+    found = with_admin(bootstrap, work)
+    if form == "json":
+        answers = [_answer(*one) for one in found]
+        alone = len(group_ids) == 1
+        click.echo(json.dumps(answers[0] if alone else answers, indent=2, default=str))
+        return
+    if not found:
+        click.echo("there are no groups", err=True)
+    for number, one in enumerate(found):
+        if number:
+            click.echo()
+        _show(*one)
+
+
+def _answer(description: GroupDescription, rows: list[dict[str, Any]]) -> dict[str, Any]:
     is_known = description.coordinator_id >= 0
     members = [_member_row(member) for member in description.members]
-    head = {
+    return {
         "group": description.group_id,
         "state": description.state,
         "assignor": description.assignor or None,
         "coordinator": description.coordinator_id if is_known else None,
         "lag": total_lag(row["lag"] for row in rows),
+        "members": members if is_known else None,
+        "partitions": rows,
     }
-    if form == "json":
-        known = members if is_known else None
-        show_one("json", {**head, "members": known, "partitions": rows})
-        return
-    show_one(form, head)
+
+
+def _show(description: GroupDescription, rows: list[dict[str, Any]]) -> None:
+    head = _answer(description, rows)
+    members = head.pop("members")
+    del head["partitions"]
+    show_one("table", head)
+    click.echo()
+    unknown = "members are shown of groups of the classic protocol only"
+    none = unknown if members is None else "no members"
+    show("table", members or [], _MEMBER_COLUMNS, empty=none)
     click.echo()
     if description.protocol_type == SHARE:
-        show(form, members, _MEMBER_COLUMNS, empty="no members")
-        click.echo()
         counted = [row | {"members": len(row["members"])} for row in rows]
-        show(form, counted, _SHARE_COLUMNS, empty="nothing read")
-        return
-    unknown = "members are shown of groups of the classic protocol only"
-    show(form, members, _MEMBER_COLUMNS, empty="no members" if is_known else unknown)
-    click.echo()
-    show(form, rows, _PARTITION_COLUMNS, empty="nothing committed")
+        show("table", counted, _SHARE_COLUMNS, empty="nothing read")
+    else:
+        show("table", rows, _PARTITION_COLUMNS, empty="nothing committed")
 
 
-async def _look(admin: Admin, group_id: str) -> tuple[GroupDescription, list[dict[str, Any]]]:
+async def _look(admin: Admin, group_id: str) -> _Group:
     description = await described_group(admin, group_id)
     if description.protocol_type == SHARE:
         shared = await share_positions(admin, description)

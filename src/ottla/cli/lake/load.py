@@ -63,7 +63,7 @@ def load(
     dead_letter_topic: str | None,
     **more: Any,
 ) -> None:
-    """Load what is new in TOPIC into the table in DIR, exactly once.
+    """Load what is new in TOPIC into the table DIR, exactly once.
 
     \b
     ottla lake load flights --to /lake/flights

@@ -1,7 +1,7 @@
-"""Values of settings with units: `retention.ms=7d`, `segment.bytes=512Mi` become Kafka's numbers.
+"""Values of settings with units: `retention.ms=7d`, `segment.bytes=512Mi`, and Kafka's numbers.
 
-Only the command line reads units. What is sent to a broker, or written to a `.properties` file,
-is the plain number, so Kafka's own tools read the same.
+Only the command line reads and shows units. What is sent to a broker, or written to a
+`.properties` file, is the plain number, so Kafka's own tools read the same.
 """
 
 import re
@@ -23,6 +23,8 @@ _SPANS_MS = (
     (".minutes", 60_000),
     (".hours", 3_600_000),
 )
+_SHORT_SPANS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+_SHORT_SIZES = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def plain_value(name: str, text: str) -> str:
@@ -37,6 +39,29 @@ def plain_value(name: str, text: str) -> str:
         return text
     unit_ms = next((ms for end, ms in _SPANS_MS if name.endswith(end)), None)
     return _count(name, value) if unit_ms is None else _span(name, value, unit_ms)
+
+
+def with_unit(name: str, value: str) -> str:
+    """A broker's `value` as people write it, which `plain_value` reads back; or as it is."""
+    setting = _setting(name)
+    if setting is None or setting.type not in _INTEGERS or not value.isdecimal():
+        return value
+    unit_ms = next((ms for end, ms in _SPANS_MS if name.endswith(end)), None)
+    if unit_ms is not None:
+        return _short_span(int(value) * unit_ms) or value
+    units = _SHORT_SIZES if name.endswith((".bytes", ".size")) else ()
+    whole = (f"{int(value) // size}{unit}" for unit, size in units if int(value) % size == 0)
+    return next(whole, value) if int(value) else value
+
+
+def _short_span(span_ms: int) -> str:
+    """`7d`, `1h30m`; nothing for 0 and for what takes more than two units."""
+    parts: list[str] = []
+    for unit, unit_ms in _SHORT_SPANS:
+        count, span_ms = divmod(span_ms, unit_ms)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) if len(parts) <= 2 else ""
 
 
 def _setting(name: str) -> Setting | None:

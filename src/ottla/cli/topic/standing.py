@@ -1,12 +1,14 @@
 """Partitions in some trouble, for `ottla topic describe --under-replicated` and its like."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
+from ottla.cli.text.topics import matching
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.connection.cluster import connections_of
 
 Condition = Callable[[PartitionStanding], bool]
 
@@ -14,13 +16,14 @@ _COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 
 
 def list_where(
-    conditions: Iterable[Condition], name: str | None, bootstrap: str, form: str
+    conditions: Iterable[Condition], words: Sequence[str], regex: bool, bootstrap: str, form: str
 ) -> None:
-    """Show the partitions of the topic `name` (None: of all) of which any condition holds."""
+    """Show the partitions of the topics that `words` name (all without) of which any holds."""
     wanted = list(conditions)
 
     async def work(admin: Admin) -> list[PartitionStanding]:
-        return await admin.partitions.standings(None if name is None else [name])
+        names = await matching(connections_of(admin), words, regex=regex)
+        return await admin.partitions.standings(names or None)
 
     rows = [
         standing_row(one)

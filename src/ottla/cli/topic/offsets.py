@@ -1,0 +1,61 @@
+"""`ottla topic offsets`: where logs begin and end, and which record came at a time."""
+
+from typing import Any
+
+import click
+
+from ottla.base.quantities import iso
+from ottla.cli import options
+from ottla.cli.connect import with_admin
+from ottla.cli.text.output import show
+from ottla.cli.text.places import METAVAR, named
+from ottla.cli.text.words import moment
+from ottla.client.admin import Admin
+from ottla.client.consumer.offsets import EARLIEST, LATEST
+
+_COLUMNS = ["topic", "partition", "start_offset", "end_offset"]
+_AT_COLUMNS = [*_COLUMNS, "offset", "time"]
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.option(
+    "--at", "time_ms", type=moment, metavar="TIME", help="Also the first record of then or later."
+)
+@options.bootstrap
+@options.output
+def offsets(words: tuple[str, ...], time_ms: int | None, bootstrap: str, form: str) -> None:
+    """Show where the logs of partitions begin and end. With --at also what came when.
+
+    \b
+    ottla topic offsets flights
+    ottla topic offsets flights planes-0 --at 10m
+    ottla topic offsets flights --at '2024-01-31 09:00' -o json
+
+    A topic's name stands for all of its partitions. No offset is shown where all records are
+    older than the time.
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> list[dict[str, Any]]:
+        places = await named(admin, words)
+        starts = await admin.logs.offsets(dict.fromkeys(places, EARLIEST))
+        ends = await admin.logs.offsets(dict.fromkeys(places, LATEST))
+        at = {} if time_ms is None else await admin.logs.offsets(dict.fromkeys(places, time_ms))
+        rows: list[dict[str, Any]] = []
+        for place in places:
+            row: dict[str, Any] = {
+                "topic": place.topic,
+                "partition": place.partition,
+                "start_offset": starts[place].offset,
+                "end_offset": ends[place].offset,
+            }
+            if place in at:
+                there = at[place].offset >= 0
+                row["offset"] = at[place].offset if there else None
+                row["timestamp"] = at[place].timestamp_ms if there else None
+                row["time"] = iso(at[place].timestamp_ms) if there else None
+            rows.append(row)
+        return rows
+
+    rows = with_admin(bootstrap, work)
+    show(form, rows, _COLUMNS if time_ms is None else _AT_COLUMNS)
