@@ -1,5 +1,6 @@
 """`ottla produce` and `ottla consume`: what goes in comes out."""
 
+import itertools
 import json
 import os
 import pty
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ottla_command import Command
+
+from ottla.client import TopicPartition, sync
 
 MakeTopic = Callable[..., str]
 
@@ -294,3 +297,87 @@ def test_nobody_answering_is_told_at_once(run: Command) -> None:
         assert "cannot connect to localhost:1" in told
         assert "`ottla start` starts one" in told
     assert "write host:port" in Command("nonsense:port").refused("topic", "list")
+
+
+def test_records_as_json_come_back_byte_for_byte(run: Command, make_topic: MakeTopic) -> None:
+    """Keys, values, headers (binary, empty and null ones), timestamps and partitions."""
+    source, copy = make_topic(partitions=3), make_topic(partitions=3)
+    with sync.Producer(run.bootstrap) as producer:
+        contents = [None, b"", b"text", "\N{GREEK SMALL LETTER MU}\n".encode(), b"\xff\x00\r\n"]
+        for number, (key, value) in enumerate(itertools.product(contents, contents)):
+            headers = [("h", one) for one in contents] if number % 2 else []
+            producer.send(
+                source,
+                value,
+                key,
+                partition=number % 3,
+                timestamp_ms=1_700_000_000_000 + number,
+                headers=headers,
+            )
+    shown = run("consume", source, "--json").out
+    assert "25 records" in run("produce", copy, "--json", stdin=shown).out
+    assert everything_in(run, copy) == everything_in(run, source)
+    assert len(everything_in(run, copy)) == 25
+
+
+Known = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+def everything_in(run: Command, topic: str) -> list[Known]:
+    """Partition, timestamp, key, value and headers of each record, in the order of time."""
+    with sync.Consumer(run.bootstrap) as consumer:
+        places = [TopicPartition(topic, index) for index in range(3)]
+        consumer.assign(places)
+        ends = consumer.end_offsets(places)
+        found: list[Known] = []
+        while any(consumer.position(place) < end for place, end in ends.items()):
+            for records in consumer.poll(1_000):
+                found += [
+                    (records.partition, r.timestamp, r.key, r.value, list(r.headers))
+                    for r in records.records
+                ]
+        return sorted(found, key=lambda one: one[1])
+
+
+def test_a_line_that_is_no_record_is_named(run: Command, make_topic: MakeTopic) -> None:
+    """What came before it is sent."""
+    topic = make_topic()
+    said = run.refused("produce", topic, "--json", stdin=b'{"value":"a"}\n{"valeu":"b"}\n')
+    assert "line 2 is no record" in said
+    assert "there is no field 'valeu'" in said
+    assert run("consume", topic).lines == ["a"]
+    assert "leave out" in run.misused("produce", topic, "--json", "-K", ":")
+
+
+def test_several_topics_are_read_by_name_or_pattern(run: Command, name: str) -> None:
+    """Also as a member of a group."""
+    one, two = f"{name}.one", f"{name}.two"
+    run("produce", one, stdin="1\n")
+    run("produce", two, stdin="2\n")
+    assert sorted(run("consume", one, two).lines) == ["1", "2"]
+    assert sorted(run("consume", "--regex", rf"{name}\..*").lines) == ["1", "2"]
+    assert sorted(run("consume", one, two, "--group", name).lines) == ["1", "2"]
+    assert "no topic's whole name matches" in run.try_to("consume", "-r", "zzz").error
+
+
+def test_isolation_leaves_out_what_is_not_committed(run: Command, make_topic: MakeTopic) -> None:
+    """Aborted records, and what comes after the first open transaction."""
+    topic = make_topic()
+    with (
+        sync.TransactionalProducer(run.bootstrap, topic) as done,
+        sync.TransactionalProducer(run.bootstrap, f"{topic}-2") as going,
+    ):
+        done.init_transactions()
+        going.init_transactions()
+        with done.transaction():
+            done.send(topic, "kept")
+        done.begin_transaction()
+        done.send(topic, "dropped")
+        done.flush()
+        done.abort_transaction()
+        going.begin_transaction()
+        going.send(topic, "open")
+        going.flush()
+        assert run("consume", topic).lines == ["kept", "dropped", "open"]
+        assert run("consume", topic, "--isolation", "read_committed").lines == ["kept"]
+        going.abort_transaction()

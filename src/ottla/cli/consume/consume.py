@@ -9,6 +9,7 @@ from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reading import Wish, read
+from ottla.cli.text.topics import regex
 from ottla.cli.text.words import Position, moment, position
 
 _FORMAT_HELP = (
@@ -19,7 +20,8 @@ _FORMAT_HELP = (
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("words", nargs=-1, required=True, metavar="TOPIC...")
+@regex
 @click.option("--follow", "-f", is_flag=True, help="Go on with what comes; ctrl-C ends.")
 @click.option(
     "--from",
@@ -35,6 +37,13 @@ _FORMAT_HELP = (
     "--partition", "-p", "chosen", multiple=True, type=click.IntRange(0), help="Only this one."
 )
 @click.option("--group", "-g", help="As a member of this group, from where it stands; commits.")
+@click.option(
+    "--isolation",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_uncommitted",
+    show_default=True,
+    help="Whether records of open and aborted transactions are shown.",
+)
 @click.option("--grep", metavar="PATTERN", help="Only records whose key or value matches.")
 @click.option("--keys", "-k", is_flag=True, help="The key and a tab before each value.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as -o json.")
@@ -43,7 +52,8 @@ _FORMAT_HELP = (
 @click.option("--output", "-o", "form", type=click.Choice(["text", "json"]), default="text")
 @options.bootstrap
 def consume(
-    topic: str,
+    words: tuple[str, ...],
+    regex: bool,
     follow: bool,
     start: Position | None,
     since: int | None,
@@ -51,6 +61,7 @@ def consume(
     count: int | None,
     chosen: tuple[int, ...],
     group: str | None,
+    isolation: str,
     grep: str | None,
     keys: bool,
     as_json: bool,
@@ -59,7 +70,7 @@ def consume(
     form: str,
     bootstrap: str,
 ) -> None:
-    """Show the records of TOPIC: their values, a line each. Ends at the end of the log.
+    """Show the records of topics: their values, a line each. Ends at the ends of the logs.
 
     \b
     ottla consume flights                          all there is
@@ -69,13 +80,17 @@ def consume(
     ottla consume flights -n 3 --json              three, with all that belongs to them
     ottla consume flights --format '%p/%o %k: %v\\n'
     ottla consume flights --group audit -f         as a member of a group
+    ottla consume --regex 'flights-.*' --isolation read_committed
+    ottla consume flights --json | ottla produce copy --json
 
     Without a time zone, times are those of this machine. Nothing is committed without --group.
     """  # noqa: D301
     if follow and until is not None:
         raise click.UsageError("--follow never ends and --until does; give one")
     wish = Wish(
-        topic=topic,
+        words=words,
+        regex=regex,
+        read_committed=isolation == "read_committed",
         follow=follow,
         start=_start(start, since, group, chosen),
         until=until,

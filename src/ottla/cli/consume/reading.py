@@ -11,6 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.cli.connect import reach
 from ottla.cli.consume.places import resolved
 from ottla.cli.consume.shape import Shape
+from ottla.cli.text.topics import matching
 from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
 from ottla.client.connection.cluster import Cluster, connections_of
@@ -26,7 +27,9 @@ _POLL_MS = 200
 class Wish:
     """What is to be read, and how it is to be shown."""
 
-    topic: str
+    words: tuple[str, ...]
+    regex: bool
+    read_committed: bool
     follow: bool
     start: Position
     until: int | None
@@ -43,12 +46,18 @@ async def read(bootstrap: str, wish: Wish) -> None:
         group_id=wish.group,
         enable_auto_commit=False,
         auto_offset_reset="latest" if wish.group and wish.start.kind == "latest" else "earliest",
+        read_committed=wish.read_committed,
         client_id="ottla-cli",
     )
     assigned = asyncio.Event()
     async with Consumer(bootstrap, settings, on_assigned=lambda _: assigned.set()) as consumer:
         await reach(connections_of(consumer))
-        partitions = await partitions_of(connections_of(consumer), wish.topic, wish.chosen)
+        topics = await matching(connections_of(consumer), wish.words, regex=wish.regex)
+        partitions = [
+            place
+            for topic in topics
+            for place in await partitions_of(connections_of(consumer), topic, wish.chosen)
+        ]
         ends = None if wish.follow else await _ends(consumer, partitions, wish)
         if wish.group is None:
             starts = await resolved(connections_of(consumer), partitions, wish.start)
@@ -58,7 +67,7 @@ async def read(bootstrap: str, wish: Wish) -> None:
                 consumer.seek(place, offset)
             assigned.set()
         else:
-            consumer.subscribe(wish.topic)
+            consumer.subscribe(topics)
         await _Reader(consumer, wish, ends, assigned).read()
 
 
@@ -83,7 +92,7 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
 
 async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish) -> Offsets:
     """Where to end: the end of the log as it is now, or the first record of a time."""
-    ends = await offsets_at(connections_of(consumer), partitions, LATEST)
+    ends = await consumer.end_offsets(partitions)
     if wish.until is not None:
         found = await offsets_at(connections_of(consumer), partitions, wish.until)
         for place, offset in found.items():

@@ -63,7 +63,10 @@ def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
 
 
 def as_object(place: TopicPartition, record: Record) -> dict[str, Any]:
-    """The record for JSON. Bytes that are not UTF-8 stand as base64 under `…_base64`."""
+    """The record for JSON, which `ottla produce --json` reads back byte for byte.
+
+    Bytes that are not UTF-8 stand as base64 under `…_base64`, in headers as `{"base64": …}`.
+    """
     answer: dict[str, Any] = {
         "topic": place.topic,
         "partition": place.partition,
@@ -76,11 +79,15 @@ def as_object(place: TopicPartition, record: Record) -> dict[str, Any]:
         answer[name] = text
         if text is None and content is not None:
             answer[f"{name}_base64"] = base64.b64encode(content).decode()
-    answer["headers"] = [
-        [name, None if content is None else content.decode("utf-8", "backslashreplace")]
-        for name, content in record.headers
-    ]
+    answer["headers"] = [[name, _header_value(content)] for name, content in record.headers]
     return answer
+
+
+def _header_value(content: bytes | None) -> Any:
+    text = _text(content)
+    if text is None and content is not None:
+        return {"base64": base64.b64encode(content).decode()}
+    return text
 
 
 def format_string(template: str) -> Shape:

@@ -38,6 +38,9 @@ _RATED_S = 0.5
     metavar="TEXT",
     help="Each line is KEY TEXT VALUE, split at the first TEXT; \\t is a tab.",
 )
+@click.option(
+    "--json", "as_json", is_flag=True, help="Each line is a record as `ottla consume --json` shows."
+)
 @click.option("--null", metavar="TEXT", help="A value or key that reads TEXT is null.")
 @click.option(
     "--header", "-H", "headers", multiple=True, metavar="NAME=VALUE", help="On every record."
@@ -66,6 +69,7 @@ def produce(
     topic: str,
     files: tuple[Path, ...],
     separator: str | None,
+    as_json: bool,
     null: str | None,
     headers: tuple[str, ...],
     compression: Codec,
@@ -81,12 +85,19 @@ def produce(
     ottla produce flights --file flights.jsonl --compression zstd
     printf 'N123\\t{"delay": 4}\\n' | ottla produce flights -K '\\t'
     tail -F app.log | ottla produce logs --header host=web1
+    ottla consume flights --json | ottla produce copy --json
+
+    With --json keys, values and headers arrive byte for byte, null and binary ones as well, with
+    their timestamps and partitions (without the field: now; by the key).
 
     A topic that is not there is created, if the cluster allows that. Records with a key go to the
     partition that Java's producer would choose. Shows how many were delivered, and the first
     error; exits with 1 where there was one.
     """  # noqa: D301
+    if as_json and (separator is not None or null is not None):
+        raise click.UsageError("--json says key and null itself: leave out --key-separator, --null")
     shape = Form(
+        as_json=as_json,
         separator=_bytes_of(separator, "--key-separator"),
         null=None if null is None else unescaped(null).encode(),
         headers=[_header(text) for text in headers],

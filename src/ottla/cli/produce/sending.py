@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.connect import administration
+from ottla.cli.produce.json_lines import record_of
 from ottla.cli.produce.lines import lines_of
 from ottla.cli.produce.progress import Bar
 from ottla.client import (
@@ -41,6 +42,7 @@ _LIMIT = "max.message.bytes"
 class Form(NamedTuple):
     """How a line becomes a record, and how it is sent."""
 
+    as_json: bool
     separator: bytes | None
     null: bytes | None
     headers: list[tuple[str, bytes | None]]
@@ -148,6 +150,9 @@ async def _send_lines(
     producer: Producer, topic: str, lines: list[bytes], form: Form, sent: Sent
 ) -> None:
     """Hand the lines to the producer; what it cannot take is counted."""
+    if form.as_json:
+        await _send_json(producer, topic, lines, form, sent)
+        return
     values: list[bytes | None] = list(lines)
     keys: list[bytes | None] | None = None
     fault: OttlaError | None = None
@@ -173,6 +178,26 @@ async def _send_lines(
         fault = error
     if fault is not None:
         sent.on_error(fault)
+        sent.final = True
+
+
+async def _send_json(
+    producer: Producer, topic: str, lines: list[bytes], form: Form, sent: Sent
+) -> None:
+    try:
+        for line in lines:
+            record = record_of(line, sent.accepted + 1)
+            sent.accepted += 1
+            await producer.send(
+                topic,
+                record.value,
+                record.key,
+                partition=record.partition if form.partition is None else form.partition,
+                timestamp_ms=record.timestamp_ms,
+                headers=[*record.headers, *form.headers],
+            )
+    except OttlaError as error:
+        sent.on_error(error)
         sent.final = True
 
 
