@@ -155,3 +155,37 @@ def test_brokers_whose_starter_dies_while_they_start_stop_in_order(tmp_path: Pat
         _, error = starter.communicate(timeout=_PATIENCE_S)
     assert "Traceback" not in error
     assert "mistake" not in error
+
+
+def test_a_broker_is_restarted_under_the_same_command(tmp_path: Path) -> None:
+    """Its process is another one, listed and named; what was acknowledged is there."""
+    with started(tmp_path / "data") as (run, starter):
+        run("produce", "t", stdin="a\n")
+        listed = {row["broker"]: row["pid"] for row in run("broker", "list", "-o", "json").json}
+        assert sorted(listed.values()) == children(starter.pid)
+        names = [Path(f"/proc/{listed[n]}/comm").read_text() for n in (1, 2, 3)]
+        assert names == ["ottla broker 1\n", "ottla broker 2\n", "ottla broker 3\n"]
+        done = run("broker", "restart", "2", "-o", "json").json
+        assert (done["broker"], done["old_pid"]) == (2, listed[2])
+        assert sorted({**listed, 2: done["pid"]}.values()) == children(starter.pid)
+        until(lambda: run.try_to("cluster", "health").code == 0)
+        assert run("consume", "t").lines == ["a"]
+        assert "there is no process of `ottla start --brokers`" in run.refused(
+            "broker", "restart", "9"
+        )
+        starter.send_signal(signal.SIGINT)
+        assert starter.wait(_PATIENCE_S) == 0
+        assert children(starter.pid) == []
+        assert starter.stderr is not None
+        assert "ERROR" not in starter.stderr.read()
+
+
+def test_a_broker_that_is_stopped_in_order_is_no_error(tmp_path: Path) -> None:
+    """SIGTERM to one of them is what its operator wants; the log says how it comes back."""
+    with started(tmp_path / "data") as (_, starter):
+        victim = children(starter.pid)[1]
+        subprocess.run(["kill", "-TERM", str(victim)], check=True)
+        assert starter.stderr is not None
+        told = next(line for line in starter.stderr if "the others go on" in line)
+        assert "WARNING broker 2 was stopped; the others go on." in told
+        assert "broker-2.properties" in told

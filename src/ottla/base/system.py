@@ -159,6 +159,21 @@ def raise_descriptors_max() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+def name_process(name: str) -> None:
+    """What `ps`, `top` and `pgrep` call this process, in 15 letters; on Linux alone."""
+    with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as file:
+        file.write(name)
+
+
+def process_name(pid: int) -> str | None:
+    """The name of a process, as `name_process` gives it; None where it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return None
+
+
 # mallopt's name for it, and a size: uvloop has a buffer of 256 KiB for each TLS connection.
 _M_MMAP_THRESHOLD: Final = -3
 _APART_BYTES: Final = 192 << 10

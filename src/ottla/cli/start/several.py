@@ -21,6 +21,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
 from ottla.base.private_files import make_private_folder, write_private
 from ottla.base.settings import BrokerSettings, properties_text
+from ottla.base.system import name_process
+from ottla.operations.restarting import name_of
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +30,9 @@ STORE_FILE = "store.sqlite"
 _PROPERTIES = re.compile(r"broker-(\d+)\.properties")
 # To a broker: all the others stop, too. So ctrl-C reaches them; SIGTERM stops one among many.
 ALL_STOP = signal.SIGINT
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+# How a broker ends that is to be started again (sysexits' EX_TEMPFAIL).
+_AGAIN = 75
 _REPLICAS = 3
 # For a broker that is started by hand: the first consumer of a group does not wait for others.
 AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
@@ -148,10 +153,20 @@ class Brokers:
         from ottla.broker.process import main as _  # noqa: F401, PLC0415  # Once, for all of them.
 
         for number, chosen in settings.items():
-            process = os.fork()
-            if process == 0:
-                self._run(number, chosen)
+            self._fork(number, chosen)
+
+    def _fork(self, number: int, settings: BrokerSettings) -> None:
+        # Until it is known a signal would not stop it, and in it would stop the others.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        process = os.fork()
+        if process == 0:
+            for stopping in _STOPPING:
+                signal.signal(stopping, signal.SIG_DFL)
+        else:
             self._numbers[process] = number
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+        if process == 0:
+            self._run(number, settings)
 
     def ports(self) -> Iterator[tuple[int, int]]:
         """Number and port of each broker as it becomes ready; fewer where some do not."""
@@ -183,7 +198,7 @@ class Brokers:
         """Within it SIGINT and SIGTERM stop all brokers. Begins after `start`: forks inherit it."""
         before = {
             number: signal.signal(number, lambda _number, _frame: self._stop())
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in _STOPPING
         }
         try:
             yield
@@ -205,6 +220,16 @@ class Brokers:
         if number is None or self._stopping:
             return
         code = os.waitstatus_to_exitcode(status)
+        if code == _AGAIN:
+            self._fork(number, BrokerSettings(self._plan.settings(number)))
+            return
+        if code == 0:
+            _log.warning(
+                "broker %d was stopped; the others go on. `ottla broker run %s` starts it again",
+                number,
+                self._plan.properties(number),
+            )
+            return
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         _log.error(
             "broker %d %s; the others go on. Start it again with `ottla broker run %s`",
@@ -236,10 +261,18 @@ class Brokers:
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
+        again = threading.Event()
+
+        def on_restart(_number: int, _frame: object) -> None:
+            again.set()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        signal.signal(signal.SIGHUP, on_restart)
+        name_process(name_of(number))
         code = 1
         try:
             run(settings, on_ready=on_ready, ends_with_others=True)
-            code = 0
+            code = _AGAIN if again.is_set() else 0
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
         except Exception:  # noqa: BLE001
