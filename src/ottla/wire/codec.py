@@ -1,7 +1,7 @@
 """Encoding and decoding of messages by code compiled per (class, version) on first use."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar, cast
 
 from ottla.wire.decoder import decoder_source
@@ -11,9 +11,6 @@ from ottla.wire.notation import Message, MessageType
 from ottla.wire.parts import Buffer, Part
 
 M = TypeVar("M", bound=Message)
-
-# What `decode_bounded` accepts.
-ELEMENTS_MAX = 250_000
 
 
 # Hot: 1.6-2.0 µs for a Produce request of one partition, 1.7-2.1 for a Fetch request.
@@ -30,17 +27,21 @@ def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
         raise WireError(f"{cls.__name__} version {version}: {error}") from error
 
 
-def decode_bounded(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
-    """`decode`, with at most ELEMENTS_MAX elements in all lists together.
+def decode_in_steps(
+    cls: type[M], version: int, buffer: Buffer, position: int, elements_max: int
+) -> Generator[None, None, M]:
+    """`decode`, which pauses after each STEP elements of lists: for requests of clients.
 
-    Each takes as few as three bytes of a request, and a hundred of memory.
+    An element takes as little as a byte of a request, and a hundred of memory and a microsecond:
+    more than `elements_max` in all lists together, tagged fields included, are a WireError.
     """
     key = -1 - version
-    decoder = cls.__decoders__.get(key) or _compile_decoder(cls, version, key, ELEMENTS_MAX)
+    decoder = cls.__decoders__.get(key) or _compile_decoder(cls, version, key)
     try:
-        return decoder(memoryview(buffer), position)  # type: ignore[no-any-return] # compiled for cls
+        message: M = yield from decoder(memoryview(buffer), position, elements_max)
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise WireError(f"{cls.__name__} version {version}: {error}") from error
+    return message
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -62,8 +63,17 @@ def encode_parts(message: Message, version: int) -> list[Part]:
 def encode_after(head: bytearray, parts: list[Part], message: Message, version: int) -> None:
     """Append to `parts` the `head` with the message behind it. `head` is written to."""
     cls = type(message)
-    encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version)
+    encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version, version)
     encoder(message, head, parts)
+
+
+def encode_in_steps(
+    head: bytearray, parts: list[Part], message: Message, version: int
+) -> Generator[None, None, None]:
+    """`encode_after`, which pauses after each STEP elements of lists."""
+    cls = type(message)
+    encoder = cls.__encoders__.get(-1 - version) or _compile_encoder(cls, version, -1 - version)
+    yield from encoder(message, head, parts)
 
 
 def prepare(cls: type[Message]) -> None:
@@ -72,7 +82,7 @@ def prepare(cls: type[Message]) -> None:
     if version not in cls.__decoders__:
         _compile_decoder(cls, version, version)
     if version not in cls.__encoders__:
-        _compile_encoder(cls, version)
+        _compile_encoder(cls, version, version)
     _construct(cls)
 
 
@@ -89,26 +99,26 @@ def _check_version(cls: type[Message], version: int) -> None:
         raise VersionError(f"{cls.__name__} has versions {low} to {high}, not {version}")
 
 
-def _compile_decoder(
-    cls: type[Message], version: int, key: int, elements_max: int | None = None
-) -> Callable[[memoryview, int], Any]:
-    """Keep under `key` the decoder of a version."""
+def _compile_decoder(cls: type[Message], version: int, key: int) -> Callable[..., Any]:
+    """Keep under `key` the decoder of a version: in steps where it is negative."""
     _check_version(cls, version)
-    source = decoder_source(cls, version, elements_max)
-    decoder: Callable[[memoryview, int], Any] = source.function(
-        f"decode_{cls.__name__}_{version}", "view, p"
+    in_steps = key < 0
+    source = decoder_source(cls, version, in_steps=in_steps)
+    decoder: Callable[..., Any] = source.function(
+        f"decode_{cls.__name__}_{version}", "view, p, room" if in_steps else "view, p"
     )
     cls.__decoders__[key] = decoder
     return decoder
 
 
 def _compile_encoder(
-    cls: type[Message], version: int
-) -> Callable[[Any, bytearray, list[Any]], None]:
+    cls: type[Message], version: int, key: int
+) -> Callable[[Any, bytearray, list[Any]], Any]:
+    """Keep under `key` the encoder of a version: in steps where it is negative."""
     _check_version(cls, version)
-    source = encoder_source(cls, version)
-    encoder: Callable[[Any, bytearray, list[Any]], None] = source.function(
+    source = encoder_source(cls, version, in_steps=key < 0)
+    encoder: Callable[[Any, bytearray, list[Any]], Any] = source.function(
         f"encode_{cls.__name__}_{version}", "m, out, parts"
     )
-    cls.__encoders__[version] = encoder
+    cls.__encoders__[key] = encoder
     return encoder

@@ -11,7 +11,8 @@ from typing import Any
 
 from ottla.wire.field import Field
 from ottla.wire.notation import Message, MessageType
-from ottla.wire.source import CODES, SIZES, Shape, Source
+from ottla.wire.primitive import TAGS_MAX
+from ottla.wire.source import CODES, SIZES, STEP, Shape, Source
 
 # Of a string in a request of a client, as in Kafka: the length of compact ones has no bound.
 _STRING_BYTES_MAX = 32_767
@@ -20,10 +21,10 @@ _STRING_BYTES_MAX = 32_767
 class DecoderSource(Source):
     """The body of one decoder."""
 
-    def __init__(self, shape: Shape, elements_max: int | None) -> None:
+    def __init__(self, shape: Shape, *, in_steps: bool) -> None:
         super().__init__()
         self.shape = shape
-        self._elements_max = elements_max
+        self._in_steps = in_steps
         self._codes: list[str] = []
         self._targets: list[str] = []
         self._size = 0
@@ -85,7 +86,7 @@ class DecoderSource(Source):
         else:
             size = self.length(kind)
             self.null_or(nullable, size, target)
-            if self._elements_max is not None and kind == "string":
+            if self._in_steps and kind == "string":
                 self.line(f"if {size} > {_STRING_BYTES_MAX}: raise too_long(p)")
             self.line(f"e = p + {size}")
             self.line("if not p <= e <= limit: raise truncated(p)")
@@ -109,9 +110,7 @@ class DecoderSource(Source):
         least = self.shape.least_size(element)
         factor = "" if least == 1 else f" * {least}"
         self.line(f"if {size} < 0 or {size}{factor} > limit - p: raise truncated(p)")
-        if self._elements_max is not None:
-            self.line(f"room -= {size}")
-            self.line("if room < 0: raise too_many(p)")
+        self.take_room(size)
         if element in CODES and element != "uuid":
             unpack = f"{self.arrays(CODES[element])}[{size}].unpack_from(view, p)"
             self.line(f"{target} = list({unpack}) if {size} else []")
@@ -121,6 +120,9 @@ class DecoderSource(Source):
             self.line(f"{target} = {items} = []")
             self.line(f"for _ in range({size}):")
             self.indent += 1
+            if self._in_steps:
+                self.line(f"if step <= 0: step = {STEP}; yield")
+                self.line("step -= 1")
             if isinstance(element, MessageType):
                 self.structure(element, item, False)
             else:
@@ -129,6 +131,12 @@ class DecoderSource(Source):
             self.line(f"{items}.append({item})")
             self.indent -= 1
         self.indent -= nullable
+
+    def take_room(self, count: str) -> None:
+        """Count elements of a list, or tagged fields; too many end the decoding in steps."""
+        if self._in_steps:
+            self.line(f"room -= {count}")
+            self.line("if room < 0: raise too_many(p)")
 
     def structure(self, cls: Any, target: str, nullable: bool) -> None:
         """Read a message inside another, null where its first byte is negative."""
@@ -181,13 +189,15 @@ class DecoderSource(Source):
         self.flush()
         for field in fields:
             self.default(field, f"{item}.{field.name}")
-        if not fields:
-            self.line(f"if {count}: p = skip_tags(view, p - 1)")
-            return
-        tag, size, end = self.fresh("t"), self.fresh("n"), self.fresh("e")
         self.line(f"if {count}:")
         self.indent += 1
-        self.line(f"if {count} > 127: {count}, p = long_varint(view, p - 1)")
+        self.line(f"if {count} > {TAGS_MAX}: raise too_many_tags(p)")
+        self.take_room(count)
+        if not fields:
+            self.line("p = skip_tags(view, p - 1)")
+            self.indent -= 1
+            return
+        tag, size, end = self.fresh("t"), self.fresh("n"), self.fresh("e")
         self.line(f"for _ in range({count}):")
         self.indent += 1
         self.line(f"{tag}, p = long_varint(view, p)")
@@ -207,18 +217,19 @@ class DecoderSource(Source):
         self.indent -= 2
 
 
-def decoder_source(
-    cls: type[Message], version: int, elements_max: int | None = None
-) -> DecoderSource:
+def decoder_source(cls: type[Message], version: int, *, in_steps: bool = False) -> DecoderSource:
     """Write the decoder of `cls` in `version`, without compiling it.
 
-    `elements_max` bounds the elements of all lists together.
+    `in_steps`: a generator, which also has the argument `room`; see `codec.decode_in_steps`.
     """
-    source = DecoderSource(Shape(version, version >= cls.__flexible__), elements_max)
+    source = DecoderSource(Shape(version, version >= cls.__flexible__), in_steps=in_steps)
     source.line("limit = len(view)")
-    if elements_max is not None:
-        source.line(f"room = {elements_max}")
+    if in_steps:
+        source.line(f"step = {STEP}")
     source.structure(cls, "m", False)
     source.flush()
+    if in_steps:
+        # A generator also where it has no list.
+        source.line("if room < 0: yield")
     source.line("return m")
     return source

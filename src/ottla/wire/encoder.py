@@ -8,14 +8,15 @@ from typing import Any
 
 from ottla.wire.field import Field
 from ottla.wire.notation import Message, MessageType
-from ottla.wire.source import CODES, Shape, Source
+from ottla.wire.source import CODES, STEP, Shape, Source
 
 
 class EncoderSource(Source):
     """The body of one encoder."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, *, in_steps: bool) -> None:
         super().__init__()
+        self._in_steps = in_steps
         self.shape = shape
         self.out = "out"
         self._codes: list[str] = []
@@ -121,6 +122,9 @@ class EncoderSource(Source):
         item = self.fresh("x")
         self.line(f"for {item} in {items}:")
         self.indent += 1
+        if self._in_steps:
+            self.line(f"if step <= 0: step = {STEP}; yield")
+            self.line("step -= 1")
         if isinstance(element, MessageType):
             self.structure(element, item, False)
         else:
@@ -199,10 +203,15 @@ class EncoderSource(Source):
         self.indent -= 1
 
 
-def encoder_source(cls: type[Message], version: int) -> EncoderSource:
-    """Write the encoder of `cls` in `version`, without compiling it."""
-    source = EncoderSource(Shape(version, version >= cls.__flexible__))
+def encoder_source(cls: type[Message], version: int, *, in_steps: bool = False) -> EncoderSource:
+    """Write the encoder of `cls` in `version`, without compiling it; `in_steps`: a generator."""
+    source = EncoderSource(Shape(version, version >= cls.__flexible__), in_steps=in_steps)
+    if in_steps:
+        source.line(f"step = {STEP}")
     source.structure(cls, "m", False)
     source.flush()
     source.line("parts.append(out)")
+    if in_steps:
+        # A generator also where it has no list.
+        source.line("if step < 0: yield")
     return source

@@ -6,10 +6,11 @@ client can read the answer before it knows what the broker speaks (KIP-511).
 """
 
 import struct
+from collections.abc import Generator
 from typing import Any, Final, NamedTuple
 
 from ottla.wire.api import API, FLEXIBLE_FROM, ApiKey
-from ottla.wire.codec import decode, encode_after
+from ottla.wire.codec import decode, encode_after, encode_in_steps
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.field import HIGHEST_VERSION
 from ottla.wire.notation import Message
@@ -107,6 +108,17 @@ def encode_response(
     return _sized(parts, head)
 
 
+def encode_response_in_steps(
+    message: Message, api_key: int, version: int, correlation_id: int
+) -> Generator[None, None, list[Part]]:
+    """`encode_response`, which pauses after each STEP elements of lists."""
+    pack = _FLEXIBLE_RESPONSE_HEAD if _flexible_response(api_key, version) else _RESPONSE_HEAD
+    head = bytearray(pack(0, correlation_id))
+    parts: list[Part] = []
+    yield from encode_in_steps(head, parts, message, version)
+    return _sized(parts, head)
+
+
 def decode_response(
     api_key: int, version: int, buffer: Buffer, position: int = 0
 ) -> tuple[int, Any]:
@@ -131,5 +143,5 @@ def decode_response(
 __all__ = [
     "AFTER_CORRELATION_ID", "CORRELATION_POSITION", "SIZE_BYTES", "Buffer", "FileRegion", "Part",
     "Records", "RequestHeader", "decode_request_header", "decode_response", "encode_request",
-    "encode_response",
+    "encode_response", "encode_response_in_steps",
 ]  # fmt: skip

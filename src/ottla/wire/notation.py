@@ -71,8 +71,8 @@ class Message(metaclass=MessageType):
     __api_key__: ClassVar[int]
     __versions__: ClassVar[tuple[int, int]]
     __flexible__: ClassVar[int]
-    __decoders__: ClassVar[dict[int, Callable[[memoryview, int], Any]]]
-    __encoders__: ClassVar[dict[int, Callable[[Any, bytearray, list[Any]], None]]]
+    __decoders__: ClassVar[dict[int, Callable[..., Any]]]
+    __encoders__: ClassVar[dict[int, Callable[[Any, bytearray, list[Any]], Any]]]
 
     def __init__(self, **values: Any) -> None:
         cls = type(self)

@@ -12,6 +12,8 @@ _KNOWN_UUIDS_MAX: Final = 4096
 # Records given piece by piece.
 several: Final = (list, tuple)
 _known_uuids: dict[bytes, UUID] = {}
+# Of one section: each costs as much as a field, and takes two bytes. Kafka has at most six.
+TAGS_MAX: Final = 100
 # The longest list whose struct is kept.
 _SHORT_MAX: Final = 16
 
@@ -37,6 +39,8 @@ def long_varint(view: memoryview, position: int) -> tuple[int, int]:
 def skip_tags(view: memoryview, position: int) -> int:
     """Return the position after a section of tagged fields of which none is known."""
     count, position = long_varint(view, position)
+    if count > TAGS_MAX:
+        raise too_many_tags(position)
     for _ in range(count):
         _, position = long_varint(view, position)
         size, position = long_varint(view, position)
@@ -49,6 +53,11 @@ def skip_tags(view: memoryview, position: int) -> int:
 def too_many(position: int) -> WireError:
     """The error for lists with more elements than a request may have."""
     return WireError(f"too many elements of lists, up to byte {position}: send several requests")
+
+
+def too_many_tags(position: int) -> WireError:
+    """The error for a section of more tagged fields than any version of a message will have."""
+    return WireError(f"more than {TAGS_MAX} tagged fields in a section before byte {position}")
 
 
 def too_long(position: int) -> WireError:
@@ -89,6 +98,6 @@ def unsupported(name: str, version: int) -> VersionError:
 
 
 __all__ = [
-    "append_unsigned", "long_varint", "several", "skip_tags", "too_long", "too_many", "truncated",
-    "unsupported", "uuid_of", "wrong_tag",
+    "append_unsigned", "long_varint", "several", "skip_tags", "too_long", "too_many",
+    "too_many_tags", "truncated", "unsupported", "uuid_of", "wrong_tag",
 ]  # fmt: skip

@@ -21,6 +21,8 @@ CODES: Final = {
     "uuid": "16s",
 }
 _ARRAYS: Final = {code: primitive.Arrays(code) for code in CODES.values()}
+# How many elements of lists are a step, where a message is decoded or encoded in steps.
+STEP: Final = 256
 SIZES: Final = {kind: struct.calcsize(">" + code) for kind, code in CODES.items()}
 
 
