@@ -33,9 +33,10 @@ class DelegationToken(NamedTuple):
     # Invariant: it is not beyond max_ms.
     expires_ms: int
 
-    def concerns(self, principal: Principal) -> bool:
-        """Whether a principal sees the token without an ACL."""
-        return principal in (self.owner, self.requester, *self.renewers)
+    @property
+    def concerned(self) -> tuple[Principal, ...]:
+        """The principals that see the token without an ACL."""
+        return (self.owner, self.requester, *self.renewers)
 
     def is_over(self, now_ms: int) -> bool:
         """Whether it has expired."""

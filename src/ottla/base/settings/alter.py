@@ -39,13 +39,14 @@ def altered(
     from there. `kind` is the word for messages: "broker", "topic", "group".
     Raises OttlaError(INVALID_REQUEST, INVALID_CONFIG).
     """
-    names = [alteration.name for alteration in alterations]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"Error due to duplicate config keys: {shortened(twice)} is given twice",
-        )
+    names: set[str] = set()
+    for alteration in alterations:
+        if alteration.name in names:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Error due to duplicate config keys: {shortened(alteration.name)} is given twice",
+            )
+        names.add(alteration.name)
     after = dict(held)
     for name, number, text in alterations:
         try:
@@ -81,9 +82,10 @@ def _edit_list(setting: Setting, operation: AlterOperation, before: str, text: s
             f"Can't {operation.name} to key {setting.name} because its type is not LIST; set it",
         )
     items = [item.strip() for item in before.split(",") if item.strip()]
-    given = [item.strip() for item in text.split(",") if item.strip()]
+    given = dict.fromkeys(item.strip() for item in text.split(",") if item.strip())
     if operation is AlterOperation.APPEND:
-        items += [item for item in dict.fromkeys(given) if item not in items]
+        held = set(items)
+        items += [item for item in given if item not in held]
     else:
         items = [item for item in items if item not in given]
     return ",".join(items)

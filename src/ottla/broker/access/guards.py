@@ -1,11 +1,13 @@
 """The kinds of checks that requests have in common."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.check import MESSAGES, RequestCheck
 from ottla.security.names import AclOperation, AclResource
+
+T = TypeVar("T")
 
 # Bodies and responses belong to their API, hence Any.
 Amend = Callable[[Any], None]
@@ -24,6 +26,18 @@ Guard = Callable[[RequestCheck], Amend | DeniedAnswer | None]
 Needs = Callable[[RequestCheck, Any], ErrorCode | None]
 # The part of a response that reports the error of an item.
 Refuse = Callable[[Any, ErrorCode], Any]
+
+
+def divided(items: Iterable[T], is_allowed: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """The items that are allowed, and those that are denied, in their order.
+
+    Each is asked about once, and none is compared with another: a request may have many.
+    """
+    allowed: list[T] = []
+    denied: list[T] = []
+    for item in items:
+        (allowed if is_allowed(item) else denied).append(item)
+    return allowed, denied
 
 
 def free(_check: RequestCheck) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.check import RequestCheck
-from ottla.broker.access.guards import Amend, DeniedAnswer, each
+from ottla.broker.access.guards import Amend, DeniedAnswer, divided, each
 from ottla.group.offsets.fetching import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_fetch import (
@@ -64,9 +64,9 @@ def _take_denied(
     check: RequestCheck, group: OffsetFetchRequestGroup
 ) -> list[OffsetFetchResponseTopics]:
     """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
-    asked = group.topics or ()
-    denied = [topic for topic in asked if check.topic_code(_DESCRIBE, topic) is not None]
-    group.topics = [topic for topic in asked if topic not in denied]
+    group.topics, denied = divided(
+        group.topics or (), lambda topic: check.topic_code(_DESCRIBE, topic) is None
+    )
     return [
         OffsetFetchResponseTopics(
             name=topic.name,
@@ -92,10 +92,9 @@ def _of_one(check: RequestCheck) -> Amend:
     is_all = body.topics is None
     refused: list[OffsetFetchResponseTopic] = []
     if body.topics is not None:
-        denied = [
-            t for t in body.topics if check.code(_DESCRIBE, AclResource.TOPIC, t.name) is not None
-        ]
-        body.topics = [topic for topic in body.topics if topic not in denied]
+        body.topics, denied = divided(
+            body.topics, lambda t: check.code(_DESCRIBE, AclResource.TOPIC, t.name) is None
+        )
         refused = [
             OffsetFetchResponseTopic(
                 name=topic.name,

@@ -4,7 +4,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.base.settings import BrokerSettings
 from ottla.broker.access.check import RequestCheck
-from ottla.broker.access.guards import Amend, DeniedAnswer, Guard
+from ottla.broker.access.guards import Amend, DeniedAnswer, Guard, divided
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from ottla.metadata.image import INTERNAL_TOPICS
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
@@ -102,12 +102,10 @@ def describe_topic_partitions(check: RequestCheck) -> Amend | DeniedAnswer:
     body: DescribeTopicPartitionsRequest = check.body
     refused: list[DescribeTopicPartitionsResponseTopic] = []
     if body.topics:
-        names = [asked.name for asked in body.topics]
-        allowed = [name for name in names if check.code(_DESCRIBE, _TOPIC, name) is None]
+        names = dict.fromkeys(asked.name for asked in body.topics)
+        allowed, denied = divided(names, lambda name: check.code(_DESCRIBE, _TOPIC, name) is None)
         refused = [
-            DescribeTopicPartitionsResponseTopic(error_code=_DENIED, name=name)
-            for name in dict.fromkeys(names)
-            if name not in allowed
+            DescribeTopicPartitionsResponseTopic(error_code=_DENIED, name=name) for name in denied
         ]
     else:
         allowed = [name for name in check.image.topics if check.sees(_DESCRIBE, _TOPIC, name)]

@@ -5,7 +5,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.access.check import MESSAGES, RequestCheck
-from ottla.broker.access.guards import Amend, DeniedAnswer, each
+from ottla.broker.access.guards import Amend, DeniedAnswer, divided, each
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsResponsePartition,
@@ -157,11 +157,10 @@ def _take_denied(
     check: RequestCheck, group: DescribeShareGroupOffsetsRequestGroup
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
     """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
-    topics = group.topics or ()
-    denied = [
-        asked for asked in topics if check.code(_DESCRIBE, _TOPIC, asked.topic_name) is not None
-    ]
-    group.topics = [asked for asked in topics if asked not in denied]
+    group.topics, denied = divided(
+        group.topics or (),
+        lambda asked: check.code(_DESCRIBE, _TOPIC, asked.topic_name) is None,
+    )
     return [
         DescribeShareGroupOffsetsResponseTopic(
             topic_name=asked.topic_name,

@@ -39,13 +39,13 @@ class DescribeDelegationToken(Handler):
         owners = (
             None
             if body.owners is None
-            else [Principal(one.principal_type, one.principal_name) for one in body.owners]
+            else {Principal(one.principal_type, one.principal_name) for one in body.owners}
         )
         return DescribeDelegationTokenResponse(
             tokens=[
                 _described(token, tokens.hmac(token))
                 for token in tokens.all()
-                if owners is None or any(token.concerns(owner) for owner in owners)
+                if owners is None or not owners.isdisjoint(token.concerned)
             ]
         )
 
