@@ -1,6 +1,39 @@
 """Regular expressions that clients send: read by RE2, in time that is linear in what they match."""
 
-from typing import Final
+from typing import Any, Final
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.setting import shortened
 
 # What one pattern, and what RE2 remembers of it, may take. RE2's own default is 8 MiB.
-PATTERN_BYTES_MAX: Final = 1 << 20
+PATTERN_BYTES_MAX: Final = 1 << 18
+# Repetitions let a short pattern become a large program, which takes its time to be refused.
+PATTERN_CHARACTERS_MAX: Final = 2_000
+
+
+def compiled(pattern: str, name: str) -> Any:
+    """The pattern as RE2 reads it; `name` is the field that has it. Its groups capture nothing.
+
+    Captures would make a match quadratic: RE2 searches again for where each begins and ends.
+    Raises OttlaError(INVALID_REGULAR_EXPRESSION).
+    """
+    # Imported where a pattern is met, which is rare.
+    import re2  # noqa: PLC0415
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = PATTERN_BYTES_MAX
+    options.never_capture = True
+    if len(pattern) > PATTERN_CHARACTERS_MAX:
+        raise OttlaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"{name} has {len(pattern):,} characters, and may have {PATTERN_CHARACTERS_MAX:,}:"
+            " use several patterns, or names",
+        )
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"{name} `{shortened(pattern)}` is no regular expression of RE2: {error}",
+        ) from error

@@ -6,8 +6,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.patterns import PATTERN_BYTES_MAX
+from ottla.base.errors import ErrorCode
+from ottla.base.patterns import compiled
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
@@ -71,18 +71,5 @@ class ListTransactions(Handler):
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
     if not pattern:
         return None
-    # Imported where a pattern is met, which is rare. Its time is linear in the name, so that no
-    # client's pattern can keep a broker busy.
-    import re2  # noqa: PLC0415
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = PATTERN_BYTES_MAX
-    try:
-        compiled = re2.compile(pattern, options)
-    except re2.error as error:
-        raise OttlaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"{pattern!r} is no regular expression of RE2: {error}",
-        ) from error
-    return lambda transactional_id: compiled.fullmatch(transactional_id) is not None
+    found = compiled(pattern, "TransactionalIdPattern")
+    return lambda transactional_id: found.fullmatch(transactional_id) is not None

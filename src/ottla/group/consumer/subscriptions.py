@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.patterns import PATTERN_BYTES_MAX
+from ottla.base.patterns import compiled
 from ottla.group.consumer.group import ConsumerGroup
 from ottla.group.consumer.sight import Sight
 from ottla.group.consumer.topics import TopicShape, TopicsView
@@ -72,23 +71,10 @@ def _matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
 
     Only a client that resolves its pattern itself leaves internal topics out.
     """
-    compiled = _compiled(pattern)
-    return frozenset(name for name in names if compiled.fullmatch(name))
+    found = _compiled(pattern)
+    return frozenset(name for name in names if found.fullmatch(name))
 
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> Any:
-    # Imported where a pattern is met: few groups have one. Its time is linear in the name, so
-    # that no client's pattern can keep a broker busy.
-    import re2  # noqa: PLC0415
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = PATTERN_BYTES_MAX
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise OttlaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{pattern}` is no regular expression of RE2: {error}",
-        ) from error
+    return compiled(pattern, "SubscribedTopicRegex")
