@@ -4,7 +4,9 @@ Ottla's own, and advertised to Ottla's own clients only. The log is walked by th
 batches, in a thread; removals by compaction, retention and elections are in the ledger already.
 """
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
+from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
@@ -12,6 +14,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.turns import FairTurns
 from ottla.broker.runtime.view import ClusterView
 from ottla.ledger.account import Account
 from ottla.storage.disk.errors import storage_error
@@ -26,6 +29,9 @@ from ottla.wire.messages.offset_ledger import (
 )
 
 _HIGH_WATERMARK = -1
+# Walks at a time, and of one user: the threads they take are those of the whole broker.
+_WALKS = 2
+_WALKS_OF_USER = 1
 # A log that is cleaned or truncated during the walk is walked again.
 _ATTEMPTS = 5
 
@@ -40,11 +46,25 @@ class OffsetLedger(Handler):
     view: ClusterView
     runtime: Runtime
     partitions: Partitions
+    turns: FairTurns = field(default_factory=lambda: FairTurns(_WALKS, _WALKS_OF_USER))
 
     async def handle(
-        self, _request: RequestContext, body: OffsetLedgerRequest
+        self, request: RequestContext, body: OffsetLedgerRequest
     ) -> OffsetLedgerResponse:
-        """Account for the range. Raises OttlaError."""
+        """Account for the range when it is the client's turn. Raises OttlaError."""
+        walk = object()
+        place: asyncio.Future[None] = self.runtime.loop.create_future()
+        if self.turns.take(request.connection.principal, walk, partial(_give, place)):
+            _give(place)
+        try:
+            await place
+            if request.connection.closed:
+                raise OttlaError(ErrorCode.REQUEST_TIMED_OUT, "the client has left: ask again")
+            return await self._accounted(body)
+        finally:
+            self.turns.leave(walk)
+
+    async def _accounted(self, body: OffsetLedgerRequest) -> OffsetLedgerResponse:
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_led()
         end = partition.high_watermark if body.end == _HIGH_WATERMARK else body.end
@@ -134,3 +154,8 @@ class OffsetLedger(Handler):
     ) -> OffsetLedgerResponse:
         """The error for the whole."""
         return OffsetLedgerResponse(error_code=code, error_message=message)
+
+
+def _give(place: "asyncio.Future[None]") -> None:
+    if not place.done():
+        place.set_result(None)
