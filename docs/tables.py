@@ -13,13 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ottla.base.patterns import PATTERN_BYTES_MAX
+from ottla.base.patterns import PATTERN_BYTES_MAX, PATTERN_CHARACTERS_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.setting import Setting, Use
 from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
+from ottla.broker.serving.portions import ELEMENTS_MAX, WHOLE_ELEMENTS_MAX
 from ottla.group.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
@@ -31,7 +32,7 @@ from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.storage.producers.state import PRODUCERS_MAX
 from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
-from ottla.wire.codec import ELEMENTS_MAX
+from ottla.wire.primitive import TAGS_MAX
 
 DOCS = Path(__file__).resolve().parent
 _BLOCK = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
@@ -81,7 +82,10 @@ def limits_table() -> str:
         ("new connections a second; of a listener, too", "", "max.connection.creation.rate"),
         ("time without a request", "", "connections.max.idle.ms"),
         ("a request after login", "", "socket.request.max.bytes"),
-        ("elements of all lists in a request of more than 1 MiB", f"{ELEMENTS_MAX:,}", ""),
+        ("elements of all lists in a request, where it is served in portions",
+         f"{ELEMENTS_MAX:,}", ""),
+        ("elements of all lists in any other request", f"{WHOLE_ELEMENTS_MAX:,}", ""),
+        ("tagged fields of one section of a request", f"{TAGS_MAX:,}", ""),
         ("requests of one connection without an answer",
          f"{connection.unanswered_requests_max}, {_size(connection.unanswered_bytes_max)}", ""),
         ("bytes of large requests that are being received, on the whole broker", "1 GiB if unset",
@@ -102,7 +106,8 @@ def limits_table() -> str:
         ("members of a group, by protocol", "", "group.max.size"),
         ("", "", "group.consumer.max.size"),
         ("metadata of a committed offset", "", "offset.metadata.max.bytes"),
-        ("a pattern of topics or transactional ids, read by RE2", _size(PATTERN_BYTES_MAX), ""),
+        ("a pattern of topics or transactional ids, read by RE2",
+         f"{PATTERN_CHARACTERS_MAX:,} characters, {_size(PATTERN_BYTES_MAX)}", ""),
     ]  # fmt: skip
     return _table(
         ("what", "at most", "setting"),

@@ -25,6 +25,7 @@ from ottla.network.refusals import Refusals
 from ottla.network.request_cutter import SIZE_BYTES, BadBytes, RequestCutter
 from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
+from ottla.wire.parts import Part
 
 _log = logging.getLogger(__name__)
 
@@ -174,12 +175,24 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         """The client did not log in: new connections of its address may have to wait."""
         self._hub.failed(self.peer_host)
 
-    def hold(self) -> None:
+    def hold(self, then: Serve | None = None) -> None:
         """Take back the request that is being served, and offer it again at `release`.
 
-        The service answers None for it.
+        The service answers None for it. `then` serves it the second time, where given.
         """
         self._on(Event.HELD)
+        if then is None:
+            return
+        serve, serve_run = self._serve, self.serve_run
+
+        def serve_again(frame: memoryview) -> list[Part] | None:
+            if self._serve is not serve_again:
+                # What came after it in the same turn.
+                return serve(frame)
+            self._serve, self.serve_run = serve, serve_run
+            return then(frame)
+
+        self._serve, self.serve_run = serve_again, None
 
     def release(self) -> None:
         """Offer the request that was held, and what came after it."""

@@ -36,7 +36,11 @@ class DescribeProducers(Handler):
             topics=[
                 TopicResponse(
                     name=topic.name,
-                    partitions=[self._partition(topic.name, i) for i in topic.partition_indexes],
+                    # Each once: a partition may have many producers.
+                    partitions=[
+                        self._partition(topic.name, i)
+                        for i in dict.fromkeys(topic.partition_indexes)
+                    ],
                 )
                 for topic in body.topics
             ]

@@ -85,7 +85,7 @@ from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.broker.process.parts import Parts
 from ottla.broker.requests.handler import Handler, Versions
-from ottla.broker.serving.dispatch import api_ranges
+from ottla.broker.serving.table import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
 from ottla.wire.api import ApiKey
 

@@ -1,5 +1,6 @@
 """One request on its way through the broker: its client, when it came, and how to answer it."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -105,14 +106,18 @@ class RequestContext:
         self._send([])
 
     def encode(self, message: Any) -> list[Part]:
+        self.complete(message)
+        header = self.header
+        return encode_response(message, header.api_key, header.api_version, header.correlation_id)
+
+    def complete(self, message: Any) -> None:
+        """Add to the response what is not the handler's: what was denied, and the throttle time."""
         if self.amend is not None:
             self.amend(message)
             # It refers to this request: without it, nothing waits for the collector of cycles.
             self.amend = _amended
         if self.throttle is not None:
             self.throttle.on_answer(message)
-        header = self.header
-        return encode_response(message, header.api_key, header.api_version, header.correlation_id)
 
     def settle(self) -> list[Part] | None:
         """What the handler already answered, or None and a place in line for the answer."""
@@ -127,6 +132,28 @@ class RequestContext:
             self._early = parts
         else:
             self._slot.answer(parts)
+
+
+class PortionContext(RequestContext):
+    """A part of a long request, which is served as a request of its own (`serving.portions`)."""
+
+    __slots__ = ("answer",)
+
+    def __init__(self, whole: RequestContext, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(
+            whole.header, whole.connection, whole.listener, whole.received_ms, whole.size
+        )
+        self.throttle = whole.throttle
+        self.audit = whole.audit
+        self.answer: asyncio.Future[Any] = loop.create_future()
+
+    def reply(self, message: Any) -> None:
+        """Give the answer to this part, which is joined to that of the whole."""
+        if self.amend is not None:
+            self.amend(message)
+            self.amend = _amended
+        if not self.answer.done():
+            self.answer.set_result(message)
 
 
 Reply = Callable[[Any], None]

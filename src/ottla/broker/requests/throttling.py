@@ -7,6 +7,7 @@ together, over however many connections; traffic of other brokers is not counted
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from ottla.base.clock import Clock
@@ -29,6 +30,17 @@ class Throttling:
         self.quotas = quotas
         self.monotonic_ms = clock.monotonic_ms
         self.work_s = loop.time
+        self._loop = loop
+
+    def wait_ms(self, connection: Connection, client_id: str) -> int:
+        """How long a request of the client is to wait, because of what others like it have used."""
+        now_ms = self.monotonic_ms()
+        rate = self.quotas.rate(QuotaKey.REQUEST, connection.principal.name, client_id, now_ms)
+        return 0 if rate is None else min(rate.wait_ms(now_ms), self.quotas.windows.ms)
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        """Call `callback` when the time is over."""
+        self._loop.call_later(delay_ms / 1000, callback)
 
     def begin(
         self, connection: Connection, api_key: int, client_id: str, size: int
@@ -126,8 +138,8 @@ class RequestThrottle:
         if self.delay_ms and "throttle_time_ms" in response.__slots__:
             response.throttle_time_ms = self.delay_ms
 
-    def count_time(self) -> None:
-        """Count the loop's time since it was counted last."""
+    def count_time(self) -> int:
+        """Count the loop's time since it was counted last; the milliseconds to wait for it."""
         throttling = self._throttling
         now_s = throttling.work_s()
         spent_ms = (now_s - self._since_s) * 1000
@@ -137,4 +149,6 @@ class RequestThrottle:
             QuotaKey.REQUEST, self._user, self._client_id, spent_ms, now_ms
         )
         # As in Kafka, one request waits no longer than a window; the next waits for the rest.
-        self.delay(min(delay_ms, throttling.quotas.windows.ms))
+        delay_ms = min(delay_ms, throttling.quotas.windows.ms)
+        self.delay(delay_ms)
+        return delay_ms

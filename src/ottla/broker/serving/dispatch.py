@@ -6,10 +6,11 @@ the handler's `on_error`; bytes that are no request close the connection, as in 
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from struct import Struct
 from struct import error as StructError  # noqa: N812  # It is an exception class.
-from typing import Any, NamedTuple
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.access.gate import Gate
@@ -22,74 +23,31 @@ from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.auditing import Auditing, Need
-from ottla.broker.requests.handler import NO_ANSWER, Handler, OnError, is_coroutine
+from ottla.broker.requests.handler import NO_ANSWER, Handler
 from ottla.broker.requests.request import RequestContext
-from ottla.broker.requests.throttling import Throttling
 from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.serving.large import LargeRequests, malformed
+from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, elements_max
 from ottla.broker.serving.readiness import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
+from ottla.broker.serving.table import PROVEN_ONLY, Served, api_ranges, table_of
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
-from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
-from ottla.wire.codec import decode, decode_bounded
+from ottla.wire.api import API, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
+from ottla.wire.codec import decode, decode_in_steps
 from ottla.wire.errors import VersionError, WireError
-from ottla.wire.frames import Part, decode_request_header, encode_response
-from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
+from ottla.wire.messages.api_versions import ApiVersionsResponse
 
 _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
 # So few bytes have few elements in their lists.
-_ALWAYS_DECODED_BYTES = 1 << 20
-
-Decode = Callable[[Any, int, memoryview, int], Any]
-
-# The handshake is how one becomes a proven broker.
-_PROVEN_ONLY = BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
+_SHORT_BYTES = 4096
 
 # What Kafka asks of those that send APIs between brokers.
 _CLUSTER_ACTION = Need(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
-
-
-class Served(NamedTuple):
-    """A handler, ready to be called."""
-
-    min_version: int
-    max_version: int
-    handle: Callable[[Any, Any], Any]
-    request_type: Any
-    on_error: OnError
-    is_coroutine: bool
-    brokers_only: bool
-
-
-def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
-    """The handlers by API key; each API has one."""
-    table: dict[int, Served] = {}
-    for handler in handlers:
-        assert handler.api not in table, f"{handler.api.name} has two handlers"
-        table[handler.api] = Served(
-            *handler.versions,
-            handler.handle,
-            API[handler.api].request,
-            handler.on_error,
-            is_coroutine(handler),
-            handler.api in _PROVEN_ONLY,
-        )
-    return table
-
-
-def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
-    """The APIs that ApiVersions lists, by key; from FIRST_PRIVATE_KEY on, Ottla's own."""
-    ranges = [
-        ApiVersion(
-            api_key=handler.api, min_version=handler.versions.min, max_version=handler.versions.max
-        )
-        for handler in handlers
-        if handler.api not in BROKER_APIS
-    ]
-    return sorted(ranges, key=lambda each: each.api_key)
 
 
 class Dispatcher:
@@ -122,6 +80,7 @@ class Dispatcher:
         self.logins = logins
         self.audit = audit
         self.stalls = Stalls(runtime.clock.monotonic_ms)
+        self.large = LargeRequests(runtime, self.stalls)
 
     def service(self, listener: str) -> "ListenerService":
         """The service behind a listener."""
@@ -161,6 +120,7 @@ class Conversation:
         self._connection = connection
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._stalls = dispatcher.stalls
+        self._large = dispatcher.large
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
         self._access = None if self._gate is None else self._gate.access(connection)
@@ -199,9 +159,12 @@ class Conversation:
                 parts = self._fetches.serve(frame)
             if parts is not None:
                 return parts
+        return self._watched(self._serve, frame)
+
+    def _watched(self, serve: Serve, frame: memoryview) -> list[Part] | None:
         began_ms = self._monotonic_ms()
         try:
-            return self._serve(frame, throttling, began_ms)
+            return serve(frame)
         finally:
             held_ms = self._monotonic_ms() - began_ms
             if held_ms >= STALL_MS:
@@ -212,9 +175,7 @@ class Conversation:
             api = ApiKey(_PREFIX.unpack_from(frame)[0])
             self._stalls.note(held_ms, self._connection, api, len(frame))
 
-    def _serve(
-        self, frame: memoryview, throttling: Throttling | None, began_ms: int
-    ) -> list[Part] | None:
+    def _serve(self, frame: memoryview) -> list[Part] | None:
         try:
             api_key, version, correlation_id = _PREFIX.unpack_from(frame)
             if not self._readiness.is_serving and self._must_wait(api_key):
@@ -229,35 +190,92 @@ class Conversation:
             if self._audit is not None and self._audit.holds(self._connection, api_key):
                 return None
             header, position = decode_request_header(frame)
-            body = self._decoder(frame)(served.request_type, version, frame, position)
+            is_client = proven_broker(self._connection) is None
+            if is_client and self._must_wait_for_quota(header):
+                return None
+            body = self._decoded(served, header, frame, position, is_client=is_client)
         except (WireError, VersionError, StructError) as error:
-            why = f"it sent bytes that are no valid request: {error}"
-            raise CloseConnection(why, "request: malformed") from error
-        request = RequestContext(header, self._connection, self._listener, began_ms, len(frame))
-        request.audit = self._audit
-        if throttling is None or proven_broker(self._connection) is not None:
-            return self._handle(served, request, body, frame)
-        throttle = throttling.begin(
-            self._connection, api_key, request.client_id or "", request.size
+            raise malformed(error) from error
+        if body is None:
+            self._begin_large(served, header, frame, position)
+            return None
+        request = self._context(header, len(frame), is_client=is_client)
+        return self._handle_in_time(served, request, body, frame)
+
+    def _context(self, header: RequestHeader, size: int, *, is_client: bool) -> RequestContext:
+        request = RequestContext(
+            header, self._connection, self._listener, self._monotonic_ms(), size
         )
-        request.throttle = throttle
+        request.audit = self._audit
+        throttling = self._quotas.throttling
+        if is_client and throttling is not None:
+            request.throttle = throttling.begin(
+                self._connection, header.api_key, header.client_id or "", size
+            )
+        return request
+
+    def _decoded(
+        self,
+        served: Served,
+        header: RequestHeader,
+        frame: memoryview,
+        position: int,
+        *,
+        is_client: bool,
+    ) -> Any:
+        """The body; None where it has so many elements that it is to be served in slices."""
+        kind, api_key, version = served.request_type, header.api_key, header.api_version
+        if not is_client:
+            return decode(kind, version, frame, position)
+        if len(frame) <= _SHORT_BYTES:
+            body = decode(kind, version, frame, position)
+        else:
+            decoding = decode_in_steps(kind, version, frame, position, elements_max(api_key))
+            try:
+                next(decoding)
+            except StopIteration as end:
+                body = end.value
+            else:
+                return None
+        if api_key in ONCE:
+            for _ in answer_once(api_key, body):
+                pass
+        if api_key in DIVIDED and division(api_key, body) is not None:
+            return None
+        return body
+
+    def _begin_large(
+        self, served: Served, header: RequestHeader, frame: memoryview, position: int
+    ) -> None:
+        """Hold the request, and serve it when it has a turn."""
+        if not self._large.take(self._connection, partial(self._watched, self._serve)):
+            return
+        request = self._context(header, len(frame), is_client=True)
+        finish = self._large.begin(
+            served,
+            request,
+            memoryview(bytes(frame)),
+            position,
+            self._admit,
+            partial(self._handle_in_time, served),
+        )
+        self._connection.hold(partial(self._watched, finish))
+
+    def _handle_in_time(
+        self, served: Served, request: RequestContext, body: Any, frame: memoryview
+    ) -> list[Part] | None:
         parts = self._handle(served, request, body, frame)
-        throttle.count_time()
+        if request.throttle is not None:
+            request.throttle.count_time()
         return parts
 
     def _handle(
         self, served: Served, request: RequestContext, body: Any, frame: memoryview
     ) -> list[Part] | None:
         version = request.version
-        if self._gate is not None and self._access is not None:
-            try:
-                denied = self._gate.admit(self._access, request, body, served.on_error)
-            except OttlaError as error:
-                return request.encode(served.on_error(body, error.code, error.message, version))
-            if denied is not None:
-                return request.encode(denied.response)
-        if self._audit is not None:
-            self._audit.watch(request, body)
+        denied = self._admit(served, request, body)
+        if denied is not None:
+            return request.encode(denied)
         if served.is_coroutine:
             request.settle()
             self._spawn(self._run(served, request, body))
@@ -278,6 +296,19 @@ class Conversation:
         if response is NO_ANSWER:
             return None
         return request.encode(response)
+
+    def _admit(self, served: Served, request: RequestContext, body: Any) -> Any:
+        """The response where nothing of the request is allowed."""
+        if self._gate is not None and self._access is not None:
+            try:
+                denied = self._gate.admit(self._access, request, body, served.on_error)
+            except OttlaError as error:
+                return served.on_error(body, error.code, error.message, request.version)
+            if denied is not None:
+                return denied.response
+        if self._audit is not None:
+            self._audit.watch(request, body)
+        return None
 
     async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
         try:
@@ -307,15 +338,20 @@ class Conversation:
         self._readiness.when_serving(self._connection.release)
         return True
 
-    def _decoder(self, frame: memoryview) -> Decode:
-        """Lists of a client's large request are bounded: they take many times its bytes."""
-        if len(frame) <= _ALWAYS_DECODED_BYTES or proven_broker(self._connection) is not None:
-            return decode
-        return decode_bounded
+    def _must_wait_for_quota(self, header: RequestHeader) -> bool:
+        """Whether the client's user has used up its time, on this connection or on another."""
+        throttling = self._quotas.throttling
+        if throttling is None:
+            return False
+        wait_ms = throttling.wait_ms(self._connection, header.client_id or "")
+        if wait_ms:
+            self._connection.hold(partial(self._watched, self._serve))
+            throttling.call_later(wait_ms, self._connection.release)
+        return wait_ms > 0
 
     def _comes_from_client(self, api_key: int) -> bool:
         """Whether a client sends what only brokers may send."""
-        return api_key in _PROVEN_ONLY and proven_broker(self._connection) is None
+        return api_key in PROVEN_ONLY and proven_broker(self._connection) is None
 
     def _refuse_client(self, frame: memoryview) -> list[Part]:
         """Answer what only brokers may send, unread; in nearly all of these the error stands alike.

@@ -1,0 +1,242 @@
+"""Which requests are lists of things that do not depend on each other, and how they are divided.
+
+A long request of such an API is served as several short ones, whose answers are joined. Of what an
+answer repeats in full, a name that comes twice in a request is looked up once. Does no I/O.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from ottla.wire.api import ApiKey
+from ottla.wire.source import STEP
+
+# Elements of all lists in one request of a client: of an API that is served in portions, and of
+# any other, which is served in one go.
+ELEMENTS_MAX: Final = 250_000
+WHOLE_ELEMENTS_MAX: Final = 20_000
+
+
+class Divided(NamedTuple):
+    """How the requests of an API are divided.
+
+    `asked` are the fields that lead to the innermost elements of a request, `answers` those that
+    lead to the answers to them. A portion has at most `most` of these elements.
+    """
+
+    asked: tuple[str, ...]
+    answers: tuple[str, ...]
+    most: int = STEP
+
+
+class Once(NamedTuple):
+    """A list of a request whose elements are answered once for each name.
+
+    `names` are the fields that make the name, none where elements are text. Where two elements of
+    one name differ in the list `inner`, both of these are asked for; None stands for everything.
+    """
+
+    field: str
+    names: tuple[str, ...] = ()
+    inner: str | None = None
+
+
+def _divided(asked: str, answers: str, most: int = STEP) -> Divided:
+    return Divided(tuple(asked.split(".")), tuple(answers.split(".")), most)
+
+
+_OF_PARTITIONS = (_divided("topics.partitions", "topics.partitions"),)
+
+# By version, an API may have one of several lists. Not here are APIs whose elements belong together
+# (a fetch session's, a transaction's), or which compare them with each other, as CreateTopics.
+DIVIDED: Final[dict[int, tuple[Divided, ...]]] = {
+    ApiKey.METADATA: (_divided("topics", "topics"),),
+    ApiKey.LIST_OFFSETS: _OF_PARTITIONS,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: _OF_PARTITIONS,
+    ApiKey.DELETE_RECORDS: _OF_PARTITIONS,
+    ApiKey.OFFSET_COMMIT: _OF_PARTITIONS,
+    ApiKey.TXN_OFFSET_COMMIT: _OF_PARTITIONS,
+    ApiKey.OFFSET_DELETE: _OF_PARTITIONS,
+    ApiKey.OFFSET_FETCH: (
+        _divided("groups.topics.partition_indexes", "groups.topics.partitions"),
+        _divided("topics.partition_indexes", "topics.partitions"),
+    ),
+    ApiKey.FIND_COORDINATOR: (_divided("coordinator_keys", "coordinators"),),
+    ApiKey.DESCRIBE_GROUPS: (_divided("groups", "groups", 64),),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (_divided("group_ids", "groups", 64),),
+    ApiKey.SHARE_GROUP_DESCRIBE: (_divided("group_ids", "groups", 64),),
+    ApiKey.DELETE_GROUPS: (_divided("groups_names", "results"),),
+    ApiKey.DESCRIBE_CONFIGS: (_divided("resources", "results", 8),),
+    ApiKey.DESCRIBE_PRODUCERS: (_divided("topics.partition_indexes", "topics.partitions", 64),),
+    ApiKey.DESCRIBE_TRANSACTIONS: (_divided("transactional_ids", "transaction_states"),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        _divided("groups.topics.partitions", "groups.topics.partitions", 64),
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (
+        _divided("topics.partition_indexes", "topics.partitions"),
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (_divided("topics.partitions", "responses.partitions"),),
+    ApiKey.ELECT_LEADERS: (
+        _divided("topic_partitions.partitions", "replica_election_results.partition_result"),
+    ),
+}
+
+ONCE: Final[dict[int, Once]] = {
+    ApiKey.METADATA: Once("topics", ("topic_id", "name")),
+    ApiKey.OFFSET_FETCH: Once("groups", ("group_id",), "topics"),
+    ApiKey.DESCRIBE_GROUPS: Once("groups"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Once("group_ids"),
+    ApiKey.SHARE_GROUP_DESCRIBE: Once("group_ids"),
+    ApiKey.DESCRIBE_CONFIGS: Once(
+        "resources", ("resource_type", "resource_name"), "configuration_keys"
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: Once("topics", ("name",), "partition_indexes"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Once("transactional_ids"),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Once("groups", ("group_id",), "topics"),
+}
+
+# What names an element in a request, and in the answer to it.
+_NAMES: Final = ("group_id", "name", "topic_name", "topic", "topic_id")
+# Where the answer to an element is searched for: among so many, portions being short.
+_NEAR: Final = 2 * STEP
+
+
+def elements_max(api_key: int) -> int:
+    """How many elements the lists of a client's request may have, all together."""
+    return ELEMENTS_MAX if api_key in DIVIDED else WHOLE_ELEMENTS_MAX
+
+
+def division(api_key: int, body: Any) -> Divided | None:
+    """How a request is divided; None where it is not, or is short."""
+    for divided in DIVIDED.get(api_key, ()):
+        items = getattr(body, divided.asked[0])
+        if items:
+            return divided if _count(items, divided.asked[1:]) > divided.most else None
+    return None
+
+
+def _count(items: Sequence[Any], inner: Sequence[str]) -> int:
+    """How many elements the lists have, and those in them."""
+    if not inner:
+        return len(items)
+    return len(items) + sum(_count(getattr(one, inner[0]) or (), inner[1:]) for one in items)
+
+
+def answer_once(api_key: int, body: Any) -> Generator[None, None, None]:
+    """Leave each name in the body once, where `ONCE` says so; pauses after each STEP elements."""
+    once = ONCE.get(api_key)
+    items = None if once is None else getattr(body, once.field)
+    if once is None or not items:
+        return
+    if not once.names:
+        setattr(body, once.field, list(dict.fromkeys(items)))
+        return
+    found: dict[tuple[Any, ...], Any] = {}
+    for index, item in enumerate(items):
+        if index % STEP == STEP - 1:
+            yield
+        name = tuple([getattr(item, field) for field in once.names])
+        first = found.setdefault(name, item)
+        if first is not item and once.inner is not None:
+            _add(first, item, once.inner)
+    setattr(body, once.field, list(found.values()))
+
+
+def _add(first: Any, item: Any, inner: str) -> None:
+    """Let `first` ask for what `item` asks for, too."""
+    wanted, more = getattr(first, inner), getattr(item, inner)
+    if wanted is None or more is None:
+        setattr(first, inner, None)
+    else:
+        wanted += more
+
+
+def portions(body: Any, divided: Divided) -> Iterator[Any]:
+    """Bodies that together ask for what `body` does, each for at most `divided.most` elements."""
+    field, inner = divided.asked[0], divided.asked[1:]
+    for items, _ in _parts(getattr(body, field), inner, divided.most):
+        yield _with(body, field, items)
+
+
+def _parts(
+    items: Sequence[Any], inner: Sequence[str], most: int
+) -> Iterator[tuple[list[Any], int]]:
+    """Lists that together are `items`, and how many elements each has."""
+    if not inner:
+        for start in range(0, len(items), most):
+            part = list(items[start : start + most])
+            yield part, len(part)
+        return
+    part, size = [], 0
+    for item in items:
+        for piece, piece_size in _pieces(item, inner, most):
+            if part and size + piece_size > most:
+                yield part, size
+                part, size = [], 0
+            part.append(piece)
+            size += piece_size
+    if part:
+        yield part, size
+
+
+def _pieces(item: Any, inner: Sequence[str], most: int) -> Iterator[tuple[Any, int]]:
+    """The item, or several of its name that share what it has."""
+    own = getattr(item, inner[0])
+    parts = _parts(own or (), inner[1:], most)
+    _, size = next(parts, (None, 0))
+    if not own or next(parts, None) is None:
+        yield item, 1 + size
+        return
+    for part, size in _parts(own, inner[1:], most):
+        yield _with(item, inner[0], part), 1 + size
+
+
+def _with(message: Any, field: str, value: Any) -> Any:
+    """A copy of a message with another value of one field."""
+    made = object.__new__(type(message))
+    for name in message.__slots__:
+        setattr(made, name, getattr(message, name))
+    setattr(made, field, value)
+    return made
+
+
+def join(response: Any, more: Any, divided: Divided, before: Any, body: Any) -> None:
+    """Add to the response what answers the next portion: `before` and `body` are the two bodies."""
+    asked, answers = divided.asked, divided.answers
+    last, first = getattr(before, asked[0])[-1], getattr(body, asked[0])[0]
+    _join(getattr(response, answers[0]), getattr(more, answers[0]), divided, 1, last, first)
+
+
+def _join(
+    found: list[Any], more: list[Any], divided: Divided, level: int, last: Any, first: Any
+) -> None:
+    if level < len(divided.asked) and _are_one(last, first):
+        answer = _answer_to(first, reversed(found))
+        rest = _answer_to(first, more)
+        owns = [getattr(one, divided.asked[level]) for one in (last, first)]
+        if answer is not None and rest is not None and all(owns):
+            inner = divided.answers[level]
+            _join(
+                getattr(answer, inner),
+                getattr(rest, inner),
+                divided,
+                level + 1,
+                owns[0][-1],
+                owns[1][0],
+            )
+            more = [one for one in more if one is not rest]
+    found += more
+
+
+def _answer_to(item: Any, answers: Iterable[Any]) -> Any:
+    return next((one for one in islice(answers, _NEAR) if _are_one(item, one)), None)
+
+
+def _are_one(one: Any, other: Any) -> bool:
+    """Whether two elements have the same name."""
+    slots = type(other).__slots__
+    return all(
+        getattr(one, name) == getattr(other, name)
+        for name in _NAMES
+        if name in type(one).__slots__ and name in slots
+    )

@@ -1,0 +1,195 @@
+"""Requests with many elements: served in slices, with other connections in between."""
+
+import asyncio
+import struct
+
+import pytest
+from rig.large_requests import growing
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.process.broker import Broker
+from ottla.coordination.memory import MemoryStore
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.testing.clock import ManualClock
+from ottla.wire.frames import encode_request
+from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+
+from .inprocess import SETTINGS, Caller, run
+
+
+class HurriedClock(ManualClock):
+    """A millisecond passes whenever somebody looks, so that slices end."""
+
+    def monotonic_ms(self):
+        self.advance(1)
+        return super().monotonic_ms()
+
+
+def many(count, prefix="n"):
+    return MetadataRequest(
+        topics=[MetadataRequestTopic(name=f"{prefix}{n}") for n in range(count)],
+        allow_auto_topic_creation=False,
+    )
+
+
+async def started(clock=None):
+    broker = Broker(
+        BrokerSettings(SETTINGS),
+        clock=clock or HurriedClock(),
+        filesystem=MemoryFileSystem(),
+        store=MemoryStore(),
+    )
+    await broker.start()
+    return broker
+
+
+async def caller(broker):
+    return Caller(broker, *await asyncio.open_connection("127.0.0.1", broker.port))
+
+
+def test_others_are_served_before_a_large_request_is_answered():
+    """Each of the other's requests, sent after it, is answered before it."""
+
+    async def main():
+        broker = await started()
+        large, other = await caller(broker), await caller(broker)
+        waiting = asyncio.ensure_future(large.call(many(20_000), 12))
+        for _ in range(20):
+            await other.call(ApiVersionsRequest(), 0)
+        assert not waiting.done()
+        answer = await waiting
+        assert [one.name for one in answer.topics] == [f"n{n}" for n in range(20_000)]
+        await large.close()
+        await other.close()
+        await broker.stop()
+
+    asyncio.run(main())
+
+
+def test_answers_keep_their_order_around_a_large_request():
+    """What the same connection sent before and after it is answered before and after it."""
+
+    async def main():
+        broker = await started()
+        reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        sent = [ApiVersionsRequest(), many(2_000), ApiVersionsRequest(), many(3_000), many(2)]
+        for correlation_id, body in enumerate(sent):
+            version = 0 if isinstance(body, ApiVersionsRequest) else 12
+            for part in encode_request(body, version, correlation_id, "t"):
+                writer.write(part)
+        for expected in range(len(sent)):
+            (size,) = struct.unpack(">i", await reader.readexactly(4))
+            frame = await reader.readexactly(size)
+            assert struct.unpack_from(">i", frame) == (expected,)
+        writer.close()
+        await broker.stop()
+
+    asyncio.run(main())
+
+
+def test_one_client_has_few_large_requests_in_work_and_all_are_answered():
+    """Ten of one address come at once; two connections that end have no place for good."""
+
+    async def main():
+        broker = await started()
+        callers = [await caller(broker) for _ in range(12)]
+        waiting = [asyncio.ensure_future(each.call(many(3_000), 12)) for each in callers]
+        await asyncio.sleep(0)
+        for each, future in list(zip(callers, waiting, strict=True))[:2]:
+            future.cancel()
+            await each.close()
+        answers = await asyncio.gather(*waiting[2:])
+        assert [len(each.topics) for each in answers] == [3_000] * 10
+        answer = await callers[5].call(many(1_000), 12)
+        assert len(answer.topics) == 1_000
+        for each in callers[2:]:
+            await each.close()
+        await broker.stop()
+
+    asyncio.run(main())
+
+
+def test_a_large_request_is_answered_as_a_short_one():
+    """The partitions of one topic are together; a topic that is named twice is there once."""
+
+    async def scenario(client):
+        await client.call(
+            CreateTopicsRequest(
+                topics=[CreatableTopic(name="t", num_partitions=700, replication_factor=1)]
+            ),
+            7,
+        )
+        partitions = [ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(700)]
+        asked = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=partitions)])
+        answer = await client.call(asked, 7)
+        (topic,) = answer.topics
+        assert [one.partition_index for one in topic.partitions] == list(range(700))
+        assert {one.error_code for one in topic.partitions} == {0}
+        names = [MetadataRequestTopic(name="t")] * 500
+        answer = await client.call(MetadataRequest(topics=names), 12)
+        assert [one.name for one in answer.topics] == ["t"]
+
+    run(scenario)
+
+
+def test_a_whole_request_with_many_elements_is_served_in_one_go():
+    """It has the same answer as a short one, and more than 20,000 elements end its connection."""
+
+    async def scenario(client):
+        topics = [DeleteTopicState(name=f"n{n}") for n in range(1_000)]
+        answer = await client.call(DeleteTopicsRequest(topics=topics), 6)
+        assert [one.name for one in answer.responses] == [f"n{n}" for n in range(1_000)]
+        assert {one.error_code for one in answer.responses} == {3}
+        data = [
+            TopicProduceData(name=f"n{n}", partition_data=[PartitionProduceData(records=b"")])
+            for n in range(400)
+        ]
+        answer = await client.call(ProduceRequest(acks=1, topic_data=data), 9)
+        assert len(answer.responses) == 400
+        with pytest.raises(asyncio.IncompleteReadError):
+            await client.call(DeleteTopicsRequest(topics=topics * 21), 6)
+
+    run(scenario)
+
+
+def test_no_large_request_leaves_its_connection_held():
+    """Of any API that has a list: the connection is served on, or is closed."""
+
+    async def main():
+        broker = await started()
+        apis = {
+            one.api_key: (one.max_version, one.max_version)
+            for one in (await (await caller(broker)).call(ApiVersionsRequest(), 0)).api_keys
+        }
+        for each in growing(apis):
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+            for part in encode_request(each.request(700), each.version, 1, "t"):
+                writer.write(bytes(part))
+            for part in encode_request(ApiVersionsRequest(), 0, 2, "t"):
+                writer.write(part)
+            try:
+                async with asyncio.timeout(60):
+                    size = 0
+                    found = 0
+                    while found != 2:
+                        (size,) = struct.unpack(">i", await reader.readexactly(4))
+                        (found,) = struct.unpack_from(">i", await reader.readexactly(size))
+            except asyncio.IncompleteReadError:
+                pass
+            writer.close()
+        await broker.stop(clean=False)
+
+    asyncio.run(main())

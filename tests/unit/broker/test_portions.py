@@ -1,0 +1,139 @@
+"""Long requests as several short ones: nothing is lost, and the answers are one."""
+
+import pytest
+from rig.large_requests import growing
+
+from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, join, portions
+from ottla.wire.api import API, ApiKey
+from ottla.wire.field import Field
+from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+
+def group(name, topics):
+    """A request for the offsets of topics, by their names and numbers of partitions."""
+    return OffsetFetchRequestGroup(
+        group_id=name,
+        topics=[
+            OffsetFetchRequestTopics(name=topic, partition_indexes=list(range(count)))
+            for topic, count in topics.items()
+        ],
+    )
+
+
+def answer_to(body):
+    return OffsetFetchResponse(
+        groups=[
+            OffsetFetchResponseGroup(
+                group_id=one.group_id,
+                topics=[
+                    OffsetFetchResponseTopics(
+                        name=topic.name,
+                        partitions=[
+                            OffsetFetchResponsePartitions(partition_index=index)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in one.topics
+                ],
+            )
+            for one in body.groups
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"a": {"t": 1000}},
+        {"a": {f"t{n}": 3 for n in range(300)}, "b": {"t": 1}},
+        {f"g{n}": {"t": 1} for n in range(600)},
+        {"a": {"t": 255, "u": 257, "v": 512}, "b": {}, "c": {"t": 300}},
+    ],
+    ids=["one topic", "many topics", "many groups", "mixed"],
+)
+def test_the_answers_to_portions_are_one_answer(groups):
+    """As if the request had been served in one go, and no portion is longer than it may be."""
+    body = OffsetFetchRequest(groups=[group(*each) for each in groups.items()])
+    divided = division(ApiKey.OFFSET_FETCH, body)
+    assert divided is not None
+    whole = before = None
+    for portion in portions(body, divided):
+        leaves = sum(len(t.partition_indexes) for g in portion.groups for t in g.topics)
+        assert leaves <= divided.most
+        if whole is None:
+            whole = answer_to(portion)
+        else:
+            join(whole, answer_to(portion), divided, before, portion)
+        before = portion
+    assert whole == answer_to(body)
+
+
+def test_a_short_request_is_not_divided():
+    """Nor one without anything in its list."""
+    body = OffsetFetchRequest(groups=[group("a", {"t": 200})])
+    assert division(ApiKey.OFFSET_FETCH, body) is None
+    assert division(ApiKey.OFFSET_FETCH, OffsetFetchRequest()) is None
+    assert division(ApiKey.JOIN_GROUP, API[ApiKey.JOIN_GROUP].request()) is None
+
+
+def test_a_resource_that_is_named_twice_is_described_once():
+    """With the settings that either asks for; null asks for all."""
+    body = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=keys)
+            for name, keys in (("a", ["x"]), ("b", None), ("a", ["y"]), ("b", ["z"]))
+        ]
+    )
+    assert list(answer_once(ApiKey.DESCRIBE_CONFIGS, body)) == []
+    assert [(one.resource_name, one.configuration_keys) for one in body.resources] == [
+        ("a", ["x", "y"]),
+        ("b", None),
+    ]
+
+
+def fields_of(kind, path):
+    """The fields of a path, each in the element of the one before."""
+    found: list[Field] = []
+    for name in path:
+        (field,) = [each for each in kind.__fields__ if each.name == name]
+        found.append(field)
+        kind = field.element
+    return found
+
+
+def test_the_tables_name_lists_that_exist():
+    """In request and response, as deep as each other."""
+    for key, ways in DIVIDED.items():
+        for way in ways:
+            asked = fields_of(API[key].request, way.asked)
+            answers = fields_of(API[key].response, way.answers)
+            assert len(asked) == len(answers)
+            assert {field.kind for field in asked + answers} == {"array"}
+    for key, once in ONCE.items():
+        (field,) = fields_of(API[key].request, (once.field,))
+        names = {each.name for each in getattr(field.element, "__fields__", ())}
+        assert names >= {*once.names, *([once.inner] if once.inner else [])}
+
+
+def test_every_list_of_a_divided_request_is_in_a_portion():
+    """Whatever a request of 1,000 elements asks for, its portions ask for, in its order."""
+    for each in growing({key: API[key].request.__versions__ for key in DIVIDED}):
+        body = each.request(1_000)
+        divided = division(each.api, body)
+        if divided is None or divided.asked[: len(each.path)] != each.path:
+            continue
+        asked = [getattr(body, divided.asked[0])]
+        got = [[one for part in portions(body, divided) for one in getattr(part, divided.asked[0])]]
+        for name in divided.asked[1:]:
+            asked = [getattr(one, name) for one in asked for one in one]
+            got = [getattr(one, name) for one in got for one in one]
+        assert [one for own in asked for one in own] == [one for own in got for one in own]
