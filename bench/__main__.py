@@ -43,6 +43,7 @@ MODULES = (
     "compaction",
     "tls",
     "acls",
+    "slow_requests",
 )
 
 
