@@ -16,7 +16,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.produce.expanding import check_room, let_others_in
+from ottla.broker.produce.expanding import Turns, check_room
 from ottla.broker.produce.refused_batches import log_refused_batch
 from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer, Versions
 from ottla.broker.requests.request import RequestContext
@@ -58,6 +58,7 @@ class Produce(Handler):
     settings: BrokerSettings
     new_leaders: NewLeaders
     verifications: Verifications
+    turns: Turns
 
     def handle(
         self, request: RequestContext, body: ProduceRequest
@@ -161,6 +162,7 @@ class Produce(Handler):
         in_transaction: bool = False,
     ) -> PartitionProduceResponse:
         index = wanted.index
+        began_ms = self.runtime.clock.monotonic_ms()
         try:
             if request.version >= 13:
                 partition = self.partitions.get_by_id(topic.topic_id, index)
@@ -191,7 +193,7 @@ class Produce(Handler):
         except OttlaError as error:
             return self._refused(request, topic, wanted, error)
         finally:
-            let_others_in(request.connection, expansion)
+            self.turns.let_others_in(request.connection, expansion, began_ms)
         answer = PartitionProduceResponse(
             index=index,
             error_code=_NONE,

@@ -187,6 +187,7 @@ def handlers(parts: Parts) -> list[Handler]:
             parts.settings,
             parts.new_leaders,
             parts.verifications,
+            parts.produce.turns,
         ),
         ReadShareGroupState(parts.persister),
         ReadShareGroupStateSummary(parts.persister),

@@ -48,6 +48,7 @@ from ottla.broker.process.opening import Opened
 from ottla.broker.process.parts import Parts
 from ottla.broker.process.scrubber import Scrubber
 from ottla.broker.process.seams import Seams
+from ottla.broker.produce.expanding import Turns
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
 from ottla.broker.quotas.quotas import Quotas
@@ -275,7 +276,7 @@ class _Wiring:
             scrubber=upkeep.scrubber,
             maintenance=upkeep.maintenance,
             new_leaders=new_leaders,
-            produce=ProduceParts(runtime, partitions, new_leaders),
+            produce=ProduceParts(runtime, partitions, new_leaders, Turns(runtime.clock)),
             fetch=FetchParts(settings, runtime, partitions, fetch_sessions, new_leaders),
         )
         self._subscribe(parts)

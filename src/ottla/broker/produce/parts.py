@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.produce.expanding import Turns
 from ottla.broker.runtime.runtime import Runtime
 
 
@@ -14,3 +15,4 @@ class ProduceParts:
     runtime: Runtime
     partitions: Partitions
     new_leaders: NewLeaders
+    turns: Turns

@@ -17,7 +17,6 @@ from struct import Struct
 from ottla.base.errors import OttlaError
 from ottla.base.varint import append_unsigned, read_unsigned
 from ottla.broker.produce.acknowledgement import Acknowledgement, Asked
-from ottla.broker.produce.expanding import let_others_in
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.layout import NUMBERS, TRAILER, layout
 from ottla.broker.produce.parts import ProduceParts
@@ -90,6 +89,7 @@ class ProduceShortcuts:
                 # must see the batch before `validate`, which writes times of append into it.
                 return None
             expansion = Expansion()
+            began_ms = self._parts.runtime.clock.monotonic_ms()
             try:
                 batch, header = validate(
                     records, config, now_ms, produce_version=known.version, expansion=expansion
@@ -97,7 +97,7 @@ class ProduceShortcuts:
             except OttlaError:
                 # The batch is untouched: the slow path fails the same way and says why.
                 return None
-            let_others_in(self._connection, expansion)
+            self._parts.turns.let_others_in(self._connection, expansion, began_ms)
         try:
             appended = partition.append(batch, header, now_ms)
         except OttlaError as error:

@@ -11,6 +11,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.broker.handlers.init_producer_id import InitProducerId
 from ottla.broker.handlers.produce import Produce
+from ottla.broker.produce.expanding import Turns
 from ottla.broker.requests.handler import NO_ANSWER
 from ottla.metadata.image import PartitionImage
 from ottla.network.service import CloseConnection
@@ -39,6 +40,7 @@ def handler(world: World) -> Produce:
         world.settings,
         world.new_leaders,
         world.verifications,
+        Turns(world.runtime.clock),
     )
 
 
