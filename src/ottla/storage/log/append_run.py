@@ -12,6 +12,8 @@ from ottla.storage.disk.reserve import DiskUse
 from ottla.storage.log.log import PLACE, Log
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
+_RECORDS = DiskUse.RECORDS
+
 
 def can_append_run(log: Log, headers: Sequence[BatchHeader], now_ms: int) -> bool:
     """Whether the batches can be appended together. Raises OttlaError.
@@ -37,7 +39,7 @@ def can_append_run(log: Log, headers: Sequence[BatchHeader], now_ms: int) -> boo
         or not indexes.offsets.has_room(count)
         or not indexes.times.has_room(count)
         or log.is_old(newest, now_ms)
-        or not log.has_room(size, now_ms, DiskUse.RECORDS)
+        or (log.reserve is not None and not log.reserve.allows(size, now_ms, _RECORDS))
     ):
         return False
     return first.producer_id < 0 or (

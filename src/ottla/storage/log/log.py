@@ -45,6 +45,8 @@ __all__ = ["Appended", "FlushJob", "Log", "Slice"]
 
 # What the leader writes into a batch: base offset, length (as it was), leader epoch.
 PLACE = Struct(">qii")
+# Looked up once: a member of an enumeration costs as much as the check.
+_RECORDS, _OWN = DiskUse.RECORDS, DiskUse.OWN
 
 
 class Log:
@@ -89,7 +91,9 @@ class Log:
         self.recovery = loaded.recovery
         # Of the log directory, which sets it; a log by itself has none.
         self.reserve: Reserve | None = None
-        self._is_internal = topic_partition.topic in INTERNAL_TOPICS
+        is_internal = topic_partition.topic in INTERNAL_TOPICS
+        self._use_as_leader = _OWN if is_internal else _RECORDS
+        self._use_as_follower = DiskUse.COPIED_OWN if is_internal else DiskUse.COPIED_RECORDS
         # Why nothing can be read or written here any more; empty while all is well.
         self.offline = ""
         # Counts truncations: what was prepared for the log before one is void.
@@ -135,9 +139,11 @@ class Log:
                     )
         batch_length = header.batch_length
         size = batch_length + LENGTH_OVERHEAD
-        is_own = self._is_internal or header.attributes & CONTROL_FLAG
-        if not self.has_room(size, now_ms, DiskUse.OWN if is_own else DiskUse.RECORDS):
-            raise reserve_reached(self.folder, size)
+        reserve = self.reserve
+        if reserve is not None:
+            use = _OWN if header.attributes & CONTROL_FLAG else self._use_as_leader
+            if not reserve.allows(size, now_ms, use):
+                raise reserve_reached(self.folder, size)
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
         PLACE.pack_into(buffer, 0, base_offset, batch_length, leader_epoch)
@@ -149,11 +155,6 @@ class Log:
             self.log_start_offset,
         )
 
-    # Hot: once per append.
-    def has_room(self, size: int, now_ms: int, use: DiskUse) -> bool:
-        """Whether `size` bytes may be appended without touching the disk's reserve."""
-        return self.reserve is None or self.reserve.allows(size, now_ms, use)
-
     def append_as_follower(self, buffer: Buffer, now_ms: int) -> Appended:
         """Write batches that carry their offsets already, one or more, whole.
 
@@ -163,8 +164,8 @@ class Log:
         if self.offline:
             raise StorageError(self.offline)
         view = memoryview(buffer)
-        use = DiskUse.COPIED_OWN if self._is_internal else DiskUse.COPIED_RECORDS
-        if not self.has_room(len(view), now_ms, use):
+        reserve = self.reserve
+        if reserve is not None and not reserve.allows(len(view), now_ms, self._use_as_follower):
             raise reserve_reached(self.folder, len(view))
         position, first = 0, -1
         while position + HEADER_SIZE <= len(view):
