@@ -60,7 +60,10 @@ def test_a_stored_key_store_that_is_gone_does_not_keep_the_broker_from_starting(
     other.write_bytes(issue(_authority(files), "other", NOW, hosts=["localhost"]).pem)
 
     async def scenario():
-        stored = {"ssl.keystore.location": str(other), "ssl.client.auth": "requested"}
+        stored = {
+            "listener.name.ssl.ssl.keystore.location": str(other),
+            "ssl.client.auth": "requested",
+        }
         serial, held = await _restarted(files, stored, other.unlink)
         assert int(serial, 16) == int(_serial_in(files.server), 16)
         assert held == {"ssl.client.auth": "requested"}
@@ -68,7 +71,9 @@ def test_a_stored_key_store_that_is_gone_does_not_keep_the_broker_from_starting(
     run(scenario)
     (line,) = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert f"cannot read ssl.keystore.location {other}: No such file or directory" in line.message
-    assert "ottla config set broker 0 --unset ssl.keystore.location" in line.message
+    assert (
+        "ottla config set broker 0 --unset listener.name.ssl.ssl.keystore.location" in line.message
+    )
 
 
 def test_a_stored_trust_store_that_is_gone_gives_way_to_the_one_of_the_file(
@@ -79,7 +84,7 @@ def test_a_stored_trust_store_that_is_gone_gives_way_to_the_one_of_the_file(
     other.write_bytes(files.authority.read_bytes())
 
     async def scenario():
-        stored = {"ssl.truststore.location": str(other)}
+        stored = {"listener.name.ssl.ssl.truststore.location": str(other)}
         _, held = await _restarted(files, stored, other.unlink)
         assert held == {}
 
@@ -97,7 +102,7 @@ def test_without_a_trust_store_in_the_file_a_stored_one_that_is_gone_refuses_the
     del static["ssl.truststore.location"]
 
     async def scenario():
-        stored = {"ssl.truststore.location": str(other)}
+        stored = {"listener.name.ssl.ssl.truststore.location": str(other)}
         with pytest.raises(OttlaError, match=r"name a usable one in server\.properties"):
             await _restarted(files, stored, other.unlink, static=static)
 

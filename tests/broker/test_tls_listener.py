@@ -13,6 +13,8 @@ import pytest
 from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.alter import Alteration, AlterOperation
+from ottla.base.settings.resolve import ConfigSource
 from ottla.broker.configs.configs import ResourceType
 from ottla.network.tls import source
 from ottla.operations.certificates import (
@@ -425,7 +427,7 @@ def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
             configs, own = broker.parts.configs, str(broker.parts.view.broker_id)
 
             async def change(path):
-                new = {"ssl.keystore.location": path}
+                new = {"listener.name.ssl.ssl.keystore.location": path}
                 await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
 
             with pytest.raises(OttlaError, match="No such file") as refused:
@@ -438,6 +440,59 @@ def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
     run(scenario)
 
 
+def test_a_listener_takes_another_certificate_while_the_broker_runs(files, tmp_path):
+    """KIP-226: by its own names. Those of all listeners are refused, as by Kafka."""
+    other = tmp_path / "other.pem"
+    authority = load_authority(files.authority, files.authority_key)
+    other.write_bytes(issue(authority, "other", NOW, hosts=["localhost", "127.0.0.1"]).pem)
+    name = "listener.name.ssl.ssl.keystore.location"
+
+    async def scenario():
+        async with running(settings(files)) as broker:
+            configs, own = broker.parts.configs, str(broker.parts.view.broker_id)
+            before = await asyncio.to_thread(_subject, broker.port, files)
+            for broker_id, wanted, why in (
+                (own, "ssl.keystore.location", "only per-listener using the listener prefix"),
+                ("", name, "at the cluster level"),
+                (own, "listener.name.ssl.ssl.keystore.locatoin", "ssl.keystore.location"),
+            ):
+                change = [Alteration(wanted, AlterOperation.SET, str(other))]
+                with pytest.raises(OttlaError, match=why):
+                    await configs.alter(ResourceType.BROKER, broker_id, change, validate_only=False)
+            new = {name: str(other)}
+            await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
+            (described,) = [
+                one
+                for one in configs.describe(ResourceType.BROKER, own)
+                if one.setting.name == name
+            ]
+            assert (described.value, described.source) == (
+                str(other),
+                ConfigSource.DYNAMIC_BROKER_CONFIG,
+            )
+            for tls in broker.listeners.open:
+                tls._tls._source.refresh()
+            after = await asyncio.to_thread(_subject, broker.port, files)
+            assert (before == after, "other" in after) == (False, True)
+            await configs.replace(ResourceType.BROKER, own, {}, validate_only=False)
+            for tls in broker.listeners.open:
+                tls._tls._source.refresh()
+            assert await asyncio.to_thread(_subject, broker.port, files) == before
+
+    run(scenario)
+
+
+def _subject(port, files):
+    """Of the certificate that the broker shows."""
+    context = client_side(files)
+    context.check_hostname = False
+    with (
+        socket.create_connection(("127.0.0.1", port)) as plain,
+        context.wrap_socket(plain) as connection,
+    ):
+        return str(connection.getpeercert()["subject"])
+
+
 def test_a_secret_that_is_changed_is_not_in_the_log(files, caplog):
     """The line about a change has the names of all settings."""
     secret = "a-password-of-a-key"
@@ -447,10 +502,11 @@ def test_a_secret_that_is_changed_is_not_in_the_log(files, caplog):
     async def scenario():
         async with running(settings(files)) as broker:
             own = str(broker.parts.view.broker_id)
-            new = {"ssl.key.password": secret, "ssl.keystore.location": str(files.server)}
+            prefix = "listener.name.ssl.ssl."
+            new = {prefix + "key.password": secret, prefix + "keystore.location": str(files.server)}
             configs = broker.parts.configs
             await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
 
     run(scenario)
-    assert "'ssl.key.password': '(hidden)'" in caplog.text
+    assert "'listener.name.ssl.ssl.key.password': '(hidden)'" in caplog.text
     assert secret not in caplog.text

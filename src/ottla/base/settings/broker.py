@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.order import check_order, check_together, no_connections
 from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
-from ottla.base.settings.tables import BROKER_SETTINGS, unknown_name
+from ottla.base.settings.tables import BROKER_SETTINGS, setting_named, unknown_name
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 
 # Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
@@ -115,12 +115,15 @@ class BrokerSettings:
         return value or ()
 
     def of_listener(self, listener: str, name: str) -> Value:
-        """The file's value of a setting for one listener alone; None where it has none.
+        """The value of a setting for one listener alone; None where it has none.
 
         In front of the name may stand a SASL mechanism, as in `plain.sasl.jaas.config`.
         """
-        text = self.static.get(f"listener.name.{listener.lower()}.{name}")
-        return None if text is None else _of_listener(name).parse(text)
+        full = f"listener.name.{listener.lower()}.{name}"
+        for texts in (self.dynamic_broker, self.dynamic_default, self.static):
+            if full in texts:
+                return _of_listener(name).parse(texts[full])
+        return None
 
     def of_mechanism(self, listener: str, mechanism: str, name: str) -> Value:
         """The value for a SASL mechanism of a listener.
@@ -160,6 +163,7 @@ class BrokerSettings:
         The texts were validated before they were stored: a text that does not parse, or belongs
         to no dynamic setting, is skipped with a note. Returns the names that changed.
         """
+        own = self._of_listeners()
         self.dynamic_default, self.dynamic_broker = dict(default), dict(broker)
         values = {n: s.default for n, s in BROKER_SETTINGS.items()}
         for source in (self.static, default, broker):
@@ -175,11 +179,17 @@ class BrokerSettings:
                     self.notes.append(f"A stored setting is skipped: {error.message}")
         before = self._values
         changed = frozenset(name for name, value in values.items() if value != before[name])
+        changed |= {name for name, _ in own.items() ^ self._of_listeners().items()}
         self._values = values
         if changed:
             for listener in self._listeners:
                 listener(changed)
         return changed
+
+    def _of_listeners(self) -> dict[str, str]:
+        """The dynamic settings of single listeners."""
+        texts = {**self.dynamic_default, **self.dynamic_broker}
+        return {name: text for name, text in texts.items() if own_name(name) != name}
 
 
 def _is_of_bearer(name: str) -> bool:
@@ -192,9 +202,30 @@ def _without_mechanism(name: str) -> str:
     return rest if mechanism != "sasl" and rest.startswith(_SASL) else name
 
 
+def own_name(name: str) -> str:
+    """`ssl.keystore.location` of `listener.name.NAME.ssl.keystore.location`."""
+    return name.split(".", 3)[-1] if name.startswith(_OPEN_PREFIXES) else name
+
+
+def dynamic_setting(name: str) -> Setting:
+    """The row of a broker's setting that a client names, perhaps of one listener.
+
+    Raises OttlaError(INVALID_CONFIG) where there is none.
+    """
+    own = own_name(name)
+    if own == name:
+        return setting_named(BROKER_SETTINGS, name, "broker")
+    # What else a listener may have for itself is read when the broker starts.
+    is_changeable = own.startswith(_SSL) or f".{own}" in _ROOM
+    update = UpdateMode.READ_ONLY
+    if is_changeable and own in BROKER_SETTINGS:
+        update = BROKER_SETTINGS[own].update
+    return _of_listener(own)._replace(name=name, update=update)
+
+
 def is_secret(name: str) -> bool:
     """Whether values of a broker's setting are not shown; also as `listener.name.NAME.…`."""
-    own = name.split(".", 3)[-1] if name.startswith(_OPEN_PREFIXES) else name
+    own = own_name(name)
     row = BROKER_SETTINGS.get(own) or BROKER_SETTINGS.get(own.partition(".")[2])
     return row is not None and row.sensitive
 

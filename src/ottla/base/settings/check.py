@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.broker import BrokerSettings, refused
+from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name, refused
 from ottla.base.settings.oddities import LOOKED_AT, MIN_ISR, Oddity, oddities
+from ottla.base.settings.order import no_connections
 from ottla.base.settings.resolve import group_value, topic_value
 from ottla.base.settings.setting import Setting, UpdateMode, Use
 from ottla.base.settings.tables import (
@@ -18,6 +19,21 @@ _NO_LIMIT = -1
 # Kafka lets clients change these while a broker runs. Here nothing that opens a door, or holds a
 # secret, is taken from a client.
 _AT_START = "sasl."
+# Of one listener while a broker runs, never of all: Kafka's SslConfigs.RECONFIGURABLE_CONFIGS.
+_OF_LISTENERS = frozenset(
+    {
+        "ssl.key.password",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+    }
+)
 
 
 def check_topic_configs(configs: Mapping[str, str], broker: BrokerSettings) -> None:
@@ -123,7 +139,13 @@ def check_broker_configs(
     for name, text in configs.items():
         if name not in changed:
             continue
-        setting = setting_named(BROKER_SETTINGS, name, "broker")
+        if name in _OF_LISTENERS:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                "These security configs can be dynamically updated only per-listener using the "
+                f"listener prefix: {name}; write listener.name.NAME.{name}",
+            )
+        setting = dynamic_setting(name)
         if setting.update is UpdateMode.READ_ONLY:
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST,
@@ -142,7 +164,9 @@ def check_broker_configs(
                 f"Cannot update these configs dynamically: {name}; it is read when a broker "
                 "starts: change it in server.properties and restart the broker",
             )
-        _check(setting, text)
+        value = _check(setting, text)
+        if value == 0 and own_name(name) != name:
+            raise OttlaError(ErrorCode.INVALID_CONFIG, no_connections(name))
 
 
 def _check(setting: Setting, text: str) -> object:

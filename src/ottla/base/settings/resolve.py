@@ -5,7 +5,8 @@ from enum import IntEnum
 from itertools import dropwhile
 from typing import NamedTuple
 
-from ottla.base.settings.broker import BrokerSettings
+from ottla.base.errors import OttlaError
+from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name
 from ottla.base.settings.setting import Setting, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
@@ -90,6 +91,26 @@ def broker_value(name: str, broker: BrokerSettings) -> Resolved:
     return Resolved(setting, broker.value(name), source, synonyms)
 
 
+def listener_values(broker: BrokerSettings) -> list[Resolved]:
+    """The settings that single listeners have for themselves."""
+    names = {*broker.dynamic_broker, *broker.dynamic_default, *broker.static}
+    found: list[Resolved] = []
+    for name in sorted(each for each in names if own_name(each) != each):
+        try:
+            setting = dynamic_setting(name)
+        except OttlaError:
+            # Of a plug-in that is not there; it changes nothing.
+            continue
+        synonyms = tuple(
+            Synonym(name, _hide(setting, texts[name]), source)
+            for texts, source in _layers(broker)
+            if name in texts
+        )
+        text = next(texts[name] for texts, _ in _layers(broker) if name in texts)
+        found.append(Resolved(setting, setting.parse(text), synonyms[0].source, synonyms))
+    return found
+
+
 def _resolve(
     setting: Setting,
     overrides: Mapping[str, str],
@@ -122,13 +143,16 @@ def _resolve(
     return Resolved(setting, value, source, tuple(synonyms))
 
 
-def _broker_sources(names: tuple[str, ...], broker: BrokerSettings) -> Iterator[Synonym]:
-    layers = (
+def _layers(broker: BrokerSettings) -> tuple[tuple[Mapping[str, str], ConfigSource], ...]:
+    return (
         (broker.dynamic_broker, ConfigSource.DYNAMIC_BROKER_CONFIG),
         (broker.dynamic_default, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
         (broker.static, ConfigSource.STATIC_BROKER_CONFIG),
     )
-    for texts, source in layers:
+
+
+def _broker_sources(names: tuple[str, ...], broker: BrokerSettings) -> Iterator[Synonym]:
+    for texts, source in _layers(broker):
         for name in names:
             if name in texts:
                 yield Synonym(name, _hide(BROKER_SETTINGS[name], texts[name]), source)

@@ -8,7 +8,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
 from ottla.base.settings.alter import Alteration, altered
-from ottla.base.settings.broker import without_secrets
+from ottla.base.settings.broker import dynamic_setting, own_name, without_secrets
 from ottla.base.settings.check import (
     check_broker_configs,
     check_changed_topic,
@@ -29,6 +29,7 @@ from ottla.base.settings.resolve import (
     Synonym,
     broker_value,
     group_value,
+    listener_values,
     topic_value,
 )
 from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
@@ -221,7 +222,9 @@ class Configs:
             check_broker_configs(after, changed, per_broker=bool(name))
             check_order(changed, lambda key: self._broker_value(key, counting))
             check_together(changed, lambda key: self._broker_value(key, counting))
-            if name == str(self._view.broker_id) and any(key.startswith("ssl.") for key in changed):
+            if name == str(self._view.broker_id) and any(
+                own_name(key).startswith("ssl.") for key in changed
+            ):
                 # Stored, they would keep the broker from starting again.
                 later = BrokerSettings(self._settings.static)
                 later.set_dynamic(self._settings.dynamic_default, counting)
@@ -330,10 +333,11 @@ class Configs:
         if not name:
             # The settings of all brokers: only what was set for all of them.
             configs = self._settings.dynamic_default
-            return [_cluster_wide(BROKER_SETTINGS[key], configs[key]) for key in sorted(configs)]
+            return [_cluster_wide(dynamic_setting(key), configs[key]) for key in sorted(configs)]
         self._check_own_id(name)
         found = (broker_value(key, self._settings) for key in _described(BROKER_SETTINGS))
-        return [one for one in found if one.synonyms or one.setting.name not in THROTTLES]
+        described = [one for one in found if one.synonyms or one.setting.name not in THROTTLES]
+        return described + listener_values(self._settings)
 
     def _check_own_id(self, name: str) -> None:
         self._check_broker(name)

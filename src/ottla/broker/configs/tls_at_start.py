@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.broker import BrokerSettings
+from ottla.base.settings.broker import BrokerSettings, own_name
 from ottla.network.tls.security import check_listeners
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,9 @@ class TlsAtStart:
         Raises OttlaError(INVALID_CONFIG) where the broker's file has nothing in its place.
         """
         stored = {
-            name: text for name, text in settings.dynamic_broker.items() if name.startswith("ssl.")
+            name: text
+            for name, text in settings.dynamic_broker.items()
+            if own_name(name).startswith("ssl.")
         }
         if not stored:
             return
@@ -58,7 +60,9 @@ def _given_up(
 ) -> dict[str, str]:
     for chosen in (each for count in (1, 2, 3) for each in combinations(_GROUPS, count)):
         prefixes = tuple(prefix for group in chosen for prefix in group)
-        without = {name: text for name, text in stored.items() if name.startswith(prefixes)}
+        without = {
+            name: text for name, text in stored.items() if own_name(name).startswith(prefixes)
+        }
         if without and _starts(settings, without):
             _log.error("%s", _sentence(broker_id, without, why))
             return without
@@ -72,10 +76,14 @@ def _given_up(
 
 
 def _starts(settings: BrokerSettings, without: Mapping[str, str]) -> bool:
-    if any(name.startswith(_TRUST) for name in without):
+    for name in without:
         # Without a trust store this broker would trust public authorities when it connects.
-        own = ("ssl.truststore.location", "ssl.truststore.certificates")
-        if not any(settings.static.get(name) for name in own):
+        own = own_name(name)
+        if own.startswith(_TRUST) and not any(
+            settings.static.get(prefix + store)
+            for prefix in (name.removesuffix(own), "")
+            for store in ("ssl.truststore.location", "ssl.truststore.certificates")
+        ):
             return False
     later = BrokerSettings(settings.static)
     kept = {name: text for name, text in settings.dynamic_broker.items() if name not in without}

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from ottla.base import system
 from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
+from ottla.base.settings.broker import own_name
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.throttling import Throttling
@@ -66,7 +67,7 @@ class Quotas:
         return on_changed
 
     def _on_settings(self, changed: frozenset[str]) -> None:
-        if any(name.startswith(_OF_CONNECTIONS) for name in changed):
+        if any(own_name(name).startswith(_OF_CONNECTIONS) for name in changed):
             self.connections.take(_rules(self._settings))
 
     def _on_quotas(self, table: QuotaTable) -> None:
