@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding
 from rig.secret_search import register
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -436,6 +439,49 @@ def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
             with pytest.raises(OttlaError, match="has a certificate and no private key"):
                 await change(str(files.authority))
             await change(str(files.server))
+
+    run(scenario)
+
+
+def revoking(authority, serials, days=1):
+    """A list of an authority, as PEM."""
+    builder = x509.CertificateRevocationListBuilder(
+        issuer_name=authority.certificate.subject,
+        last_update=NOW - timedelta(days=2),
+        next_update=NOW + timedelta(days=days),
+        revoked_certificates=[
+            x509.RevokedCertificateBuilder(serial, NOW - timedelta(days=2)).build()
+            for serial in serials
+        ],
+    )
+    return builder.sign(authority.key, hashes.SHA256()).public_bytes(Encoding.PEM)
+
+
+@pytest.mark.parametrize(("days", "words"), [(1, "certificate revoked"), (-1, "CRL has expired")])
+def test_a_revoked_certificate_is_refused_by_new_connections(files, caplog, days, words):
+    """As soon as the trust store has the authority's list; a list that has expired refuses all."""
+    authority = load_authority(files.authority, files.authority_key)
+    revoked = x509.load_pem_x509_certificate(files.client.read_bytes()).serial_number
+    other = files.client.with_name("other.pem")
+    other.write_bytes(issue(authority, "other", NOW, hosts=["localhost"]).pem)
+    trusted = files.authority.with_name("trusted.pem")
+    trusted.write_bytes(files.authority.read_bytes())
+
+    async def scenario():
+        more = {"ssl_client_auth": "required", "ssl_truststore_location": str(trusted)}
+        async with running(settings(files, **more)) as broker:
+            context = client_side(files, files.client)
+            assert (await answer_of(broker.port, context)).error_code == 0
+            with trusted.open("ab") as store:
+                store.write(revoking(authority, [revoked], days))
+            for listener in broker.listeners.open:
+                listener._tls._source.refresh()
+            with pytest.raises((asyncio.IncompleteReadError, OSError)):
+                await answer_of(broker.port, context)
+            await until(lambda: words in caplog.text)
+            if days > 0:
+                context = client_side(files, other)
+                assert (await answer_of(broker.port, context)).error_code == 0
 
     run(scenario)
 

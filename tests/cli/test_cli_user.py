@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from ottla_command import Command
 from rig.probe import free_port
 from rig.secret_search import register
@@ -68,6 +70,33 @@ def test_a_command_logs_in_with_the_file_that_config_names(
     said = secured.refused("topic", "list", "--config", str(file))
     assert "refused the login of user" in said
     assert "the first one" not in said
+
+
+def test_a_new_password_ends_sessions_where_that_is_wanted(
+    open_command: Command, ports: tuple[int, int]
+) -> None:
+    """Connections that are logged in as the user are closed; without the option they go on."""
+    open_command("user", "add", "carol", stdin="the first one\n")
+    identity = {
+        "bootstrap.servers": f"127.0.0.1:{ports[1]}",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.username": "carol",
+        "sasl.password": "the first one",
+        "log_level": 0,
+    }
+    admin = AdminClient(identity)
+    assert admin.list_topics(timeout=90).brokers
+    open_command("user", "password", "carol", stdin="the second one\n")
+    assert admin.list_topics(timeout=90).brokers
+    open_command("user", "password", "carol", "--end-sessions", stdin=PASSWORD + "\n")
+    with pytest.raises(KafkaException):
+        AdminClient(identity).list_topics(timeout=5)
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=5)
+    assert AdminClient({**identity, "sasl.password": PASSWORD}).list_topics(timeout=90).brokers
+    said = open_command.misused("user", "password", "carol", "--end-sessions", "--store", "x")
+    assert "leave --store out" in said
 
 
 def test_a_principal_in_place_of_a_name_is_not_sent_to_a_command_that_refuses_it(

@@ -80,8 +80,8 @@ def test_our_command_reaches_the_broker_by_the_lines_for_it(printed: list[str]) 
             *(line.replace("ottla ", f"{ottla} ", 1) for line in lines if "export" not in line),
             f"echo hello | {ottla} produce ours",
             f"{ottla} consume ours -n 1",
-            f"echo a-password | {ottla} user add alice",
-            f"{ottla} acl explain User:alice read topic:ours",
+            f"echo a-password | {ottla} user add bob",
+            f"{ottla} acl explain User:bob read topic:ours",
         ]
     )
     done = subprocess.run(
@@ -93,7 +93,7 @@ def test_our_command_reaches_the_broker_by_the_lines_for_it(printed: list[str]) 
     )
     assert done.returncode == 0, done.stderr
     assert "hello\n" in done.stdout
-    assert "made user alice" in done.stdout
+    assert "made user bob" in done.stdout
     assert "no ACL allows it" in done.stdout
 
 
@@ -125,6 +125,39 @@ def test_kafka_python_reaches_it_by_the_lines_for_it(printed: list[str]) -> None
         ["import kafka", *lines], "print(producer.send('python', b'x').get(120).offset)"
     )
     assert said == "0\n"
+
+
+def test_aiokafka_reaches_it_by_the_lines_for_it(printed: list[str]) -> None:
+    """With the password that the lines before read; its record is acknowledged."""
+    (password,) = [line for line in block(printed, "kafka-python") if "password = " in line][:1]
+    context, producer = block(printed, "aiokafka")
+    said = run_python(
+        ["import aiokafka, aiokafka.helpers, asyncio", password, context],
+        "async def main():",
+        f"    {producer}",
+        "    await producer.start()",
+        "    print((await producer.send_and_wait('aio', b'x')).offset)",
+        "    await producer.stop()",
+        "asyncio.run(main())",
+    )
+    assert said == "0\n"
+
+
+def test_the_lines_for_a_first_user_make_one_who_may_read(printed: list[str]) -> None:
+    """One topic and nothing else."""
+    lines = block(printed, "A first user")
+    ottla = " ".join(map(shlex.quote, OTTLA))
+    script = [line.replace("ottla ", f"echo a-password | {ottla} ", 1) for line in lines]
+    explain = f"{ottla} acl explain User:alice read topic:greetings"
+    done = subprocess.run(
+        ["sh", "-ec", "\n".join([block(printed, "ottla:")[0], *script, explain])],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "an ACL allows it" in done.stdout
 
 
 def test_clients_without_the_authority_or_the_password_are_refused(printed: list[str]) -> None:

@@ -52,6 +52,7 @@ def test_what_is_given_and_no_contradiction_stays():
         "inter.broker.listener.name": "INSIDE",
         "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
         "super.users": "User:root;User:admin",
+        "listener.name.ssl.ssl.client.auth": "required",
         "num.partitions": "3",
     }
     extra = secured(given, STORES)
@@ -66,6 +67,8 @@ def test_what_is_given_and_no_contradiction_stays():
         ("listeners", "PLAINTEXT://:9092", "PLAINTEXT is a PLAINTEXT listener"),
         ("listeners", "SASL_SSL://:1,SASL_PLAINTEXT://:2", "SASL_PLAINTEXT is a SASL_PLAINTEXT"),
         ("listeners", "SSL://:9092", "admin logs in on a SASL_SSL one"),
+        ("listeners", "SASL_SSL://:1,SSL://:2", "listener.name.ssl.ssl.client.auth=required"),
+        ("audit.log.enable", "false", "what was denied and changed"),
         ("sasl.enabled.mechanisms", "PLAIN", "admin logs in by SCRAM-SHA-512: add it"),
         ("listener.name.sasl_ssl.sasl.enabled.mechanisms", "PLAIN", "add it"),
         ("authorizer.class.name", "", "without it everything is allowed"),

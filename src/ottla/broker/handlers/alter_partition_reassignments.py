@@ -6,7 +6,7 @@ answer says that a move has begun; ListPartitionReassignments shows its progress
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.controller import Controller
 from ottla.broker.controller.requests import Outcomes
@@ -17,6 +17,7 @@ from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ReassignablePartitionResponse,
+    ReassignableTopic,
     ReassignableTopicResponse,
 )
 
@@ -33,20 +34,18 @@ class AlterPartitionReassignments(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Begin or cancel moves, each partition independently."""
+        """Begin or cancel moves, each partition independently; of one named twice, the last."""
         wanted = {
             TopicPartition(topic.name, partition.partition_index): partition.replicas
             for topic in body.topics
             for partition in topic.partitions
         }
-        if len(wanted) < sum(len(topic.partitions) for topic in body.topics):
-            raise OttlaError(ErrorCode.INVALID_REQUEST, "a partition is named twice; name it once")
         outcomes = await self.controller.reassign(
             wanted, may_change_factor=body.allow_replication_factor_change
         )
         return AlterPartitionReassignmentsResponse(
             allow_replication_factor_change=body.allow_replication_factor_change,
-            responses=_responses(outcomes),
+            responses=[_response(topic, outcomes) for topic in body.topics],
         )
 
     @staticmethod
@@ -60,14 +59,13 @@ class AlterPartitionReassignments(Handler):
         return AlterPartitionReassignmentsResponse(error_code=code, error_message=message)
 
 
-def _responses(outcomes: Outcomes) -> list[ReassignableTopicResponse]:
-    topics: dict[str, ReassignableTopicResponse] = {}
-    for name, error in outcomes.items():
-        topic = topics.get(name.topic)
-        if topic is None:
-            topic = topics[name.topic] = ReassignableTopicResponse(name=name.topic)
-        response = ReassignablePartitionResponse(partition_index=name.partition)
+def _response(topic: ReassignableTopic, outcomes: Outcomes) -> ReassignableTopicResponse:
+    """In the order of the request."""
+    answered = ReassignableTopicResponse(name=topic.name)
+    for partition in topic.partitions:
+        error = outcomes[TopicPartition(topic.name, partition.partition_index)]
+        response = ReassignablePartitionResponse(partition_index=partition.partition_index)
         if error is not None:
             response.error_code, response.error_message = error.code, error.message
-        topic.partitions.append(response)
-    return list(topics.values())
+        answered.partitions.append(response)
+    return answered

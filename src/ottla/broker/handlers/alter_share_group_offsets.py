@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
@@ -44,6 +44,8 @@ class AlterShareGroupOffsets(Handler):
         """Initialize the state again, in a higher epoch, at the given offsets."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
+        if not group_id:
+            raise OttlaError(ErrorCode.INVALID_GROUP_ID, "The group id is invalid.")
         allowed: Allowed = await self.groups.run_and_wait(
             request,
             group_id,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
@@ -39,6 +39,8 @@ class DeleteShareGroupOffsets(Handler):
         """Delete the state of the topics: the group will read their records again."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
+        if not group_id:
+            raise OttlaError(ErrorCode.INVALID_GROUP_ID, "The group id is invalid.")
         had: Allowed = await self.groups.run_and_wait(
             request,
             group_id,

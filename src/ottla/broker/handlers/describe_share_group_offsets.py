@@ -48,7 +48,10 @@ class DescribeShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: DescribeShareGroupOffsetsRequest
     ) -> DescribeShareGroupOffsetsResponse:
-        """Ask the coordinators of each group's state."""
+        """Ask the coordinators of each group's state.
+
+        As in Kafka a group, topic or partition without state is answered without an offset.
+        """
         require_feature(self.view.image, SHARE)
         groups = await asyncio.gather(*(self._describe(request, each) for each in body.groups))
         return DescribeShareGroupOffsetsResponse(groups=list(groups))
@@ -65,8 +68,6 @@ class DescribeShareGroupOffsets(Handler):
             )
         except OttlaError as error:
             return _failed(group_id, error.code, error.message)
-        if allowed.code is not ErrorCode.NONE:
-            return _failed(group_id, allowed.code, f"Group {group_id} not found.")
         partitions = _partitions(wanted, allowed)
         begun = {(topic.name, index) for topic in allowed.topics for index in topic.partitions}
         keys = {
@@ -83,8 +84,6 @@ class DescribeShareGroupOffsets(Handler):
         for each in partitions:
             key = keys.get(each)
             answered = KeyAnswer(state=ShareState(0, UNKNOWN)) if key is None else answers[key]
-            if self.view.image.partition(each.topic, each.partition) is None:
-                answered = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             topics.setdefault(each.topic, []).append(_part(each, answered, ends.get(each)))
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group_id,

@@ -36,7 +36,11 @@ class ElectLeaders(Handler):
         self, _request: RequestContext, body: ElectLeadersRequest
     ) -> ElectLeadersResponse:
         """Hold the elections, each partition independently."""
-        outcomes = await self.controller.elect(_kind(body.election_type), _names(body))
+        names = _names(body)
+        outcomes = await self.controller.elect(_kind(body.election_type), names)
+        if names is not None:
+            # In the order of the request, as Kafka.
+            outcomes = {name: outcomes[name] for name in names}
         return ElectLeadersResponse(replica_election_results=_results(outcomes))
 
     @staticmethod

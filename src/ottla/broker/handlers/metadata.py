@@ -144,7 +144,7 @@ class Metadata(Handler):
         if topic is not None:
             return self._known(topic, answering, operations)
         if asked.name is None or asked.topic_id != NO_TOPIC_ID:
-            code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+            code, name, operations = ErrorCode.UNKNOWN_TOPIC_ID, None, NOT_ASKED
         else:
             error, name = failed.get(asked.name), asked.name
             code = _why_missing(name) if error is None else error.code
@@ -153,7 +153,7 @@ class Metadata(Handler):
             name=name,
             topic_id=asked.topic_id,
             is_internal=name in INTERNAL_TOPICS,
-            topic_authorized_operations=NOT_ASKED,
+            topic_authorized_operations=operations,
         )
 
     def _known(

@@ -42,4 +42,13 @@ def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
         f" security_protocol='{PROTOCOL}', sasl_mechanism='{MECHANISM}',"
         f" sasl_plain_username='{ADMINISTRATOR}', sasl_plain_password=password,"
         f" ssl_cafile={authority})",
+        "aiokafka, with the password read as above:",
+        f"  context = aiokafka.helpers.create_ssl_context(cafile={authority})",
+        f"  producer = aiokafka.AIOKafkaProducer(bootstrap_servers={list(addresses)!r},"
+        f" security_protocol='{PROTOCOL}', sasl_mechanism='{MECHANISM}',"
+        f" sasl_plain_username='{ADMINISTRATOR}', sasl_plain_password=password,"
+        " ssl_context=context)",
+        "A first user of your own, who may read one topic and nothing else:",
+        "  ottla user add alice",
+        "  ottla acl add User:alice read topic:greetings",
     ]

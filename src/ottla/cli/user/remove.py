@@ -16,7 +16,7 @@ def remove(name: str, store: str | None, bootstrap: str) -> None:
     \b
     ottla user remove alice
 
-    ACLs that name the user stay, and so do connections that are logged in.
+    Its connections are closed. ACLs that name the user stay.
     """  # noqa: D301
     with_users(bootstrap, store, lambda users: users.remove(name))
     click.echo(f"removed user {name}")

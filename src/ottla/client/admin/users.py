@@ -29,6 +29,9 @@ from ottla.wire.messages.describe_user_scram_credentials import (
     UserName,
 )
 
+# Until a broker is asked again whether it has taken a removal over.
+_PAUSE_S = 0.02
+
 
 @dataclass(frozen=True, slots=True)
 class UserDescription:
@@ -51,25 +54,29 @@ class Users:
         request = DescribeUserScramCredentialsRequest(users=wanted)
 
         async def ask() -> list[UserDescription]:
-            broker_id = await self._calls.cluster.controller()
-            answer = await self._calls.cluster.ask(
-                broker_id, request, DescribeUserScramCredentialsResponse
-            )
-            check(answer.error_code, "describe users", answer.error_message)
-            found: list[UserDescription] = []
-            for result in answer.results:
-                if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
-                    continue
-                check(result.error_code, f"describe user {result.user}", result.error_message)
-                credentials: dict[ScramMechanism, int] = {}
-                for info in result.credential_infos:
-                    mechanism = mechanism_numbered(info.mechanism)
-                    if mechanism is not None:
-                        credentials[mechanism] = info.iterations
-                found.append(UserDescription(result.user, credentials))
-            return found
+            return await self._described(await self._calls.cluster.controller(), request)
 
         return await self._calls.retried(ask)
+
+    async def _described(
+        self, broker_id: int, request: DescribeUserScramCredentialsRequest
+    ) -> list[UserDescription]:
+        answer = await self._calls.cluster.ask(
+            broker_id, request, DescribeUserScramCredentialsResponse
+        )
+        check(answer.error_code, "describe users", answer.error_message)
+        found: list[UserDescription] = []
+        for result in answer.results:
+            if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
+                continue
+            check(result.error_code, f"describe user {result.user}", result.error_message)
+            credentials: dict[ScramMechanism, int] = {}
+            for info in result.credential_infos:
+                mechanism = mechanism_numbered(info.mechanism)
+                if mechanism is not None:
+                    credentials[mechanism] = info.iterations
+            found.append(UserDescription(result.user, credentials))
+        return found
 
     async def set_password(
         self,
@@ -105,6 +112,19 @@ class Users:
             await self._alter(
                 AlterUserScramCredentialsRequest(deletions=[deletion]), f"remove user {name}"
             )
+
+    async def end_sessions(self, name: str) -> None:
+        """Remove a user, and return when each live broker has: it ends the user's sessions then.
+
+        Only of an Ottla cluster: Kafka serves open sessions on. Raises OttlaError.
+        """
+        await self.remove(name)
+        request = DescribeUserScramCredentialsRequest(users=[UserName(name=name)])
+        for broker_id in await self._calls.retried(self._calls.brokers):
+            while True:
+                if not await self._described(broker_id, request):
+                    break
+                await asyncio.sleep(_PAUSE_S)
 
     async def _alter(self, request: AlterUserScramCredentialsRequest, what: str) -> None:
         async def ask() -> None:

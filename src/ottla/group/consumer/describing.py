@@ -35,6 +35,8 @@ def describe(
 
 def not_found(group_id: str, *, is_classic: bool) -> DescribedGroup:
     """The answer for a group that does not exist or is of the classic protocol."""
+    if not group_id:
+        return DescribedGroup(error_code=ErrorCode.INVALID_GROUP_ID)
     words = "is not a consumer group" if is_classic else "not found"
     return DescribedGroup(
         group_id=group_id,

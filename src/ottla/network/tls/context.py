@@ -16,6 +16,8 @@ from ottla.network.tls.material import Material
 from ottla.network.tls.options import TlsOptions
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+# How a list of revoked certificates begins; the module takes it from a file alone.
+_REVOKED = "-----BEGIN X509 CRL-----"
 _CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -86,7 +88,13 @@ def _trust(context: ssl.SSLContext, material: Material) -> None:
     # As in Java a certificate in the trust store is trusted by itself, even if it is no root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
-        context.load_verify_locations(cadata=material.trusted)
+        if _REVOKED not in material.trusted:
+            context.load_verify_locations(cadata=material.trusted)
+            return
+        # Where there is a list of one authority, the certificates of each need one.
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+        with _as_file(material.trusted.encode()) as path:
+            context.load_verify_locations(cafile=path)
     except ssl.SSLError as error:
         raise _bad(
             f"the trust store holds no certificates that can be read ({_why(error)}); it is to hold"

@@ -96,6 +96,10 @@ def _of_reason(reason: str) -> HandshakeTrouble:
 def _certificate_remedy(why: str) -> str:
     if "expired" in why or "not yet valid" in why:
         return "renew the client's certificate, and compare the clocks of both machines"
+    if "revoked" in why:
+        return "its authority has revoked it: give the client another"
+    if "CRL" in why:
+        return "put a valid list of its authority into ssl.truststore.location of the broker"
     if "key too small" in why or "key too weak" in why:
         return "use a key of 2048 bits (RSA) or more"
     if "md too weak" in why or "digest" in why:

@@ -101,7 +101,10 @@ def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
             )
     if not any(address.is_sasl for address in listen_addresses(settings)):
         raise _contradiction("listeners", f"{ADMINISTRATOR} logs in on a {PROTOCOL} one: add it")
+    _check_strangers(settings)
     _check_brokers(settings)
+    if settings.text("audit.log.enable") == "false":
+        raise _contradiction("audit.log.enable", "it has what was denied and changed: leave it out")
     if not settings.text("authorizer.class.name"):
         raise _contradiction("authorizer.class.name", "without it everything is allowed")
     if settings.flag("allow.everyone.if.no.acl.found"):
@@ -114,6 +117,19 @@ def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
         raise _contradiction("super.users", f"{ANONYMOUS} is each client that does not log in")
     if administrator not in super_users:
         raise _contradiction("super.users", f"add {administrator}, whom clients log in as")
+
+
+def _check_strangers(settings: BrokerSettings) -> None:
+    """Refuse a listener that lets clients in without a login or a certificate."""
+    auth = "ssl.client.auth"
+    for address in listen_addresses(settings):
+        own = settings.of_listener(address.name, auth) or settings.text(auth)
+        if not address.is_sasl and own != "required":
+            raise _contradiction(
+                "listeners",
+                f"{address.name} lets clients in that show neither a login nor a certificate: make"
+                f" it {PROTOCOL}, or set listener.name.{address.name.lower()}.{auth}=required",
+            )
 
 
 def _check_brokers(settings: BrokerSettings) -> None:

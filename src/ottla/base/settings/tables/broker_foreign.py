@@ -25,9 +25,14 @@ FOREIGN = "Known to Kafka only; it changes nothing here."
 # fmt: off
 FOREIGN_SETTINGS: tuple[Setting, ...] = (
     Setting("alter.config.policy.class.name", CLASS, None, None, READ_ONLY,
-            FOREIGN, use=Use.REFUSED),
-    Setting("client.quota.callback.class", CLASS, None, None, READ_ONLY, FOREIGN, use=Use.REFUSED),
-    Setting("config.providers", LIST, (), None, CLUSTER_WIDE, FOREIGN, use=Use.REFUSED),
+            "A Java class that checks changed settings; Ottla loads none, and every change would "
+            "pass unchecked.", use=Use.REFUSED),
+    Setting("client.quota.callback.class", CLASS, None, None, READ_ONLY,
+            "A Java class that decides on quotas; Ottla loads none, and clients would have others.",
+            use=Use.REFUSED),
+    Setting("config.providers", LIST, (), None, CLUSTER_WIDE,
+            "Java classes that fill in values such as ${file:…}; Ottla loads none, and would take "
+            "the text itself for the value.", use=Use.REFUSED),
     Setting("controller.listener.names", LIST, (), None, READ_ONLY,
             KRAFT,
             differs="Kafka has no default. There are no such listeners here.", use=Use.UNUSED),
@@ -58,7 +63,8 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
     Setting("controller.quorum.voters", LIST, (), None, READ_ONLY, KRAFT, use=Use.UNUSED),
     Setting("controller.socket.timeout.ms", INT, 30_000, None, READ_ONLY, KRAFT, use=Use.UNUSED),
     Setting("create.topic.policy.class.name", CLASS, None, None, READ_ONLY,
-            FOREIGN, use=Use.REFUSED),
+            "A Java class that checks new topics; Ottla loads none, and every topic would pass "
+            "unchecked.", use=Use.REFUSED),
     Setting("follower.fetch.last.tiered.offset.enable", BOOLEAN, False, None, CLUSTER_WIDE,
             TIERED, use=Use.UNUSED),
     Setting("group.streams.assignment.interval.ms", INT, 1000, at_least(0), CLUSTER_WIDE,
@@ -182,7 +188,8 @@ FOREIGN_SETTINGS: tuple[Setting, ...] = (
     Setting("remote.log.storage.manager.impl.prefix", STRING, "rsm.config.", None, READ_ONLY,
             TIERED, use=Use.UNUSED),
     Setting("remote.log.storage.system.enable", BOOLEAN, False, None, READ_ONLY,
-            TIERED, use=Use.REFUSED),
+            "Moves old segments to tiered storage, which Ottla does not have: all stay on disk.",
+            use=Use.REFUSED),
     Setting("server.max.startup.time.ms", LONG, LONG_MAX, at_least(0), READ_ONLY,
             KRAFT, internal=True, use=Use.UNUSED),
     Setting("telemetry.max.bytes", INT, 1 << 20, at_least(1), READ_ONLY, FOREIGN, use=Use.UNUSED),
