@@ -26,8 +26,8 @@ def started(data: Path, *words: str) -> Iterator[list[str]]:
         assert broker.stdout is not None
         printed: list[str] = []
         try:
-            # The last one is kafka-python's.
-            while "KafkaProducer(" not in "".join(printed[-1:]):
+            # The last one lets a first user read.
+            while "ottla acl add" not in "".join(printed[-1:]):
                 said = broker.stdout.readline()
                 assert said, (data.parent / "log").read_text()
                 printed.append(said.rstrip("\n"))

@@ -30,6 +30,7 @@ from ottla.wire.messages.describe_user_scram_credentials import (
     UserName,
 )
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -151,7 +152,10 @@ def requests() -> Iterator[tuple[Message, int]]:
         asked.include_topic_authorized_operations = True
         yield asked, 12
         yield DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name)]), 0
-    elected = [TopicPartitions(topic="t", partitions=[0, 9]), TopicPartitions(topic="none")]
+    elected = [
+        TopicPartitions(topic="t", partitions=[0, 9]),
+        TopicPartitions(topic="none", partitions=[0]),
+    ]
     yield ElectLeadersRequest(election_type=0, topic_partitions=elected), 2
 
 
@@ -177,6 +181,7 @@ def _answers(port: int) -> list[Any]:
         deadline = time.monotonic() + _PATIENCE_S
         while client.call(commit, 8).topics[0].partitions[0].error_code:
             assert time.monotonic() < deadline
+            client.call(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
             time.sleep(0.05)
         return [(str(body), _digest(client.call(body, v))) for body, v in requests()]
 
