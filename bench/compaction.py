@@ -224,7 +224,7 @@ def _differs(node: Node, records: int, keys: int, end: int) -> int:
         consumer.assign([partition])
         consumer.seek_to_beginning()
         while consumer.position(partition) < end:
-            for found in consumer.poll(5_000):
+            for found in consumer.poll(5).by_partition:
                 for record in found.records:
                     if record.offset >= end:
                         continue

@@ -100,9 +100,9 @@ async def _own_first_record(bootstrap: str) -> float:
 
     began_s = time.perf_counter()
     options = ConsumerOptions(group_id="own", auto_offset_reset="earliest")
-    async with Consumer(bootstrap, options) as consumer:
+    async with Consumer(bootstrap, **options) as consumer:
         consumer.subscribe("first")
-        while not await consumer.poll(10_000):
+        while not await consumer.poll(10):
             pass
         return _since_ms(began_s)
 

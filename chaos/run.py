@@ -130,7 +130,7 @@ def _different(brokers: Cluster) -> list[str]:
 
 def _make_topics(brokers: Cluster, folder: Path) -> None:
     new = [
-        NewTopic(name=name, partitions=PARTITIONS, replication_factor=3, configs=_TOPIC_SETTINGS)
+        NewTopic(name=name, partitions=PARTITIONS, replication_factor=3, config=_TOPIC_SETTINGS)
         for name in (TOPIC, UNJUDGED, *([GUARDED] if brokers.secured else []))
     ]
 

@@ -24,7 +24,7 @@ def run(
 ) -> None:
     """Process `count` records (None: all that ever come), committing after every few."""
     options = ConsumerOptions(group_id=group, enable_auto_commit=False)
-    with Consumer(bootstrap, options) as consumer:
+    with Consumer(bootstrap, **options) as consumer:
         consumer.subscribe(topic)
         for done, record in enumerate(consumer, start=1):
             process(record)

@@ -18,7 +18,7 @@ Process = Callable[[ConsumedRecord], None]
 def run(bootstrap: str, topic: str, group: str, process: Process, count: int | None) -> None:
     """Process `count` records (None: all that ever come), each at most once."""
     options = ConsumerOptions(group_id=group, enable_auto_commit=False)
-    with Consumer(bootstrap, options) as consumer:
+    with Consumer(bootstrap, **options) as consumer:
         consumer.subscribe(topic)
         for done, record in enumerate(consumer, start=1):
             # Once this returns, no other member of the group will see the record.

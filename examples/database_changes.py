@@ -66,7 +66,7 @@ def main() -> None:
     bootstrap = options.parse_args().bootstrap
     topic = f"people-{uuid4().hex[:8]}"
     with Admin(bootstrap) as admin:
-        admin.topics.create(topic, partitions=1, configs={"cleanup.policy": "compact"})
+        admin.topics.create(topic, partitions=1, config={"cleanup.policy": "compact"})
     with Producer(bootstrap) as producer:
         table = Table(producer, topic)
         table.put(1, "Ottla", "Prague")

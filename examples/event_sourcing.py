@@ -56,7 +56,7 @@ def main() -> None:
     bootstrap = options.parse_args().bootstrap
     topic = f"accounts-{uuid4().hex[:8]}"
     with Admin(bootstrap) as admin:
-        admin.topics.create(topic, partitions=1, configs={"retention.ms": "-1"})
+        admin.topics.create(topic, partitions=1, config={"retention.ms": "-1"})
     append(bootstrap, topic, EVENTS)
     print(f"after two events: {replay(bootstrap, topic, up_to=2)}")
     print(f"now: {replay(bootstrap, topic)}")

@@ -34,7 +34,7 @@ def run(bootstrap: str, topic: str, path: str, step: Step, count: int | None) ->
     """
     database = open_database(path)
     with Admin(bootstrap) as admin:
-        (view,) = admin.topics.describe([topic])
+        (view,) = admin.topics.describe_all([topic])
     partitions = [TopicPartition(topic, entry.index) for entry in view.partitions]
     stored = {
         TopicPartition(topic, partition): offset
@@ -45,7 +45,7 @@ def run(bootstrap: str, topic: str, path: str, step: Step, count: int | None) ->
         for partition in partitions:
             consumer.seek(partition, stored.get(partition, 0))
         while count is None or sum(stored.values()) < count:
-            for batch in consumer.poll():
+            for batch in consumer.poll().by_partition:
                 partition = TopicPartition(batch.topic, batch.partition)
                 step("before the transaction")
                 with database:

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable
 
 from ottla.client import ConsumerOptions, Records, TopicPartition
-from ottla.client.sync import Consumer, TransactionalProducer
+from ottla.client.sync import Consumer, Producer
 
 Step = Callable[[str], None]
 
@@ -28,16 +28,18 @@ def run(
 
     `step` is told where the work stands, so that a test can end the process there.
     """
-    options = ConsumerOptions(group_id=group, read_committed=True, enable_auto_commit=False)
+    options = ConsumerOptions(
+        group_id=group, isolation_level="read_committed", enable_auto_commit=False
+    )
     with (
-        TransactionalProducer(bootstrap, transactional_id) as producer,
-        Consumer(bootstrap, options) as consumer,
+        Producer(bootstrap, transactional_id=transactional_id) as producer,
+        Consumer(bootstrap, **options) as consumer,
     ):
         # Aborts what a process before left open.
         producer.init_transactions()
         consumer.subscribe(source)
         while until is None or _next(consumer, source) < until:
-            batches = consumer.poll()
+            batches = consumer.poll().by_partition
             if not batches:
                 continue
             with producer.transaction():
@@ -56,9 +58,7 @@ def _offsets(batches: list[Records]) -> dict[TopicPartition, int]:
 
 
 def _next(consumer: Consumer, source: str) -> int:
-    first = TopicPartition(source, 0)
-    committed = consumer.committed([first])
-    return committed[first].offset if first in committed else 0
+    return consumer.committed(source, 0) or 0
 
 
 def main() -> None:

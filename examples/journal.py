@@ -44,7 +44,7 @@ def restore(bootstrap: str, topic: str) -> dict[str, str]:
         consumer.assign([partition])
         end = consumer.end_offsets([partition])[partition]
         while consumer.position(partition) < end:
-            for batch in consumer.poll():
+            for batch in consumer.poll().by_partition:
                 for record in batch:
                     key = (record.key or b"").decode()
                     if record.value is None:
@@ -61,7 +61,7 @@ def main() -> None:
     bootstrap = options.parse_args().bootstrap
     topic = f"journal-{uuid4().hex[:8]}"
     with Admin(bootstrap) as admin:
-        admin.topics.create(topic, partitions=1, configs={"cleanup.policy": "compact"})
+        admin.topics.create(topic, partitions=1, config={"cleanup.policy": "compact"})
     first = Store(bootstrap, topic)
     for number in range(100):
         first.put(f"sensor-{number % 5}", f"{number} degrees")

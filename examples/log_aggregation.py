@@ -20,8 +20,8 @@ LINES = 200
 
 async def ship(bootstrap: str, topic: str, host: str, lines: list[str]) -> None:
     """The agent on one machine: its log's lines, compressed, in batches."""
-    options = ProducerOptions(compression="zstd", linger_ms=50, client_id=f"agent-{host}")
-    async with Producer(bootstrap, options) as producer:
+    options = ProducerOptions(compression_type="zstd", linger_ms=50, client_id=f"agent-{host}")
+    async with Producer(bootstrap, **options) as producer:
         for line in lines:
             await producer.send(topic, line, key=host)
 
@@ -29,10 +29,10 @@ async def ship(bootstrap: str, topic: str, host: str, lines: list[str]) -> None:
 async def collect(bootstrap: str, topic: str, folder: Path, count: int) -> None:
     """Write each host's lines to a file of its own."""
     options = ConsumerOptions(group_id=f"{topic}-collector")
-    async with Consumer(bootstrap, options) as consumer:
+    async with Consumer(bootstrap, **options) as consumer:
         consumer.subscribe(topic)
         while count > 0:
-            for batch in await consumer.poll():
+            for batch in (await consumer.poll()).by_partition:
                 for record in batch:
                     with (folder / f"{(record.key or b'').decode()}.log").open("ab") as target:
                         target.write((record.value or b"") + b"\n")

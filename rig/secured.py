@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ottla.client import AdminOptions, sync
+from ottla.client import sync
 from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
@@ -29,7 +29,7 @@ _BEARER_MODULES = f"{_MODULES}.oauthbearer.OAuthBearer"
 
 def administration(node: Node) -> sync.Admin:
     """In the clear, whatever OTTLA_CONFIG says."""
-    return sync.Admin(node.bootstrap, AdminOptions(config={}))
+    return sync.Admin(node.bootstrap, config={})
 
 
 @dataclass

@@ -44,7 +44,7 @@ def read(broker):
         consumer.seek_to_beginning()
         found = []
         while consumer.position(NAME) < end:
-            for records in consumer.poll(1_000):
+            for records in consumer.poll(1).by_partition:
                 found += [(r.offset, r.key, r.value) for r in records.records]
         return found
 

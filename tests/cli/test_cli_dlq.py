@@ -23,13 +23,13 @@ def letter(topic: str, offset: int, **more: Any) -> DeadLetter:
 
 def records(bootstrap: str, topic: str, count: int) -> list[Any]:
     """The first `count` records of a topic's partition 0, read committed."""
-    from ottla.client import ConsumerOptions, TopicPartition
+    from ottla.client import TopicPartition
 
     found: list[Any] = []
-    with Consumer(bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+    with Consumer(bootstrap, isolation_level="read_committed") as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         while len(found) < count:
-            found += [one for batch in consumer.poll(1_000) for one in batch]
+            found += consumer.poll(1)
     return found
 
 

@@ -331,11 +331,9 @@ def everything_in(run: Command, topic: str) -> list[Known]:
         ends = consumer.end_offsets(places)
         found: list[Known] = []
         while any(consumer.position(place) < end for place, end in ends.items()):
-            for records in consumer.poll(1_000):
-                found += [
-                    (records.partition, r.timestamp, r.key, r.value, list(r.headers))
-                    for r in records.records
-                ]
+            found += [
+                (r.partition, r.timestamp, r.key, r.value, list(r.headers)) for r in consumer.poll()
+            ]
         return sorted(found, key=lambda one: one[1])
 
 
@@ -364,8 +362,8 @@ def test_isolation_leaves_out_what_is_not_committed(run: Command, make_topic: Ma
     """Aborted records, and what comes after the first open transaction."""
     topic = make_topic()
     with (
-        sync.TransactionalProducer(run.bootstrap, topic) as done,
-        sync.TransactionalProducer(run.bootstrap, f"{topic}-2") as going,
+        sync.Producer(run.bootstrap, transactional_id=topic) as done,
+        sync.Producer(run.bootstrap, transactional_id=f"{topic}-2") as going,
     ):
         done.init_transactions()
         going.init_transactions()

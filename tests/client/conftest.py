@@ -54,7 +54,7 @@ def make_topic(bootstrap: str) -> Iterator[MakeTopic]:
         def make(partitions: int = 1, **configs: str) -> str:
             name = unique("topic")
             settings = {key.replace("_", "."): value for key, value in configs.items()}
-            admin.topics.create(name, partitions=partitions, configs=settings)
+            admin.topics.create(name, partitions=partitions, config=settings)
             return name
 
         yield make

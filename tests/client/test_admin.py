@@ -13,7 +13,6 @@ from ottla.client import (
     BrokerRefused,
     ClientError,
     Consumer,
-    ConsumerOptions,
     NewTopic,
     ResourceKind,
     TopicPartition,
@@ -37,12 +36,12 @@ def admin(bootstrap):
 def test_topics_are_created_listed_described_grown_and_deleted(admin) -> None:
     """A topic's whole life."""
     name = unique("life")
-    admin.topics.create_all([NewTopic(name=name, partitions=2, configs={"retention.ms": "5000"})])
+    admin.topics.create_all([NewTopic(name=name, partitions=2, config={"retention.ms": "5000"})])
     assert eventually(lambda: name in [topic.name for topic in admin.topics.all()])
     admin.topics.grow(name, 3)
 
     def partitions() -> list[tuple[int, int, tuple[int, ...]]]:
-        (described,) = admin.topics.describe([name])
+        (described,) = admin.topics.describe_all([name])
         return [(entry.index, entry.leader, entry.isr) for entry in described.partitions]
 
     expected = [(0, 1, (1,)), (1, 1, (1,)), (2, 1, (1,))]
@@ -178,11 +177,11 @@ def test_groups_are_described_moved_and_deleted(admin, bootstrap, make_topic, gr
     """Offsets move only while nobody is there; then the group goes with them."""
     topic = make_topic(partitions=2)
     zero, one = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    with sync.Consumer(bootstrap, ConsumerOptions(group_id=group)) as consumer:
+    with sync.Consumer(bootstrap, group_id=group) as consumer:
         consumer.subscribe(topic)
-        while len(consumer.assignment) < 2:
-            consumer.poll(100)
-        (described,) = admin.groups.describe([group])
+        while len(consumer.assignment()) < 2:
+            consumer.poll(0.1)
+        (described,) = admin.groups.describe_all([group])
         assert (described.state, described.coordinator_id) == ("Stable", 1)
         (member,) = described.members
         assert (member.partitions, member.client_id) == ((zero, one), "ottla-consumer")

@@ -13,7 +13,6 @@ from ottla.client import (
     ConsumerOptions,
     OffsetOutOfRange,
     Producer,
-    ProducerOptions,
     TopicPartition,
     UnknownTopic,
     sync,
@@ -23,7 +22,7 @@ from ottla.record.header import read_header
 
 def fill(bootstrap: str, topic: str, count: int, **options: int) -> None:
     """`count` records in partition 0: value n at time 1000 + n, in batches of a few."""
-    with sync.Producer(bootstrap, ProducerOptions(**options)) as producer:
+    with sync.Producer(bootstrap, **options) as producer:
         for number in range(count):
             producer.send(topic, b"%d" % number, partition=0, timestamp_ms=1000 + number)
 
@@ -42,7 +41,7 @@ async def take(consumer: Consumer, count: int) -> list[ConsumedRecord]:
 def test_position_is_one_integer_and_rewinding_is_free(bootstrap, make_topic) -> None:
     """Seek anywhere, within a batch or back, and reading goes on from exactly there (P11)."""
     topic = make_topic()
-    fill(bootstrap, topic, 100, batch_bytes=300)
+    fill(bootstrap, topic, 100, batch_size=300)
     partition = TopicPartition(topic, 0)
 
     async def run() -> None:
@@ -69,7 +68,7 @@ def test_breaking_off_and_polling_skips_nothing(bootstrap, make_topic) -> None:
             await consumer.assign([TopicPartition(topic, 0)])
             offsets = [record.offset for record in await take(consumer, 7)]
             while len(offsets) < 50:
-                for batch in await consumer.poll(max_records=10):
+                for batch in (await consumer.poll(max_records=10)).by_partition:
                     assert len(batch.records) <= 10
                     offsets += [record.offset for record in batch.records]
             return offsets
@@ -108,13 +107,13 @@ def test_a_long_poll_is_answered_as_soon_as_there_is_a_record(bootstrap, make_to
 
     async def run() -> float:
         options = ConsumerOptions(fetch_max_wait_ms=100_000)
-        async with Consumer(bootstrap, options) as consumer, Producer(bootstrap) as producer:
+        async with Consumer(bootstrap, **options) as consumer, Producer(bootstrap) as producer:
             await consumer.assign([TopicPartition(topic, 0)])
-            assert await consumer.poll(200) == []
+            assert await consumer.poll(0.2) == []
             await producer.send_and_wait(topic, b"now")
             began_s = asyncio.get_running_loop().time()
-            (batch,) = await consumer.poll(90_000)
-            assert batch.records[0].value == b"now"
+            (record,) = await consumer.poll(90)
+            assert record.value == b"now"
             return asyncio.get_running_loop().time() - began_s
 
     assert asyncio.run(run()) < 60
@@ -137,7 +136,7 @@ def test_paused_partitions_keep_their_place_and_give_nothing(bootstrap, make_top
             consumer.pause([paused])
             rest = await take(consumer, 100)
             assert {record.partition for record in rest} == {other.partition}
-            assert await consumer.poll(100) == []
+            assert await consumer.poll(0.1) == []
             consumer.resume([paused])
             assert [record.offset for record in await take(consumer, 99)] == list(range(1, 100))
 
@@ -171,7 +170,7 @@ def test_an_offset_out_of_range_is_an_error_where_no_rule_says_otherwise(
     fill(bootstrap, topic, 5)
 
     async def run(reset: str) -> int:
-        async with Consumer(bootstrap, ConsumerOptions(auto_offset_reset=reset)) as consumer:
+        async with Consumer(bootstrap, auto_offset_reset=reset) as consumer:
             await consumer.assign([TopicPartition(topic, 0)])
             consumer.seek(TopicPartition(topic, 0), 1_000)
             return (await take(consumer, 1))[0].offset
@@ -221,11 +220,17 @@ def test_read_committed_leaves_aborted_records_out(kafka_node) -> None:
         producer.commit_transaction(90) if commit else producer.abort_transaction(90)
 
     def read(*, committed: bool) -> tuple[list[bytes | None], int]:
-        with sync.Consumer(bootstrap, ConsumerOptions(read_committed=committed)) as consumer:
+        with sync.Consumer(
+            bootstrap, isolation_level="read_committed" if committed else "read_uncommitted"
+        ) as consumer:
             consumer.assign([(topic, 0)])
             found: list[bytes | None] = []
             while consumer.position(TopicPartition(topic, 0)) < 6:
-                found += [record.value for batch in consumer.poll() for record in batch.records]
+                found += [
+                    record.value
+                    for batch in consumer.poll().by_partition
+                    for record in batch.records
+                ]
             return found, consumer.position(TopicPartition(topic, 0))
 
     assert read(committed=True) == ([b"good", b"fine"], 6)

@@ -36,11 +36,11 @@ async def read(log: ScriptedLog, start: int, count: int) -> list[bytes | None]:
         options = ConsumerOptions(
             auto_offset_reset="none", retry_backoff_ms=1, retry_backoff_max_ms=1
         )
-        async with Consumer(broker.bootstrap, options) as consumer:
+        async with Consumer(broker.bootstrap, **options) as consumer:
             await consumer.assign([PARTITION])
             consumer.seek(PARTITION, start)
             while len(found) < count:
-                for records in await consumer.poll(60_000):
+                for records in (await consumer.poll(60)).by_partition:
                     found += [record.value for record in records]
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from rig.broker import ottla
 from rig.probe import free_port
 
-from ottla.client import ConsumerOptions, sync
+from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -39,7 +39,7 @@ def test_producer_consumer_admin_and_loads_go_on_over_many_sessions(
         ottla(settings={**SETTINGS, "listeners": listeners}, port=port),
         sync.Admin(bootstrap) as admin,
         sync.Producer(bootstrap) as producer,
-        sync.Consumer(bootstrap, ConsumerOptions(group_id="again")) as consumer,
+        sync.Consumer(bootstrap, group_id="again") as consumer,
         contextlib.closing(RangeClient(bootstrap)) as ranges,
     ):
         admin.topics.create("again", partitions=1)
@@ -50,7 +50,7 @@ def test_producer_consumer_admin_and_loads_go_on_over_many_sessions(
                 sent.append(b"%d" % len(sent))
                 producer.send("again", sent[-1])
                 producer.flush()
-            read += [each.value for batch in consumer.poll() for each in batch]
+            read += [each.value for each in consumer.poll()]
             assert "again" in [each.name for each in admin.topics.all()]
             assert ranges.high_watermarks("again") == {0: len(sent)}
     assert read == sent

@@ -14,15 +14,11 @@ from ottla.base.errors import OttlaError
 from ottla.client import (
     LATEST,
     Admin,
-    AdminOptions,
     ClientError,
     Consumer,
-    ConsumerOptions,
     NewTopic,
     Producer,
-    ProducerOptions,
     TopicPartition,
-    TransactionalProducer,
     sync,
 )
 from ottla.testing import Broker
@@ -44,15 +40,15 @@ ADMIN: list[tuple[str, Call]] = [
     ("name is b't'; give a str", lambda a: a.topics.create(b"t")),
     ("partitions is '3'; give an int", lambda a: a.topics.create("t", partitions="3")),
     (
-        "configs['retention.ms'] is 1000; give a str",
-        lambda a: a.topics.create("t", configs={"retention.ms": 1000}),
+        "config['retention.ms'] is 1000; give a str",
+        lambda a: a.topics.create("t", config={"retention.ms": 1000}),
     ),
-    ("configs is ['a']; give a mapping", lambda a: a.topics.create("t", configs=["a"])),
+    ("config is ['a']; give a mapping", lambda a: a.topics.create("t", config=["a"])),
     ("'t'; give NewTopic", lambda a: a.topics.create_all("t")),
     ("'t'; give NewTopic", lambda a: a.topics.create_all(["t"])),
     (".name is 5; give a str", lambda a: a.topics.create_all([NewTopic(name=5)])),  # type: ignore[arg-type]
-    ("names is 5; give a str or several of: a str", lambda a: a.topics.describe(5)),
-    ("names[0] is None; give a str", lambda a: a.topics.describe([None])),
+    ("names is 5; give a str or several of: a str", lambda a: a.topics.describe_all(5)),
+    ("names[0] is None; give a str", lambda a: a.topics.describe_all([None])),
     ("names is b't'; give a str", lambda a: a.topics.delete(b"t")),
     ("total is 2.0; give an int", lambda a: a.topics.grow("t", 2.0)),
     ("kind is 'flights'; give ResourceKind.TOPIC", lambda a: a.configs.describe("flights", "t")),
@@ -80,7 +76,7 @@ ADMIN: list[tuple[str, Call]] = [
     ("partition is 't'; give TopicPartition", lambda a: a.logs.stable_offsets("t")),
     ("partition is ('t', None); give TopicPartition", lambda a: a.logs.stable_offsets(("t", None))),
     ("broker_ids is 1; give several of: an int", lambda a: a.logs.directories(1)),
-    ("group_ids is 5; give a str", lambda a: a.groups.describe(5)),
+    ("group_ids is 5; give a str", lambda a: a.groups.describe_all(5)),
     ("group_id is ['g']; give a str", lambda a: a.groups.offsets(["g"])),
     ("give an int", lambda a: a.groups.set_offsets("g", {FIRST: "0"})),
     ("entity is 'user'; give QuotaEntity", lambda a: a.quotas.alter("user", {})),
@@ -94,16 +90,16 @@ CONSUMER: list[tuple[str, Call]] = [
     ("partitions[0] is ('t', '0'); give TopicPartition", lambda c: c.assign([("t", "0")])),
     ("topics is 5; give a str", lambda c: c.subscribe(5)),
     ("topics[0] is b't'; give a str", lambda c: c.subscribe([b"t"])),
-    ("partition is 't'; give TopicPartition", lambda c: c.seek("t", 0)),
-    ("offset is '0'; give an int", lambda c: c.seek(FIRST, "0")),
+    ("offset is None; give an int from 0 on", lambda c: c.seek("t", 0)),
+    ("number is '0'; give an int", lambda c: c.seek(FIRST, "0")),
     ("offset is -1; give an int from 0 on", lambda c: c.seek(FIRST, -1)),
     ("timestamp_ms is -1; give an int from 0 on", lambda c: c.seek_to_time(-1)),
     ("t-0 is not assigned", lambda c: c.seek(FIRST, 0)),
     ("t-0 is not assigned", lambda c: c.position(("t", 0))),
     ("t-0 is not assigned", lambda c: c.pause([("t", 0)])),
-    ("timeout_ms is '1'; give an int", lambda c: c.poll("1")),
-    ("timeout_ms is -1; give an int from 0 on", lambda c: c.poll_batches(-1)),
-    ("max_records is None; give an int", lambda c: c.poll(0, None)),
+    ("timeout is '1'; give a number", lambda c: c.poll("1")),
+    ("timeout is -1; give a number of seconds from 0 on", lambda c: c.poll_batches(-1)),
+    ("max_records is '5'; give an int", lambda c: c.poll(0, "5")),
     ("times_ms is [1]; give a mapping", lambda c: c.offsets_for_times([1])),
     ("offsets[('t', 0)] is '5'; give", lambda c: c.commit({("t", 0): "5"})),
     ("partitions is 5; give TopicPartition", lambda c: c.end_offsets(5)),
@@ -135,36 +131,38 @@ PRODUCER: list[tuple[str, Call]] = [
 ]
 
 MADE: list[tuple[str, Callable[[], object]]] = [
-    ("bootstrap is 9092; give a str", lambda: Producer(9092)),  # type: ignore[arg-type]
-    ("bootstrap is b'x:1'; give a str", lambda: Consumer(b"x:1")),  # type: ignore[arg-type]
+    ("bootstrap_servers is 9092; give a str", lambda: Producer(9092)),  # type: ignore[arg-type]
+    ("bootstrap_servers is b'x:1'; give a str", lambda: Consumer(b"x:1")),  # type: ignore[arg-type]
     ("no bootstrap address given", lambda: Admin("")),
-    ("'flights' stands where", lambda: Consumer("x:1", "flights")),  # type: ignore[arg-type]
     ("on_delivery is 5; give a callable", lambda: Producer("x:1", on_delivery=5)),  # type: ignore[arg-type]
-    ("transactional_id is 5; give a str", lambda: TransactionalProducer("x:1", 5)),  # type: ignore[arg-type]
-    ("transactional_id that is not empty", lambda: TransactionalProducer("x:1", "")),
-    ("linger_ms is '5'; give an int", lambda: Producer("x:1", ProducerOptions(linger_ms="5"))),  # type: ignore[arg-type]
-    ("linger_ms is -1; give", lambda: Producer("x:1", ProducerOptions(linger_ms=-1))),
-    ("batch_bytes is 0; give", lambda: Producer("x:1", ProducerOptions(batch_bytes=0))),
-    ("buffer_bytes is 1; give", lambda: Producer("x:1", ProducerOptions(buffer_bytes=1))),
-    ("max_in_flight is 0; give", lambda: Producer("x:1", ProducerOptions(max_in_flight=0))),
-    ("acks is 0, 1 or 'all'", lambda: Producer("x:1", ProducerOptions(acks="some"))),  # type: ignore[arg-type]
-    ("no codec 'zip'", lambda: Producer("x:1", ProducerOptions(compression="zip"))),  # type: ignore[arg-type]
-    ("compression is 3; give", lambda: Producer("x:1", ProducerOptions(compression=3))),  # type: ignore[arg-type]
-    ("no partitioner 'x'", lambda: Producer("x:1", ProducerOptions(partitioner="x"))),  # type: ignore[arg-type]
-    ("group_id is 5; give", lambda: Consumer("x:1", ConsumerOptions(group_id=5))),  # type: ignore[arg-type]
+    ("transactional_id is 5; give a str", lambda: Producer("x:1", transactional_id=5)),  # type: ignore[arg-type]
+    ("transactional_id that is not empty", lambda: Producer("x:1", transactional_id="")),
+    ("linger_ms is '5'; give an int", lambda: Producer("x:1", linger_ms="5")),  # type: ignore[arg-type]
+    ("linger_ms is -1; give", lambda: Producer("x:1", linger_ms=-1)),
+    ("batch_size is 0; give", lambda: Producer("x:1", batch_size=0)),
+    ("buffer_memory is 1; give", lambda: Producer("x:1", buffer_memory=1)),
+    (
+        "max_in_flight_requests_per_connection is 0; give",
+        lambda: Producer("x:1", max_in_flight_requests_per_connection=0),
+    ),
+    ("acks is 0, 1 or 'all'", lambda: Producer("x:1", acks="some")),  # type: ignore[arg-type]
+    ("no codec 'zip'", lambda: Producer("x:1", compression_type="zip")),  # type: ignore[arg-type]
+    ("compression_type is 3; give", lambda: Producer("x:1", compression_type=3)),  # type: ignore[arg-type]
+    ("no partitioner 'x'", lambda: Producer("x:1", partitioner="x")),  # type: ignore[arg-type]
+    ("group_id is 5; give", lambda: Consumer("x:1", group_id=5)),  # type: ignore[arg-type]
     (
         "auto_offset_reset is earliest, latest or none",
-        lambda: Consumer("x:1", ConsumerOptions(auto_offset_reset="first")),  # type: ignore[arg-type]
+        lambda: Consumer("x:1", auto_offset_reset="first"),  # type: ignore[arg-type]
     ),
     (
         "no assignor 'x'",
-        lambda: Consumer("x:1", ConsumerOptions(group_id="g", assignors=("x",))),  # type: ignore[arg-type]
+        lambda: Consumer("x:1", group_id="g", partition_assignment_strategy=("x",)),  # type: ignore[arg-type]
     ),
     (
-        "assignors is 'range'; give",
-        lambda: Consumer("x:1", ConsumerOptions(assignors="range")),  # type: ignore[arg-type]
+        "partition_assignment_strategy is 'range'; give",
+        lambda: Consumer("x:1", partition_assignment_strategy="range"),  # type: ignore[arg-type]
     ),
-    ("client_id is None; give", lambda: Admin("x:1", AdminOptions(client_id=None))),  # type: ignore[arg-type]
+    ("client_id is None; give", lambda: Admin("x:1", client_id=None)),  # type: ignore[arg-type]
 ]
 
 
@@ -183,7 +181,7 @@ def refusal(said: str, error: BaseException) -> None:
     ("make", "said", "call"),
     [
         *((Admin, *row) for row in ADMIN),
-        *((lambda at: Consumer(at, ConsumerOptions(group_id="g")), *row) for row in CONSUMER),
+        *((lambda at: Consumer(at, group_id="g"), *row) for row in CONSUMER),
         *((Producer, *row) for row in PRODUCER),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
@@ -204,7 +202,7 @@ def test_a_wrong_argument_is_named(
 
 PLAIN: list[tuple[Callable[[str], Any], str, Call]] = [
     *((sync.Admin, *row) for row in ADMIN),
-    *((lambda at: sync.Consumer(at, ConsumerOptions(group_id="g")), *row) for row in CONSUMER),
+    *((lambda at: sync.Consumer(at, group_id="g"), *row) for row in CONSUMER),
     *((sync.Producer, *row) for row in PRODUCER),
 ]
 
@@ -251,14 +249,14 @@ CLOSED: list[tuple[type, Call]] = [
     (Consumer, lambda c: c.__anext__()),
     (Admin, lambda a: a.topics.all()),
     (Admin, lambda a: a.topics.create("u")),
-    (Admin, lambda a: a.groups.describe("g")),
+    (Admin, lambda a: a.groups.describe_all("g")),
     (Admin, lambda a: a.logs.offsets({FIRST: LATEST})),
     (Admin, lambda a: a.cluster.brokers()),
     (sync.Producer, lambda p: p.send("t", b"v")),
     (sync.Producer, lambda p: p.flush()),
     (sync.Consumer, lambda c: c.poll(0)),
     (sync.Consumer, lambda c: c.pause([FIRST])),
-    (sync.Consumer, lambda c: c.assignment),
+    (sync.Consumer, lambda c: c.assignment()),
     (sync.Consumer, lambda c: next(iter(c))),
     (sync.Admin, lambda a: a.topics.all()),
 ]
@@ -288,8 +286,8 @@ def test_headers_may_be_a_mapping(bootstrap: str) -> None:
         consumer.seek_to_end()
         assert consumer.position(FIRST) >= 0
         producer.send_and_wait("t", b"v", headers={"b": b"1", "a": None})
-        (batch,) = consumer.poll(60_000)
-    assert batch[0].headers == [("b", b"1"), ("a", None)]
+        (record,) = consumer.poll(60)
+    assert record.headers == [("b", b"1"), ("a", None)]
 
 
 def test_names_stand_for_kinds_and_pairs_for_partitions(bootstrap: str) -> None:

@@ -21,16 +21,16 @@ def test_a_seek_during_the_check_of_the_leader_epoch_is_kept(reset: str) -> None
         log = ScriptedLog(dict(OLDER), end=4, leader_epoch=1, epoch_ends={0: 4})
         async with log.serve() as broker:
             options = ConsumerOptions(auto_offset_reset=reset, fetch_max_wait_ms=10)
-            async with Consumer(broker.bootstrap, options) as consumer:
+            async with Consumer(broker.bootstrap, **options) as consumer:
                 await consumer.assign([PARTITION])
                 consumer.seek(PARTITION, 0)
-                while not await consumer.poll(60_000):
+                while not await consumer.poll(60):
                     pass
                 # What was read is of an older epoch than the leader's: its end is asked for now.
                 consumer.seek(PARTITION, 1)
                 found: list[bytes | None] = []
                 while len(found) < 3:
-                    for records in await consumer.poll(60_000):
+                    for records in (await consumer.poll(60)).by_partition:
                         found += [record.value for record in records]
         assert set(log.asked_epochs) == {0}
         return found

@@ -9,8 +9,6 @@ from ottla.client import (
     ClientError,
     PreparedBatch,
     Producer,
-    ProducerOptions,
-    TransactionalProducer,
     sync,
 )
 from ottla.client.producer.prepared import prepared
@@ -51,7 +49,7 @@ def test_prepared_batches_belong_to_the_transaction(bootstrap, make_topic) -> No
     """Those of an aborted transaction are not visible; the same batches may be sent again."""
     topic = make_topic()
     batches = [batch_of(topic, 0, range(n, n + 5)) for n in (0, 5)]
-    with sync.TransactionalProducer(bootstrap, unique("id")) as producer:
+    with sync.Producer(bootstrap, transactional_id=unique("id")) as producer:
         producer.init_transactions()
         with pytest.raises(ClientError, match="call begin_transaction first"):
             producer.send_prepared(batches[0])
@@ -72,7 +70,7 @@ def test_prepared_batch_that_the_topic_finds_too_large_goes_in_parts(bootstrap, 
     topic = make_topic(max_message_bytes="1000")
 
     async def run() -> None:
-        async with TransactionalProducer(bootstrap, unique("id")) as producer:
+        async with Producer(bootstrap, transactional_id=unique("id")) as producer:
             await producer.init_transactions()
             async with producer.transaction():
                 await producer.send_prepared(batch_of(topic, 0, range(100)))
@@ -91,7 +89,7 @@ def test_damaged_batches_are_refused_before_they_are_sent(bootstrap, make_topic,
     cut = whole._replace(content=whole.content[:-1])
 
     async def run(batch: PreparedBatch) -> None:
-        async with Producer(bootstrap, ProducerOptions(linger_ms=0)) as producer:
+        async with Producer(bootstrap, linger_ms=0) as producer:
             await producer.send_prepared(batch)
 
     if place > 20 or place < 0:

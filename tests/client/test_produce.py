@@ -31,7 +31,7 @@ async def read(bootstrap: str, topic: str, count: int, partitions: int = 1) -> l
         await consumer.assign(TopicPartition(topic, number) for number in range(partitions))
         async with asyncio.timeout(120):
             while sum(len(batch.records) for batch in found) < count:
-                found += await consumer.poll()
+                found += (await consumer.poll()).by_partition
     return found
 
 
@@ -45,8 +45,8 @@ def test_records_of_every_codec_come_back_as_they_were_sent(bootstrap, make_topi
     topic = make_topic()
 
     async def run() -> list[Records]:
-        options = ProducerOptions(compression=codec, linger_ms=60_000)
-        async with Producer(bootstrap, options) as producer:
+        options = ProducerOptions(compression_type=codec, linger_ms=60_000)
+        async with Producer(bootstrap, **options) as producer:
             await producer.send(topic, b"a" * 1000, b"k", timestamp_ms=1_000)
             await producer.send(topic, None, "text", headers=[("h", b"1"), ("h", None)])
             await producer.send(topic, "", b"")
@@ -71,7 +71,7 @@ def test_acks_decide_what_the_delivery_can_tell(bootstrap, make_topic, acks, off
     topic = make_topic()
 
     async def run() -> tuple[Delivery, list[Records]]:
-        async with Producer(bootstrap, ProducerOptions(acks=acks)) as producer:
+        async with Producer(bootstrap, acks=acks) as producer:
             delivery = await producer.send_and_wait(topic, b"v")
         return delivery, await read(bootstrap, topic, 1)
 
@@ -86,8 +86,8 @@ def test_delivery_is_told_once_per_batch(bootstrap, make_topic) -> None:
     told: list[Delivery] = []
 
     async def run() -> None:
-        options = ProducerOptions(linger_ms=60_000, batch_bytes=16_384)
-        async with Producer(bootstrap, options, on_delivery=told.append) as producer:
+        options = ProducerOptions(linger_ms=60_000, batch_size=16_384)
+        async with Producer(bootstrap, **options, on_delivery=told.append) as producer:
             for number in range(1000):
                 await producer.send(topic, b"%0100d" % number, timestamp_ms=NOW_MS)
 
@@ -118,7 +118,7 @@ def test_a_batch_that_is_too_large_goes_in_parts(bootstrap, make_topic) -> None:
     async def run() -> tuple[list[Delivery], list[Records]]:
         told: list[Delivery] = []
         options = ProducerOptions(linger_ms=60_000)
-        async with Producer(bootstrap, options, on_delivery=told.append) as producer:
+        async with Producer(bootstrap, **options, on_delivery=told.append) as producer:
             for number in range(40):
                 await producer.send(topic, b"%0500d" % number)
         return told, await read(bootstrap, topic, 40)
@@ -154,8 +154,8 @@ def test_records_without_a_key_fill_one_partition_then_another(bootstrap, make_t
     topic = make_topic(partitions=3)
 
     async def run() -> list[Delivery]:
-        options = ProducerOptions(batch_bytes=4096, linger_ms=60_000)
-        async with Producer(bootstrap, options) as producer:
+        options = ProducerOptions(batch_size=4096, linger_ms=60_000)
+        async with Producer(bootstrap, **options) as producer:
             return [
                 await producer.send(topic, b"x" * 100, timestamp_ms=NOW_MS) for _ in range(1000)
             ]
@@ -200,13 +200,13 @@ def test_arrow_columns_are_sent_as_they_are(bootstrap, make_topic) -> None:
 
 
 def test_memory_is_bounded_and_the_sender_waits(bootstrap, make_topic) -> None:
-    """Unacknowledged records never take more than buffer_bytes; waiting loses nothing (P7)."""
+    """Unacknowledged records never take more than buffer_memory; waiting loses nothing (P7)."""
     topic = make_topic()
-    options = ProducerOptions(batch_bytes=8_192, buffer_bytes=65_536)
+    options = ProducerOptions(batch_size=8_192, buffer_memory=65_536)
 
     async def run() -> tuple[int, list[Records]]:
         most = 0
-        async with Producer(bootstrap, options) as producer:
+        async with Producer(bootstrap, **options) as producer:
             for number in range(5000):
                 await producer.send(topic, b"%0100d" % number)
                 most = max(most, producer._accumulator.used_bytes)

@@ -19,9 +19,9 @@ from ottla.record.reader import batches, records
 
 def fill(bootstrap: str, topic: str, count: int) -> None:
     """Batches of ten records in partition 0."""
-    options = ProducerOptions(batch_bytes=61 + 10 * 109, linger_ms=60_000)
+    options = ProducerOptions(batch_size=61 + 10 * 109, linger_ms=60_000)
     now_ms = int(time() * 1000)
-    with sync.Producer(bootstrap, options) as producer:
+    with sync.Producer(bootstrap, **options) as producer:
         for number in range(count):
             producer.send(topic, b"%0100d" % number, partition=0, timestamp_ms=now_ms)
 

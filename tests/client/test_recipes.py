@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client import ConsumerOptions, sync
+from ottla.client import sync
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -116,18 +116,18 @@ def test_transactions_pass_records_on_exactly_once(bootstrap, make_topic, group,
     with_session_over(bootstrap, group)
     assert child(_TRANSACTIONS, *names, "never", 30) == 0
     found: list[bytes | None] = []
-    with sync.Consumer(bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+    with sync.Consumer(bootstrap, isolation_level="read_committed") as consumer:
         consumer.assign([(target, 0)])
         # The copies, then a last one that shows that no more came before it.
         with sync.Producer(bootstrap) as producer:
             producer.send(target, b"last")
         while b"last" not in found:
-            found += [record.value for batch in consumer.poll() for record in batch.records]
+            found += [record.value for record in consumer.poll()]
     assert found == [*(b"%d" % number for number in range(30)), b"last"]
 
 
 def with_session_over(bootstrap: str, group: str) -> None:
     """Let the killed member be gone at once, as it would be when its session ends."""
     with sync.Admin(bootstrap) as admin:
-        (described,) = admin.groups.describe([group])
+        (described,) = admin.groups.describe_all([group])
         admin.groups.remove_members(group, [member.member_id for member in described.members])

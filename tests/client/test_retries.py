@@ -29,7 +29,7 @@ from tests.client.scripted import APPEND_AND_DROP, DROP, ScriptedBroker
 LIMITS_MS = (200, 2_000, 60_000)
 
 # One record per batch, so that each value shows where its batch went.
-SINGLE = {"batch_bytes": 20, "linger_ms": 0, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
+SINGLE = {"batch_size": 20, "linger_ms": 0, "retry_backoff_ms": 1, "retry_backoff_max_ms": 1}
 
 
 def with_time(attempt: Callable[[int], None]) -> None:
@@ -44,7 +44,7 @@ async def send(broker: ScriptedBroker, count: int, **options: object) -> list[De
     """Send values 0, 1, … a batch each, and wait for all."""
     told: list[Delivery] = []
     chosen = ProducerOptions(**{**SINGLE, **options})
-    async with Producer(broker.bootstrap, chosen, on_delivery=told.append) as producer:
+    async with Producer(broker.bootstrap, **chosen, on_delivery=told.append) as producer:
         for number in range(count):
             await producer.send("t", b"%010d" % number)
     return told
@@ -107,7 +107,10 @@ def test_a_broker_that_forgot_the_producer_is_told_a_new_epoch() -> None:
     async def run() -> ScriptedBroker:
         script = deque([ErrorCode.NONE, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER])
         async with ScriptedBroker(script) as broker:
-            assert all(d.error is None for d in await send(broker, 6, max_in_flight=1))
+            assert all(
+                d.error is None
+                for d in await send(broker, 6, max_in_flight_requests_per_connection=1)
+            )
             return broker
 
     broker = asyncio.run(run())
@@ -135,7 +138,7 @@ def test_without_idempotence_batches_carry_no_numbers() -> None:
     async def run() -> ScriptedBroker:
         script = deque([ErrorCode.NOT_LEADER_OR_FOLLOWER])
         async with ScriptedBroker(script) as broker:
-            await send(broker, 3, acks=1, max_in_flight=1)
+            await send(broker, 3, acks=1, max_in_flight_requests_per_connection=1)
             return broker
 
     broker = asyncio.run(run())
@@ -166,7 +169,7 @@ def test_records_expire_when_no_broker_is_there() -> None:
 
     async def run(limit_ms: int) -> None:
         options = ProducerOptions(delivery_timeout_ms=limit_ms)
-        async with Producer("127.0.0.1:1", options) as producer:
+        async with Producer("127.0.0.1:1", **options) as producer:
             await producer.send("t", b"v")
 
     def attempt(limit_ms: int) -> None:
@@ -203,7 +206,7 @@ def test_a_port_that_speaks_http_is_recognised() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         options = ProducerOptions(delivery_timeout_ms=limit_ms)
-        async with server, Producer(f"127.0.0.1:{port}", options) as producer:
+        async with server, Producer(f"127.0.0.1:{port}", **options) as producer:
             await producer.send("t", b"v")
 
     def attempt(limit_ms: int) -> None:
@@ -225,7 +228,7 @@ def test_an_address_that_never_answers_times_out() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         options = ProducerOptions(delivery_timeout_ms=limit_ms, connect_timeout_ms=limit_ms // 2)
-        async with server, Producer(f"127.0.0.1:{port}", options) as producer:
+        async with server, Producer(f"127.0.0.1:{port}", **options) as producer:
             await producer.send("t", b"v")
 
     def attempt(limit_ms: int) -> None:
@@ -242,7 +245,7 @@ def test_a_restart_of_the_broker_loses_and_doubles_nothing(tmp_path) -> None:
     async def run() -> list[bytes | None]:
         with ottla(folder=tmp_path / "broker") as node:
             bootstrap, port = node.bootstrap, node.port
-            producer = Producer(bootstrap, ProducerOptions(batch_bytes=512, linger_ms=1))
+            producer = Producer(bootstrap, batch_size=512, linger_ms=1)
             for number in range(2_000):
                 await producer.send("restarts", b"%d" % number)
                 if number % 50 == 0:
@@ -256,7 +259,11 @@ def test_a_restart_of_the_broker_loses_and_doubles_nothing(tmp_path) -> None:
             async with Consumer(bootstrap) as consumer:
                 await consumer.assign([TopicPartition("restarts", 0)])
                 while len(found) < 4_000:
-                    found += [r.value for batch in await consumer.poll() for r in batch.records]
+                    found += [
+                        r.value
+                        for batch in (await consumer.poll()).by_partition
+                        for r in batch.records
+                    ]
             return found
 
     assert asyncio.run(run()) == [b"%d" % number for number in range(4_000)]
@@ -268,9 +275,9 @@ def test_closing_in_time_says_what_was_lost() -> None:
     async def run() -> None:
         script = deque([ErrorCode.NOT_ENOUGH_REPLICAS] * 10_000)
         async with ScriptedBroker(script) as broker:
-            producer = Producer(broker.bootstrap, ProducerOptions(**SINGLE))
+            producer = Producer(broker.bootstrap, **SINGLE)
             await producer.send("t", b"v")
-            await producer.close(timeout_ms=100)
+            await producer.close(timeout=0.1)
 
     with pytest.raises(DeliveryFailed, match="the producer was closed"):
         asyncio.run(run())

@@ -12,10 +12,10 @@ from ottla.client import (
     ConsumerOptions,
     DeliveryFailed,
     GroupMetadata,
+    Producer,
     ProducerFenced,
     ProducerOptions,
     TopicPartition,
-    TransactionalProducer,
     TransactionFailed,
     sync,
 )
@@ -34,14 +34,14 @@ async def read(
     """The values of each partition, once no transaction is open; for such a reader."""
     found: list[list[bytes | None]] = [[] for _ in range(partitions)]
     names = [TopicPartition(topic, index) for index in range(partitions)]
-    options = ConsumerOptions(read_committed=committed)
-    async with Consumer(bootstrap, options) as consumer, asyncio.timeout(120):
+    options = ConsumerOptions(isolation_level="read_committed" if committed else "read_uncommitted")
+    async with Consumer(bootstrap, **options) as consumer, asyncio.timeout(120):
         await _ended(bootstrap, consumer, names)
         ends = await consumer.end_offsets(names)
         await consumer.assign(names)
         left = set(names)
         while left:
-            for batch in await consumer.poll(100):
+            for batch in (await consumer.poll(0.1)).by_partition:
                 found[batch.partition] += [record.value for record in batch.records]
             left = {name for name in left if await consumer.position(name) < ends[name]}
     return found
@@ -60,8 +60,8 @@ def test_all_of_a_transaction_becomes_visible_or_nothing(bootstrap, make_topic, 
     topic = make_topic(partitions=2)
 
     async def run() -> None:
-        async with TransactionalProducer(
-            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        async with Producer(
+            bootstrap, transactional_id=unique("id"), **OPTIONS, transaction_version_max=version
         ) as producer:
             await producer.init_transactions()
             for number in range(6):
@@ -91,30 +91,30 @@ def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group, versio
     source, target = make_topic(), make_topic()
 
     async def run() -> tuple[int, int]:
-        async with TransactionalProducer(
-            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        async with Producer(
+            bootstrap, transactional_id=unique("id"), **OPTIONS, transaction_version_max=version
         ) as producer:
             await producer.init_transactions()
             async with producer.transaction():
                 await producer.send_batch(source, [b"%d" % n for n in range(10)])
             for turn in range(2):
                 options = ConsumerOptions(
-                    group_id=group, read_committed=True, enable_auto_commit=False
+                    group_id=group, isolation_level="read_committed", enable_auto_commit=False
                 )
-                async with Consumer(bootstrap, options) as consumer:
+                async with Consumer(bootstrap, **options) as consumer:
                     consumer.subscribe(source)
                     await _pass_on(consumer, producer, target, aborts=turn == 0)
-                    told = await consumer.committed([TopicPartition(source, 0)])
+                    committed = await consumer.committed(source, 0)
                     if turn == 0:
-                        assert told == {}
-            return len(told), told[TopicPartition(source, 0)].offset
+                        assert committed is None
+            return committed
 
     async def _pass_on(
-        consumer: Consumer, producer: TransactionalProducer, target: str, *, aborts: bool
+        consumer: Consumer, producer: Producer, target: str, *, aborts: bool
     ) -> None:
         seen = 0
         while seen < 10:
-            for batch in await consumer.poll(1_000):
+            for batch in (await consumer.poll(1)).by_partition:
                 seen += len(batch.records)
                 await producer.begin_transaction()
                 values = [record.value for record in batch.records]
@@ -127,7 +127,7 @@ def test_records_are_passed_on_exactly_once(bootstrap, make_topic, group, versio
                 else:
                     await producer.commit_transaction()
 
-    assert asyncio.run(run()) == (1, 10)
+    assert asyncio.run(run()) == 10
     assert asyncio.run(read(bootstrap, target)) == [[b"%d" % number for number in range(10)]]
 
 
@@ -137,13 +137,13 @@ def test_newest_producer_with_an_id_fences_the_others(bootstrap, make_topic, ver
     topic, name = make_topic(), unique("id")
 
     async def run() -> list[ErrorCode]:
-        old = TransactionalProducer(bootstrap, name, OPTIONS, transaction_version_max=version)
+        old = Producer(bootstrap, transactional_id=name, **OPTIONS, transaction_version_max=version)
         await old.init_transactions()
         await old.begin_transaction()
         await old.send(topic, b"old")
         await old.flush()
-        async with TransactionalProducer(
-            bootstrap, name, OPTIONS, transaction_version_max=version
+        async with Producer(
+            bootstrap, transactional_id=name, **OPTIONS, transaction_version_max=version
         ) as new:
             await new.init_transactions()
             async with new.transaction():
@@ -169,8 +169,8 @@ def test_transaction_with_a_record_that_failed_can_only_be_aborted(
     topic = make_topic(max_message_bytes="1000")
 
     async def run() -> None:
-        async with TransactionalProducer(
-            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        async with Producer(
+            bootstrap, transactional_id=unique("id"), **OPTIONS, transaction_version_max=version
         ) as producer:
             await producer.init_transactions()
             await producer.begin_transaction()
@@ -197,15 +197,15 @@ def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, grou
 
     async def run() -> None:
         async with (
-            Consumer(bootstrap, ConsumerOptions(group_id=group)) as consumer,
-            TransactionalProducer(
-                bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+            Consumer(bootstrap, group_id=group) as consumer,
+            Producer(
+                bootstrap, transactional_id=unique("id"), **OPTIONS, transaction_version_max=version
             ) as producer,
         ):
             consumer.subscribe(topic)
-            await consumer.poll(2_000)
-            while not consumer.assignment:
-                await consumer.poll(1_000)
+            await consumer.poll(2)
+            while not consumer.assignment():
+                await consumer.poll(1)
             await producer.init_transactions()
             await producer.begin_transaction()
             zombie = GroupMetadata(group, 1_000, "nobody")
@@ -214,7 +214,7 @@ def test_offsets_of_a_member_of_the_past_are_refused(bootstrap, make_topic, grou
             with pytest.raises(TransactionFailed):
                 await producer.commit_transaction()
             await producer.abort_transaction()
-            assert await consumer.committed([TopicPartition(topic, 0)]) == {}
+            assert await consumer.committed(topic, 0) is None
 
     asyncio.run(run())
 
@@ -225,8 +225,8 @@ def test_empty_transactions_end_as_others_do(bootstrap, make_topic, version) -> 
     topic = make_topic()
 
     async def run() -> None:
-        async with TransactionalProducer(
-            bootstrap, unique("id"), OPTIONS, transaction_version_max=version
+        async with Producer(
+            bootstrap, transactional_id=unique("id"), **OPTIONS, transaction_version_max=version
         ) as producer:
             await producer.init_transactions()
             for _ in range(2):
@@ -245,13 +245,13 @@ def test_error_inside_a_transaction_aborts_it(bootstrap, make_topic) -> None:
     """`async with producer.transaction()` ends it either way, and the error is told."""
     topic = make_topic()
 
-    async def _send_and_err(producer: TransactionalProducer) -> None:
+    async def _send_and_err(producer: Producer) -> None:
         async with producer.transaction():
             await producer.send(topic, b"before the error")
             raise ZeroDivisionError
 
     async def run() -> None:
-        async with TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+        async with Producer(bootstrap, transactional_id=unique("id"), **OPTIONS) as producer:
             await producer.init_transactions()
             with pytest.raises(ZeroDivisionError):
                 await _send_and_err(producer)
@@ -266,30 +266,28 @@ def test_producer_that_closes_leaves_nothing_open(bootstrap, make_topic) -> None
     """What was not committed is aborted at once, so that it holds up no reader."""
     topic = make_topic()
 
-    with sync.TransactionalProducer(bootstrap, unique("id"), OPTIONS) as producer:
+    with sync.Producer(bootstrap, transactional_id=unique("id"), **OPTIONS) as producer:
         producer.init_transactions()
         producer.begin_transaction()
         producer.send_and_wait(topic, b"never committed")
     name = TopicPartition(topic, 0)
-    with sync.Consumer(bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+    with sync.Consumer(bootstrap, isolation_level="read_committed") as consumer:
         # The record, and the marker that it is aborted.
         assert eventually(lambda: consumer.end_offsets([name])[name] == 2)
     assert asyncio.run(read(bootstrap, topic)) == [[]]
 
 
 def test_plain_calls_do_the_same(bootstrap, make_topic, group) -> None:
-    """`ottla.client.sync.TransactionalProducer`: commit, abort, offsets, fencing."""
+    """`ottla.client.sync.Producer`: commit, abort, offsets, fencing."""
     topic, name = make_topic(), unique("id")
     where = TopicPartition(topic, 0)
     with (
-        sync.TransactionalProducer(bootstrap, name, OPTIONS) as producer,
-        sync.Consumer(bootstrap, ConsumerOptions(group_id=group)) as consumer,
+        sync.Producer(bootstrap, transactional_id=name, **OPTIONS) as producer,
+        sync.Consumer(bootstrap, group_id=group) as consumer,
     ):
-        with pytest.raises(ClientError, match="call init_transactions first"):
-            producer.begin_transaction()
-        producer.init_transactions()
         with pytest.raises(ClientError, match="call begin_transaction first"):
             producer.send(topic, b"outside")
+        # The first transaction takes the transactional id over.
         with producer.transaction():
             producer.send(topic, b"one")
             producer.send_offsets({where: 7}, group)
@@ -297,8 +295,8 @@ def test_plain_calls_do_the_same(bootstrap, make_topic, group) -> None:
         producer.send(topic, b"two")
         producer.send_offsets({where: 8}, consumer.group_metadata())
         producer.abort_transaction()
-        assert consumer.committed([where])[where].offset == 7
-        with sync.TransactionalProducer(bootstrap, name, OPTIONS) as newer:
+        assert consumer.committed(where) == 7
+        with sync.Producer(bootstrap, transactional_id=name, **OPTIONS) as newer:
             newer.init_transactions()
             producer.begin_transaction()
             producer.send(topic, b"three")
@@ -309,13 +307,16 @@ def test_plain_calls_do_the_same(bootstrap, make_topic, group) -> None:
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(ProducerOptions(acks=1), "acks='all'"), (ProducerOptions(max_in_flight=6), "at most 5")],
+    [
+        (ProducerOptions(acks=1), "acks='all'"),
+        (ProducerOptions(max_in_flight_requests_per_connection=6), "at most 5"),
+    ],
 )
 def test_options_without_idempotence_are_refused(options: ProducerOptions, words: str) -> None:
     """A transaction over batches that may stand twice would be none."""
 
     async def run() -> None:
-        TransactionalProducer("localhost:1", "id", options)
+        Producer("localhost:1", transactional_id="id", **options)
 
     with pytest.raises(ClientError, match=words):
         asyncio.run(run())
@@ -325,9 +326,8 @@ def test_calls_in_a_wrong_order_say_what_to_do_first() -> None:
     """Before anything is asked of a broker."""
 
     async def run() -> None:
-        producer = TransactionalProducer("localhost:1", "id", OPTIONS)
+        producer = Producer("localhost:1", transactional_id="id", **OPTIONS)
         for attempt, words in (
-            (producer.begin_transaction, "call init_transactions first"),
             (producer.commit_transaction, "call begin_transaction first"),
             (producer.abort_transaction, "there is nothing to abort"),
             (lambda: producer.send("t", b"v"), "call begin_transaction first"),

@@ -84,8 +84,8 @@ def test_transaction_is_whole_whenever_the_coordinator_is_killed(
     where = TopicPartition(topic, 0)
     with sync.Admin(bootstrap) as admin:
         admin.topics.create(topic, partitions=2)
-    with sync.TransactionalProducer(
-        bootstrap, f"id-{version}", OPTIONS, transaction_version_max=version
+    with sync.Producer(
+        bootstrap, transactional_id=f"id-{version}", **OPTIONS, transaction_version_max=version
     ) as producer:
         producer.init_transactions()
         for number, step in enumerate(steps):
@@ -124,7 +124,7 @@ def test_successor_finds_what_a_killed_coordinator_had_decided(broker: Restarted
         admin.topics.create(topic, partitions=1)
     for number, commits in enumerate((True, False, True)):
         # Never closed in time: as after kill -9, nothing is aborted by its own producer.
-        lost = sync.TransactionalProducer(bootstrap, "successor", OPTIONS)
+        lost = sync.Producer(bootstrap, transactional_id="successor", **OPTIONS)
         lost.init_transactions()
         lost.begin_transaction()
         lost.send(topic, b"%d" % number)
@@ -132,6 +132,6 @@ def test_successor_finds_what_a_killed_coordinator_had_decided(broker: Restarted
         if commits:
             lost.commit_transaction()
         broker.bounce()
-        with sync.TransactionalProducer(bootstrap, "successor", OPTIONS) as successor:
+        with sync.Producer(bootstrap, transactional_id="successor", **OPTIONS) as successor:
             successor.init_transactions()
     assert asyncio.run(read(bootstrap, topic)) == [[b"0", b"2"]]

@@ -17,9 +17,11 @@ from ottla.client import (
     ConsumerOptions,
     Producer,
     ProducerOptions,
-    TransactionalProducer,
+    admin,
     sync,
 )
+from ottla.client.consumer import options as consumer
+from ottla.client.producer import options as producer
 from ottla.testing import Broker
 
 SOON_MS = 200
@@ -31,7 +33,7 @@ ASKING = AdminOptions(bootstrap_timeout_ms=SOON_MS)
 async def polled(consumer: Consumer) -> None:
     consumer.subscribe("t")
     while True:
-        assert await consumer.poll(100) == []
+        assert await consumer.poll(0.1) == []
 
 
 async def iterated(consumer: Consumer) -> None:
@@ -42,34 +44,34 @@ async def iterated(consumer: Consumer) -> None:
 def polled_plainly(consumer: sync.Consumer) -> None:
     consumer.subscribe("t")
     while True:
-        assert consumer.poll(100) == []
+        assert consumer.poll(0.1) == []
 
 
 ASYNCHRONOUS: dict[str, tuple[Callable[[str], Any], Callable[[Any], Any]]] = {
-    "send": (lambda at: Producer(at, SENDING), lambda p: p.send("t", b"v")),
-    "send_batch": (lambda at: Producer(at, SENDING), lambda p: p.send_batch("t", [b"v"])),
-    "partitions_for": (lambda at: Producer(at, SENDING), lambda p: p.partitions_for("t")),
+    "send": (lambda at: Producer(at, **SENDING), lambda p: p.send("t", b"v")),
+    "send_batch": (lambda at: Producer(at, **SENDING), lambda p: p.send_batch("t", [b"v"])),
+    "partitions_for": (lambda at: Producer(at, **SENDING), lambda p: p.partitions_for("t")),
     "init_transactions": (
-        lambda at: TransactionalProducer(at, "id", SENDING),
+        lambda at: Producer(at, transactional_id="id", **SENDING),
         lambda p: p.init_transactions(),
     ),
-    "assign": (lambda at: Consumer(at, READING), lambda c: c.assign([("t", 0)])),
-    "poll": (lambda at: Consumer(at, READING), polled),
-    "iterate": (lambda at: Consumer(at, READING), iterated),
-    "commit": (lambda at: Consumer(at, READING), lambda c: c.commit({("t", 0): 1})),
-    "end_offsets": (lambda at: Consumer(at, READING), lambda c: c.end_offsets([("t", 0)])),
-    "topics": (lambda at: Admin(at, ASKING), lambda a: a.topics.all()),
-    "groups": (lambda at: Admin(at, ASKING), lambda a: a.groups.describe("g")),
-    "create": (lambda at: Admin(at, ASKING), lambda a: a.topics.create("t")),
+    "assign": (lambda at: Consumer(at, **READING), lambda c: c.assign([("t", 0)])),
+    "poll": (lambda at: Consumer(at, **READING), polled),
+    "iterate": (lambda at: Consumer(at, **READING), iterated),
+    "commit": (lambda at: Consumer(at, **READING), lambda c: c.commit({("t", 0): 1})),
+    "end_offsets": (lambda at: Consumer(at, **READING), lambda c: c.end_offsets([("t", 0)])),
+    "topics": (lambda at: Admin(at, **ASKING), lambda a: a.topics.all()),
+    "groups": (lambda at: Admin(at, **ASKING), lambda a: a.groups.describe_all("g")),
+    "create": (lambda at: Admin(at, **ASKING), lambda a: a.topics.create("t")),
 }
 PLAIN: dict[str, tuple[Callable[[str], Any], Callable[[Any], Any]]] = {
-    "send": (lambda at: sync.Producer(at, SENDING), lambda p: p.send("t", b"v")),
-    "poll": (lambda at: sync.Consumer(at, READING), polled_plainly),
+    "send": (lambda at: sync.Producer(at, **SENDING), lambda p: p.send("t", b"v")),
+    "poll": (lambda at: sync.Consumer(at, **READING), polled_plainly),
     "iterate": (
-        lambda at: sync.Consumer(at, READING),
+        lambda at: sync.Consumer(at, **READING),
         lambda c: (c.subscribe("t"), next(iter(c))),
     ),
-    "topics": (lambda at: sync.Admin(at, ASKING), lambda a: a.topics.all()),
+    "topics": (lambda at: sync.Admin(at, **ASKING), lambda a: a.topics.all()),
 }
 
 
@@ -128,7 +130,7 @@ def test_an_address_that_never_answers_is_as_wrong(mute: str) -> None:
     """Another service's port: the connection opens, and no answer comes."""
     with (
         pytest.raises(BootstrapFailed, match=f"no broker answered at {mute}"),
-        sync.Producer(mute, SENDING) as producer,
+        sync.Producer(mute, **SENDING) as producer,
     ):
         producer.send("t", b"v")
 
@@ -138,7 +140,7 @@ def test_another_call_fails_at_once_and_succeeds_once_a_broker_is_there(
 ) -> None:
     """The time limit is that of the first contact, not of each call; the warning comes once."""
     port = free_port()
-    with sync.Admin(f"127.0.0.1:{port}", ASKING) as admin:
+    with sync.Admin(f"127.0.0.1:{port}", **ASKING) as admin:
         for _ in range(3):
             with pytest.raises(BootstrapFailed):
                 admin.topics.all()
@@ -148,17 +150,17 @@ def test_another_call_fails_at_once_and_succeeds_once_a_broker_is_there(
 
 
 def test_one_right_address_among_wrong_ones_is_enough(nowhere: str) -> None:
-    with Broker() as broker, sync.Admin(f"{nowhere},{broker.bootstrap}", ASKING) as admin:
+    with Broker() as broker, sync.Admin(f"{nowhere},{broker.bootstrap}", **ASKING) as admin:
         assert admin.topics.all() == []
 
 
 def test_once_a_broker_has_answered_brokers_that_are_away_are_waited_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """As long as retry_timeout_ms says: the address was right."""
-    options = AdminOptions(bootstrap_timeout_ms=SOON_MS, retry_timeout_ms=1_000)
+    """As long as default_api_timeout_ms says: the address was right."""
+    options = AdminOptions(bootstrap_timeout_ms=SOON_MS, default_api_timeout_ms=1_000)
     with Broker() as broker:
-        admin = sync.Admin(broker.bootstrap, options)
+        admin = sync.Admin(broker.bootstrap, **options)
         assert admin.topics.all() == []
     with admin, pytest.raises(ConnectionFailed):
         admin.topics.all()
@@ -166,5 +168,5 @@ def test_once_a_broker_has_answered_brokers_that_are_away_are_waited_for(
 
 
 def test_five_seconds_are_the_default() -> None:
-    for options in (ProducerOptions(), ConsumerOptions(), AdminOptions()):
-        assert options.bootstrap_timeout_ms == 5_000
+    for options in (producer.DEFAULTS, consumer.DEFAULTS, admin.DEFAULTS):
+        assert options["bootstrap_timeout_ms"] == 5_000

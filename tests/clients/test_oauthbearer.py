@@ -25,7 +25,7 @@ from rig.probe import free_port
 from rig.secret_search import register
 from rig.tools import Tools
 
-from ottla.client import ClientError, ConsumerOptions, sync
+from ottla.client import ClientError, sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.operations.certificates import DevelopmentFiles, make_development_files
 from tests.clients.test_java_clients import (
@@ -339,11 +339,11 @@ def test_ottlas_own_clients_ask_the_issuer_themselves(
     with sync.Producer(served.bootstrap) as producer:
         for number in range(10):
             producer.send("own", b"%d" % number)
-    with sync.Consumer(served.bootstrap, ConsumerOptions(group_id="own")) as consumer:
+    with sync.Consumer(served.bootstrap, group_id="own") as consumer:
         consumer.subscribe("own")
         values: list[bytes | None] = []
         while len(values) < 10:
-            values += [each.value for batch in consumer.poll() for each in batch]
+            values += [each.value for each in consumer.poll()]
     assert values == [b"%d" % number for number in range(10)]
     with RangeClient(served.bootstrap) as client:
         assert client.high_watermarks("own") == {0: 10}

@@ -216,10 +216,10 @@ def test_our_client_says_that_a_port_does_not_speak_tls(served, configured):
     """The one that blocks, and the one of a loop, to which the loop gives no cause."""
     with pytest.raises(ConnectionFailed, match="TLS"), RangeClient(served.node.bootstrap) as reader:
         reader.topic_names()
-    options = AdminOptions(retry_timeout_ms=1000)
+    options = AdminOptions(default_api_timeout_ms=1000)
     with (
         pytest.raises(ConnectionFailed, match="TLS"),
-        sync.Admin(served.node.bootstrap, options) as admin,
+        sync.Admin(served.node.bootstrap, **options) as admin,
     ):
         admin.topics.all()
 

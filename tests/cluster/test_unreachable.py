@@ -92,7 +92,7 @@ async def scene(**settings):
     async with (
         ottla.testing.simulate(3, {**SETTINGS, **chosen}) as cluster,
         Admin(cluster.bootstrap) as admin,
-        Producer(cluster.bootstrap, FAST) as producer,
+        Producer(cluster.bootstrap, **FAST) as producer,
     ):
         yield Scene(cluster, producer, admin)
 

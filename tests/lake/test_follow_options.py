@@ -14,7 +14,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.client import ConsumerOptions, TopicPartition, sync
+from ottla.client import TopicPartition, sync
 from ottla.lake import Decode, FollowProgress, Format, run_here
 from ottla.lake.log.sealed import seal, unseal
 
@@ -101,12 +101,12 @@ def test_records_become_typed_columns_and_bad_ones_dead_letters(
     followed(node, topic, tmp_path, once=True, dead_letter_topic=dead)
     found = [(row["id"], row.get("tag")) for row in rows_of(tmp_path)]
     assert found == [(1, None), (2, "t")]
-    with sync.Consumer(node.bootstrap, ConsumerOptions(read_committed=True)) as consumer:
+    with sync.Consumer(node.bootstrap, isolation_level="read_committed") as consumer:
         place = TopicPartition(dead, 0)
         consumer.assign([place])
         letters: list[Any] = []
         while len(letters) < 3:
-            letters += [one.value for batch in consumer.poll(1_000) for one in batch]
+            letters += [one.value for one in consumer.poll(1)]
     assert letters == [b"bad", b"worse", b"worst"]
     assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).proven
 

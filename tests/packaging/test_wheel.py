@@ -136,7 +136,7 @@ def test_a_mistake_is_seen_by_a_type_checker(installed: Path) -> None:
         'admin.configs.describe("subject", "t")\n'
         'sync.Producer("localhost:9092").send("t", 5)\n'
         'ProducerOptions(compression="zip")\n'
-        'count: str = admin.topics.describe("t")[0].partitions[0].leader\n'
+        'count: str = admin.topics.describe_all("t")[0].partitions[0].leader\n'
     )
     told = type_errors(installed, program)
     lines = [int(line.split(":")[1]) for line in told if ": error:" in line]

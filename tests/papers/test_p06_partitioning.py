@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from rig.nodes import Node
 
-from ottla.client import ProducerOptions, sync
+from ottla.client import sync
 from ottla.record.reader import batches, records
 
 MakeTopic = Callable[..., str]
@@ -50,7 +50,7 @@ def test_the_users_own_function_replaces_the_hash(
         asked.append((name, key, value, count))
         return partition
 
-    with sync.Producer(node.bootstrap, ProducerOptions(partitioner=chosen)) as producer:
+    with sync.Producer(node.bootstrap, partitioner=chosen) as producer:
         producer.send(topic, b"v", key=b"k1")
         producer.send(topic, b"w")
     assert asked == [(topic, b"k1", b"v", 3), (topic, None, b"w", 3)]
@@ -61,7 +61,7 @@ def test_records_without_a_key_use_every_partition(node: Node, make_topic: MakeT
     """Random, or round robin where it is asked for: no partition stays empty (P6)."""
     topic = make_topic(partitions=3)
     for name in ("uniform", "round_robin"):
-        with sync.Producer(node.bootstrap, ProducerOptions(partitioner=name)) as producer:
+        with sync.Producer(node.bootstrap, partitioner=name) as producer:
             for _ in range(60):
                 producer.send(topic, b"v")
     found = keys_by_partition(node, topic, 3)

@@ -16,7 +16,7 @@ BYTES, LINGER_MS = 64 * 1024, 10
 
 
 def options(**more: object) -> ProducerOptions:
-    return ProducerOptions(**{"batch_bytes": BYTES, "linger_ms": LINGER_MS, **more})  # type: ignore[arg-type]
+    return ProducerOptions(**{"batch_size": BYTES, "linger_ms": LINGER_MS, **more})  # type: ignore[arg-type]
 
 
 def sizes(node: Node, topic: str) -> list[int]:
@@ -31,11 +31,11 @@ def test_records_leave_when_64_kb_are_there_or_10_ms_have_passed(
     full, alone = make_topic(), make_topic()
 
     async def send() -> float:
-        async with Producer(node.bootstrap, options(linger_ms=60_000)) as producer:
+        async with Producer(node.bootstrap, **options(linger_ms=60_000)) as producer:
             for _ in range(200):
                 await producer.send(full, bytes(1000), partition=0)
             await producer.flush()
-        async with Producer(node.bootstrap, options()) as producer:
+        async with Producer(node.bootstrap, **options()) as producer:
             await producer.send_and_wait(alone, b"warm", partition=0)
             began_s = time.monotonic()
             # Nothing else is sent, and nothing flushed.
@@ -54,11 +54,11 @@ def test_memory_bounds_what_is_collected(node: Node, make_topic: Callable[..., s
     """P7: with room for two batches 5 MB pass through it, and all arrive; three ways to wait."""
     topic = make_topic()
     told: list[Delivery] = []
-    room = options(buffer_bytes=2 * BYTES)
+    room = options(buffer_memory=2 * BYTES)
 
     async def send() -> int:
         most = 0
-        async with Producer(node.bootstrap, room, on_delivery=told.append) as producer:
+        async with Producer(node.bootstrap, **room, on_delivery=told.append) as producer:
             for _ in range(5000):  # Fire and forget.
                 await producer.send(topic, bytes(1000), partition=0)
                 most = max(most, producer._accumulator.used_bytes)

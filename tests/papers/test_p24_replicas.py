@@ -203,7 +203,7 @@ def test_a_stuck_follower_is_announced_out_within_half_the_limit_more() -> None:
         async with ottla.testing.simulate(3, LAG) as cluster:
             world = cluster._world
             await cluster.create_topic("t", partitions=2)
-            async with Producer(cluster.bootstrap, IMPATIENT) as producer:
+            async with Producer(cluster.bootstrap, **IMPATIENT) as producer:
                 for index in (0, 1):
                     await producer.send_and_wait("t", b"all have it", partition=index)
                 leaders = {world.leader_of(index).broker_id for index in (0, 1)}

@@ -23,14 +23,14 @@ BY_HAND = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1"}
 
 def create(node: Node, topic: str, settings: dict[str, str]) -> None:
     with sync.Admin(node.bootstrap) as admin:
-        admin.topics.create_all([NewTopic(name=topic, partitions=1, configs=settings)])
+        admin.topics.create_all([NewTopic(name=topic, partitions=1, config=settings)])
 
 
 def write(
     node: Node, topic: str, records: Iterable[tuple[bytes, bytes | None]], batch_bytes: int = 2000
 ) -> None:
-    options = ProducerOptions(batch_bytes=batch_bytes)
-    with sync.Producer(node.bootstrap, options) as producer:
+    options = ProducerOptions(batch_size=batch_bytes)
+    with sync.Producer(node.bootstrap, **options) as producer:
         for key, value in records:
             producer.send(topic, value, key=key, partition=0)
 
@@ -44,7 +44,7 @@ def read(node: Node, topic: str, first: int = 0) -> Found:
         consumer.seek(name, first)
         found: Found = []
         while consumer.position(name) < end:
-            for records in consumer.poll(1_000):
+            for records in consumer.poll(1).by_partition:
                 found += [(r.offset, r.key, r.value) for r in records.records]
         return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client import Consumer, ConsumerOptions, LogTruncated
+from ottla.client import Consumer, LogTruncated
 
 from .scenes import get_ahead, play
 
@@ -19,7 +19,8 @@ async def read_all(scene, reset):
     ports = [broker.port for broker in scene.cluster.brokers.values()]
     consumer = Consumer(
         [f"127.0.0.1:{port}" for port in ports],
-        ConsumerOptions(auto_offset_reset=reset, fetch_max_wait_ms=100),
+        auto_offset_reset=reset,
+        fetch_max_wait_ms=100,
     )
     await consumer.assign([PARTITION])
     consumer.seek(PARTITION, 0)
@@ -40,7 +41,7 @@ async def poll(consumer, count):
     found = []
     async with asyncio.timeout(120):
         while len(found) < count:
-            for told in await consumer.poll(timeout_ms=500):
+            for told in (await consumer.poll(0.5)).by_partition:
                 found += [record.value for record in told.records]
     return found
 
@@ -87,7 +88,7 @@ def test_consumer_is_not_disturbed_by_a_clean_election():
         for number in range(3):
             assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
         port = scene.cluster.brokers[3].port
-        consumer = Consumer(f"127.0.0.1:{port}", ConsumerOptions(auto_offset_reset="none"))
+        consumer = Consumer(f"127.0.0.1:{port}", auto_offset_reset="none")
         await consumer.assign([PARTITION])
         consumer.seek(PARTITION, 0)
         assert await poll(consumer, 3) == [b"0", b"1", b"2"]

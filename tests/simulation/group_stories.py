@@ -115,9 +115,9 @@ async def _client(cluster: SimulatedCluster) -> AsyncIterator[tuple[Cluster, int
 
 
 async def _committed(cluster: SimulatedCluster) -> int:
-    async with Consumer(cluster.bootstrap, OPTIONS) as consumer:
-        told = (await consumer.committed([NAME])).get(NAME)
-        return -1 if told is None else told.offset
+    async with Consumer(cluster.bootstrap, **OPTIONS) as consumer:
+        committed = await consumer.committed(NAME)
+        return -1 if committed is None else committed
 
 
 async def _commit_late(
@@ -164,28 +164,28 @@ async def s28_the_coordinator_dies_in_the_middle_of_a_rebalance(
     """The next one knows the group: nobody reads what was read, and each partition has one."""
     await cluster.create_topic("u", partitions=2)
     async with (
-        Consumer(cluster.bootstrap, OPTIONS) as one,
-        Consumer(cluster.bootstrap, OPTIONS) as two,
+        Consumer(cluster.bootstrap, **OPTIONS) as one,
+        Consumer(cluster.bootstrap, **OPTIONS) as two,
     ):
         one.subscribe("u")
-        while len(one.assignment) < 2:
-            await one.poll(100)
-        await one.commit(dict.fromkeys(one.assignment, 7))
+        while len(one.assignment()) < 2:
+            await one.poll(0.1)
+        await one.commit(dict.fromkeys(one.assignment(), 7))
         two.subscribe("u")
-        joining = asyncio.ensure_future(two.poll(100))
+        joining = asyncio.ensure_future(two.poll(0.1))
         await asyncio.sleep(0.05)
         coordinator = leader_of(cluster, OFFSETS)
         await cluster.crash(coordinator)
         await asyncio.gather(joining, return_exceptions=True)
-        while not (len(one.assignment) == len(two.assignment) == 1):
+        while not (len(one.assignment()) == len(two.assignment()) == 1):
             for consumer in (one, two):
                 try:
-                    await consumer.poll(100)
+                    await consumer.poll(0.1)
                 except OttlaError:
                     await asyncio.sleep(0.1)
-        assert one.assignment.isdisjoint(two.assignment)
-        told = await one.committed([*one.assignment, *two.assignment])
-        assert [entry.offset for entry in told.values()] == [7, 7]
+        assert one.assignment().isdisjoint(two.assignment())
+        for partition in (*one.assignment(), *two.assignment()):
+            assert await one.committed(partition) == 7
         await cluster.start(coordinator)
 
 

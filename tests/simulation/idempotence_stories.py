@@ -1,7 +1,6 @@
 """What went wrong elsewhere with batches that are sent again."""
 
 import asyncio
-from dataclasses import replace
 
 from ottla.client import Delivery, Producer
 from ottla.testing.simulation.cluster import SimulatedCluster
@@ -10,7 +9,7 @@ from . import idempotence_mutants as mutants
 from .mutants import Mutate
 from .stories import FAST, Story, committed, copy_on, in_sync, leader_of, until
 
-PATIENT = replace(FAST, delivery_timeout_ms=120_000)
+PATIENT = {**FAST, "delivery_timeout_ms": 120_000}
 
 
 def _hold_answers(cluster: SimulatedCluster, broker: int) -> None:
@@ -37,7 +36,7 @@ async def send_unheard(cluster: SimulatedCluster, producer: Producer) -> "asynci
 
 async def s27_a_batch_is_sent_again_to_the_next_leader(cluster: SimulatedCluster) -> None:
     """It knows the batch from its copy, and tells the offset of the first time."""
-    async with Producer(cluster.bootstrap, PATIENT) as producer:
+    async with Producer(cluster.bootstrap, **PATIENT) as producer:
         again = await send_unheard(cluster, producer)
         await cluster.crash(leader_of(cluster, "t"))
         delivery = await again
@@ -47,7 +46,7 @@ async def s27_a_batch_is_sent_again_to_the_next_leader(cluster: SimulatedCluster
 
 async def s27_a_batch_is_sent_again_after_all_have_died(cluster: SimulatedCluster) -> None:
     """The log itself tells."""
-    async with Producer(cluster.bootstrap, PATIENT) as producer:
+    async with Producer(cluster.bootstrap, **PATIENT) as producer:
         again = await send_unheard(cluster, producer)
         for broker in cluster._world.machines:
             await cluster.crash(broker)
@@ -60,7 +59,7 @@ async def s27_a_batch_is_sent_again_after_all_have_died(cluster: SimulatedCluste
 
 async def s27_a_batch_that_was_cut_off_is_sent_again(cluster: SimulatedCluster) -> None:
     """Its leader was cut off with it, followed another, and leads again: the batch is new."""
-    async with Producer(cluster.bootstrap, PATIENT) as producer:
+    async with Producer(cluster.bootstrap, **PATIENT) as producer:
         await producer.send_and_wait("t", b"one")
         first = leader_of(cluster, "t")
         for other in (*_others(cluster, first), "store"):

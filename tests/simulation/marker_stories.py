@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ottla.client import Admin, TransactionalProducer
+from ottla.client import Admin, Producer
 from ottla.testing.simulation.cluster import SimulatedCluster
 
 from . import transaction_mutants as mutants
@@ -27,7 +27,7 @@ def _apart(cluster: SimulatedCluster) -> tuple[int, int]:
     return coordinator, leader
 
 
-async def _begin(cluster: SimulatedCluster, producer: TransactionalProducer) -> tuple[int, int]:
+async def _begin(cluster: SimulatedCluster, producer: Producer) -> tuple[int, int]:
     """One whole transaction, so that markers have a connection, and the beginning of another."""
     await producer.init_transactions()
     for value in (b"before", b"first"):

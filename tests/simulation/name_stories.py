@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client import Admin, Consumer, ConsumerOptions, Producer, TopicPartition
+from ottla.client import Admin, Consumer, Producer, TopicPartition
 from ottla.testing.simulation.cluster import SimulatedCluster
 
 from . import name_mutants as mutants
@@ -19,7 +19,7 @@ _DELETED = 8
 
 
 async def _write(cluster: SimulatedCluster, count: int, what: bytes) -> None:
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         for number in range(count):
             await producer.send_and_wait(NAME.topic, b"%s %d" % (what, number))
 
@@ -53,11 +53,11 @@ async def _used_again(cluster: SimulatedCluster, count: int, *, power: bool) -> 
     await _write(cluster, 1, b"third")
     expected = [*(b"second %d" % number for number in range(count)), b"third 0"]
     found: list[bytes | None] = []
-    async with Consumer(cluster.bootstrap, ConsumerOptions(request_timeout_ms=1_000)) as consumer:
+    async with Consumer(cluster.bootstrap, request_timeout_ms=1_000) as consumer:
         await consumer.assign([NAME])
         assert (await consumer.beginning_offsets([NAME]))[NAME] == 0
         while len(found) < len(expected):
-            for batch in await consumer.poll(1_000):
+            for batch in (await consumer.poll(1)).by_partition:
                 found += [record.value for record in batch.records]
     assert found == expected
 

@@ -47,7 +47,7 @@ async def _with_followers_paused(cluster: SimulatedCluster, producer: Producer, 
 
 async def first_record_after_a_quiet_time(cluster: SimulatedCluster) -> None:
     """Acknowledged when the followers are back, with two in sync at least."""
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         await producer.send_and_wait("t", b"before")
         await cluster.advance(seconds=IDLE_S)
         await _with_followers_paused(cluster, producer, "t")
@@ -56,7 +56,7 @@ async def first_record_after_a_quiet_time(cluster: SimulatedCluster) -> None:
 async def first_record_after_a_quiet_time_alone(cluster: SimulatedCluster) -> None:
     """The same where one in sync would be enough: the leader alone acknowledges nothing."""
     await cluster.create_topic(ALONE, settings={"min.insync.replicas": "1"})
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         await producer.send_and_wait(ALONE, b"before")
         for _ in range(3):
             await cluster.advance(seconds=IDLE_S)
@@ -66,7 +66,7 @@ async def first_record_after_a_quiet_time_alone(cluster: SimulatedCluster) -> No
 async def follower_with_a_slow_disk(cluster: SimulatedCluster) -> None:
     """It takes longer to flush than a dead broker is silent, and is heard of all the time."""
     await cluster.create_topic(ALONE, settings={"min.insync.replicas": "1"})
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         await producer.send_and_wait(ALONE, b"before")
         leader = leader_of(cluster, ALONE)
         slow = cluster._world.machines[leader % 3 + 1]
@@ -81,7 +81,7 @@ async def follower_with_a_slow_disk(cluster: SimulatedCluster) -> None:
 
 async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluster) -> None:
     """S33: its followers follow all the while, though they name no partition in their fetches."""
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         await producer.send_and_wait("t", b"before")
         await cluster.advance(seconds=IDLE_S)
         leader = leader_of(cluster, "t")
@@ -98,7 +98,7 @@ async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluste
 
 async def session_renewed_between_two_looks(cluster: SimulatedCluster) -> None:
     """A partition that was closed in doubt opens again, though no look at the session saw doubt."""
-    async with Producer(cluster.bootstrap, FAST) as producer:
+    async with Producer(cluster.bootstrap, **FAST) as producer:
         await producer.send_and_wait("t", b"before")
         await cluster.advance(seconds=IDLE_S)
         leader = leader_of(cluster, "t")
@@ -128,7 +128,7 @@ def _play_pauses(pauses_s: list[float]) -> None:
         settings = {"replica.lag.time.max.ms": "1000", "broker.session.timeout.ms": "9000"}
         async with ottla.testing.simulate(3, settings) as cluster:
             await cluster.create_topic("t")
-            async with Producer(cluster.bootstrap, FAST) as producer:
+            async with Producer(cluster.bootstrap, **FAST) as producer:
                 await producer.send_and_wait("t", b"before")
                 for number in range(2, 6):
                     await cluster.advance(seconds=5)
@@ -172,7 +172,7 @@ def batch_sent_again_while_followers_pause() -> None:
         settings = {"replica.lag.time.max.ms": "1500", "broker.session.timeout.ms": "9000"}
         async with ottla.testing.simulate(3, settings) as cluster:
             await cluster.create_topic("t")
-            async with Producer(cluster.bootstrap, PATIENT) as producer:
+            async with Producer(cluster.bootstrap, **PATIENT) as producer:
                 again = await send_unheard(cluster, producer)
                 # The leader has heard, too, that its followers hold it.
                 await asyncio.sleep(0.6)

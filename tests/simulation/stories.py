@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import ottla.testing
@@ -11,9 +10,9 @@ from ottla.broker.partitions.partition import Partition
 from ottla.client import (
     Consumer,
     ConsumerOptions,
+    Producer,
     ProducerOptions,
     TopicPartition,
-    TransactionalProducer,
 )
 from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.machine.machine import PORT
@@ -51,19 +50,17 @@ def play(story: Story, seed: int = 1) -> None:
     ottla.testing.run_virtual(whole(), seed)
 
 
-def producer_of(
-    cluster: SimulatedCluster, version: int = 2, **options: int
-) -> TransactionalProducer:
+def producer_of(cluster: SimulatedCluster, version: int = 2, **options: int) -> Producer:
     """A transactional producer; of `version` 1 its epoch stays from one transaction to the next."""
-    return TransactionalProducer(
-        cluster.bootstrap, "id", FAST, transaction_version_max=version, **options
+    return Producer(
+        cluster.bootstrap, transactional_id="id", **FAST, transaction_version_max=version, **options
     )
 
 
-def patient_producer_of(cluster: SimulatedCluster) -> TransactionalProducer:
+def patient_producer_of(cluster: SimulatedCluster) -> Producer:
     """One whose requests wait longer than it takes a silent follower to leave an ISR."""
-    options = replace(FAST, request_timeout_ms=FAST.delivery_timeout_ms)
-    return TransactionalProducer(cluster.bootstrap, "id", options)
+    options = {**FAST, "request_timeout_ms": FAST["delivery_timeout_ms"]}
+    return Producer(cluster.bootstrap, transactional_id="id", **options)
 
 
 def leader_of(cluster: SimulatedCluster, topic: str) -> int:
@@ -120,9 +117,9 @@ async def until_stable(cluster: SimulatedCluster) -> int:
     """Wait until nothing is open; return the end, fail where something stays open."""
     async with (
         Consumer(
-            cluster.bootstrap, ConsumerOptions(request_timeout_ms=1_000, read_committed=True)
+            cluster.bootstrap, request_timeout_ms=1_000, isolation_level="read_committed"
         ) as consumer,
-        Consumer(cluster.bootstrap, ConsumerOptions(request_timeout_ms=1_000)) as other,
+        Consumer(cluster.bootstrap, request_timeout_ms=1_000) as other,
     ):
         for _ in range(int(ENDED_S * 10)):
             end = (await consumer.end_offsets([NAME]))[NAME]
@@ -136,10 +133,10 @@ async def committed(cluster: SimulatedCluster) -> list[bytes | None]:
     """What readers of committed records see, once nothing is open; fails where something is."""
     end = await until_stable(cluster)
     found: list[bytes | None] = []
-    options = ConsumerOptions(request_timeout_ms=1_000, read_committed=True)
-    async with Consumer(cluster.bootstrap, options) as consumer:
+    options = ConsumerOptions(request_timeout_ms=1_000, isolation_level="read_committed")
+    async with Consumer(cluster.bootstrap, **options) as consumer:
         await consumer.assign([NAME])
         while await consumer.position(NAME) < end:
-            for batch in await consumer.poll(500):
+            for batch in (await consumer.poll(0.5)).by_partition:
                 found += [record.value for record in batch.records]
     return found

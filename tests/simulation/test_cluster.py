@@ -6,17 +6,17 @@ import pytest
 
 import ottla.testing
 from ottla.base.errors import OttlaError
-from ottla.client import Consumer, ConsumerOptions, Producer, ProducerOptions, TopicPartition
+from ottla.client import Consumer, Producer, ProducerOptions, TopicPartition
 
 FAST = ProducerOptions(request_timeout_ms=1_000, retry_backoff_ms=20)
 
 
 async def values(bootstrap: list[str], topic: str, count: int) -> list[bytes | None]:
     found: list[bytes | None] = []
-    async with Consumer(bootstrap, ConsumerOptions(request_timeout_ms=1_000)) as consumer:
+    async with Consumer(bootstrap, request_timeout_ms=1_000) as consumer:
         await consumer.assign([TopicPartition(topic, 0)])
         while len(found) < count:
-            for records in await consumer.poll(1_000):
+            for records in (await consumer.poll(1)).by_partition:
                 found += [record.value for record in records.records]
     return found
 
@@ -25,7 +25,7 @@ async def values(bootstrap: list[str], topic: str, count: int) -> list[bytes | N
 async def test_acknowledged_record_survives_a_power_cut() -> None:
     async with ottla.testing.simulate() as cluster:
         await cluster.create_topic("orders")
-        async with Producer(cluster.bootstrap, FAST) as producer:
+        async with Producer(cluster.bootstrap, **FAST) as producer:
             await producer.send_and_wait("orders", b"one")
             await cluster.crash(1, power=True)
             await cluster.start(1)
@@ -39,7 +39,7 @@ async def test_week_takes_no_time_and_retention_sees_it() -> None:
     async with ottla.testing.simulate() as cluster:
         settings = {"retention.ms": str(7 * 86_400_000), "segment.ms": "3600000"}
         await cluster.create_topic("orders", settings=settings)
-        async with Producer(cluster.bootstrap, FAST) as producer:
+        async with Producer(cluster.bootstrap, **FAST) as producer:
             await producer.send_and_wait("orders", b"old")
             await cluster.advance(days=8)
             await producer.send_and_wait("orders", b"new")
@@ -54,7 +54,7 @@ async def test_week_takes_no_time_and_retention_sees_it() -> None:
 async def test_partition_between_clients_and_broker_holds_records_back_until_it_heals() -> None:
     async with ottla.testing.simulate() as cluster:
         await cluster.create_topic("orders")
-        async with Producer(cluster.bootstrap, FAST) as producer:
+        async with Producer(cluster.bootstrap, **FAST) as producer:
             await producer.send_and_wait("orders", b"one")
             cluster.partition("clients", 1)
             sending = asyncio.ensure_future(producer.send_and_wait("orders", b"two"))
@@ -100,7 +100,7 @@ def test_same_seed_gives_the_same_run() -> None:
     async def story() -> list[tuple[float, str, str]]:
         async with ottla.testing.simulate() as cluster:
             await cluster.create_topic("orders")
-            async with Producer(cluster.bootstrap, FAST) as producer:
+            async with Producer(cluster.bootstrap, **FAST) as producer:
                 await producer.send_and_wait("orders", b"one")
             await cluster.stop(1)
             await cluster.start(1)

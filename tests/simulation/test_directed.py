@@ -10,7 +10,6 @@ import ottla.testing
 from ottla.client import (
     Admin,
     Consumer,
-    ConsumerOptions,
     Producer,
     ProducerOptions,
     TopicPartition,
@@ -44,11 +43,11 @@ async def read(
 ) -> dict[int, list[bytes]]:
     """The first `count` records, by partition; then what else there is, which is nothing."""
     found: dict[int, list[bytes]] = {index: [] for index in range(partitions)}
-    async with Consumer(cluster.bootstrap, ConsumerOptions(request_timeout_ms=1_000)) as consumer:
+    async with Consumer(cluster.bootstrap, request_timeout_ms=1_000) as consumer:
         names = [TopicPartition("t", index) for index in range(partitions)]
         await consumer.assign(names)
         while sum(map(len, found.values())) < count:
-            for batch in await consumer.poll(1_000):
+            for batch in (await consumer.poll(1)).by_partition:
                 found[batch.partition] += [record.value or b"" for record in batch.records]
         ends = await consumer.end_offsets(names)
     assert sum(ends.values()) == count
@@ -62,7 +61,7 @@ def test_leaders_go_on_while_the_store_is_away_for_a_minute(seed: int) -> None:
     async def story() -> None:
         async with ottla.testing.simulate(3, {"min.insync.replicas": "2"}) as cluster:
             await cluster.create_topic("t")
-            async with Producer(cluster.bootstrap, FAST) as producer:
+            async with Producer(cluster.bootstrap, **FAST) as producer:
                 await producer.send_and_wait("t", b"before")
                 before = state(cluster)
                 leader = before["leader"]
@@ -106,7 +105,7 @@ def test_a_broker_that_stands_still_within_a_transition_finds_its_place(stuck: s
         async with ottla.testing.simulate(3, {"min.insync.replicas": "2"}) as cluster:
             await cluster.create_topic("t")
             written = []
-            async with Producer(cluster.bootstrap, FAST) as producer:
+            async with Producer(cluster.bootstrap, **FAST) as producer:
                 for instant_ms in INSTANTS_MS:
                     before = state(cluster)
                     isr = before["isr"]
@@ -147,7 +146,7 @@ def test_partitions_move_while_brokers_bounce_with_all_replicas_needed(bounce: s
             is_over = asyncio.Event()
 
             async def write(index: int) -> None:
-                async with Producer(cluster.bootstrap, FAST) as producer:
+                async with Producer(cluster.bootstrap, **FAST) as producer:
                     while not is_over.is_set():
                         value = b"%d" % len(sent[index])
                         await producer.send_and_wait("t", value, partition=index)

@@ -18,14 +18,14 @@ def test_member_that_was_not_told_its_offsets_asks_again() -> None:
     async def whole() -> None:
         async with ottla.testing.simulate(3, SETTINGS) as cluster:
             await cluster.create_topic("t")
-            options = ConsumerOptions(group_id="g", retry_timeout_ms=1_000)
+            options = ConsumerOptions(group_id="g", default_api_timeout_ms=1_000)
             async with producer_of(cluster) as producer:
                 await producer.init_transactions()
                 async with producer.transaction():
                     await producer.send_batch("t", [b"%d" % number for number in range(9)])
                 await producer.begin_transaction()
                 await producer.send_offsets({NAME: 5}, "g")
-                async with Consumer(cluster.bootstrap, options) as consumer, asyncio.timeout(60):
+                async with Consumer(cluster.bootstrap, **options) as consumer, asyncio.timeout(60):
                     consumer.subscribe("t")
                     with pytest.raises(OttlaError) as raised:
                         await _read_nothing(consumer)
@@ -41,10 +41,14 @@ def test_member_that_was_not_told_its_offsets_asks_again() -> None:
 
 async def _read_nothing(consumer: Consumer) -> None:
     while True:
-        assert await consumer.poll(500) == []
+        assert await consumer.poll(0.5) == []
 
 
 async def _values(consumer: Consumer) -> list[bytes | None]:
     with contextlib.suppress(OttlaError):
-        return [record.value for batch in await consumer.poll(500) for record in batch.records]
+        return [
+            record.value
+            for batch in (await consumer.poll(0.5)).by_partition
+            for record in batch.records
+        ]
     return []

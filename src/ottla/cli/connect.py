@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from ottla.client.admin import Admin, AdminOptions
+from ottla.client.admin import Admin
 from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.errors import ConnectionFailed
 
@@ -33,7 +33,7 @@ async def reach(cluster: Cluster) -> None:
 @asynccontextmanager
 async def administration(bootstrap: str) -> AsyncIterator[Admin]:
     """An `Admin` of a cluster that answers."""
-    async with Admin(bootstrap, AdminOptions(client_id="ottla-cli")) as admin:
+    async with Admin(bootstrap, client_id="ottla-cli") as admin:
         await reach(connections_of(admin))
         yield admin
 

@@ -1,6 +1,6 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
-`Producer`, `TransactionalProducer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
+`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
 the same as plain calls; `ottla.client.ranges.ranges` reads a range of offsets as raw batches over a
 blocking socket. Every error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence
 that names cause and remedy.
@@ -43,6 +43,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, Offse
 from ottla.client.consumer.options import ConsumerOptions
 from ottla.client.consumer.partition_state import (
     ConsumedRecord,
+    ConsumerRecords,
     OffsetAndMetadata,
     RawBatches,
     Records,
@@ -70,7 +71,6 @@ from ottla.client.producer.prepared import PreparedBatch
 from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
 from ottla.client.transactions.group_metadata import GroupMetadata
-from ottla.client.transactions.producer import TransactionalProducer
 from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record
@@ -117,6 +117,7 @@ __all__ = [
     "ConsumedRecord",
     "Consumer",
     "ConsumerOptions",
+    "ConsumerRecords",
     "DecisionRecord",
     "Default",
     "DelegationToken",
@@ -177,9 +178,12 @@ __all__ = [
     "TransactionDescription",
     "TransactionFailed",
     "TransactionListing",
-    "TransactionalProducer",
     "UnknownTopic",
     "UnsupportedByBroker",
     "UserDescription",
     "supply_tokens",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,12 +4,12 @@ A string is an iterable of characters and a TopicPartition one of its two fields
 either would fail far away, or ask a broker about topics "f", "l" and "i".
 """
 
-from collections.abc import Iterable
-from typing import TypeVar, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast, get_type_hints
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.checking import Mistake, taken
+from ottla.client.checking import Mistake, taken, unknown_keyword
 from ottla.client.errors import ClientError
 
 # One name, or several.
@@ -17,7 +17,17 @@ Names = str | Iterable[str]
 # One partition, or several; pairs of a topic and a number will do.
 Partitions = TopicPartition | Iterable[TopicPartition | tuple[str, int]]
 
-Options = TypeVar("Options")
+Options = TypeVar("Options", bound=Mapping[str, Any])
+
+# Short for Kafka's names.
+_SHORT = {"group": "group_id", "compression": "compression_type"}
+_AT_LEAST_ONE = (
+    "batch_size",
+    "buffer_memory",
+    "max_request_size",
+    "max_in_flight_requests_per_connection",
+    "max_poll_records",
+)
 
 
 def name_list(given: Names) -> list[str]:
@@ -44,18 +54,25 @@ def partition_list(given: Partitions) -> list[TopicPartition]:
     return found
 
 
-def checked_options(given: Options | None, kind: type[Options], example: str) -> Options:
-    """`given`, or the defaults. Raises ClientError where it is something else, such as a topic."""
-    if given is None:
-        return kind()
-    if not isinstance(given, kind):
-        raise ClientError(
-            ErrorCode.INVALID_REQUEST,
-            f"{given!r} stands where {kind.__name__} belong: {example}",
-        )
-    for name, annotation in get_type_hints(kind).items():
-        _check_setting(name, annotation, getattr(given, name))
-    return given
+def checked_options(given: Mapping[str, object], defaults: Options, kind: type[Options]) -> Options:
+    """The options in force.
+
+    Raises TypeError for a name that `kind` does not declare, ClientError for a value that does not
+    fit.
+    """
+    hints = get_type_hints(kind)
+    found = dict(given)
+    for short, name in _SHORT.items():
+        if short in found and name in hints:
+            if name in found:
+                raise TypeError(f"{short} is short for {name}: give one of them")
+            found[name] = found.pop(short)
+    for name, value in found.items():
+        if name not in hints:
+            client = kind.__name__.removesuffix("Options")
+            raise unknown_keyword(client, name, hints)
+        _check_setting(name, hints[name], value)
+    return cast("Options", {**defaults, **found})
 
 
 def _check_setting(name: str, annotation: object, value: object) -> None:
@@ -66,9 +83,24 @@ def _check_setting(name: str, annotation: object, value: object) -> None:
         # What reads the name has an error that says more.
         if not mistake.is_unknown_name:
             raise mistake.error() from None
-    least = 1 if name.endswith("_bytes") or name == "max_in_flight" else 0
+    least = 1 if name.endswith("_bytes") or name in _AT_LEAST_ONE else 0
     if type(value) is int and value < least and name not in ("acks", "compression_level"):
         raise Mistake(name, value, f"a number from {least} on").error()
+
+
+def one_partition(partition: TopicPartition | str, number: int | None) -> TopicPartition:
+    """A partition that is given as one, or as topic and number. Raises ClientError."""
+    if isinstance(partition, str):
+        if type(number) is not int:
+            raise Mistake("partition", number, "the number of a partition after the topic").error()
+        return TopicPartition(partition, number)
+    return partition_list([partition])[0]
+
+
+def seconds(name: str, given: float) -> None:
+    """Raise ClientError unless `given` is a number of seconds from 0 on."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given >= 0:
+        raise Mistake(name, given, "a number of seconds from 0 on").error()
 
 
 def not_negative(name: str, given: int) -> None:

@@ -8,6 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import is_dataclass
+from difflib import get_close_matches
 from enum import IntEnum
 from functools import cache, wraps
 from types import NoneType, UnionType
@@ -26,6 +27,7 @@ from typing import (
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.errors import ClientError
+from ottla.client.other_names import EXAMPLES, OTHER_OPTIONS
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -61,12 +63,14 @@ class Mistake(Exception):  # It is turned into a ClientError.
         self.is_unknown_name = is_unknown_name
         super().__init__(path)
 
-    def error(self) -> ClientError:
-        """As users see it."""
-        shown = repr(self.given)
+    def error(self, example: str | None = None) -> ClientError:
+        """As users see it, with an example of what is right."""
+        # The values of a mapping may be secrets.
+        shown = "a mapping" if isinstance(self.given, Mapping) else repr(self.given)
         if len(shown) > _SHOWN_MAX:
             shown = f"{shown[:_SHOWN_MAX]}…"
-        return ClientError(ErrorCode.INVALID_REQUEST, f"{self.path} is {shown}; give {self.wanted}")
+        wanted = f"{self.wanted}; write {example}" if example else self.wanted
+        return ClientError(ErrorCode.INVALID_REQUEST, f"{self.path} is {shown}; give {wanted}")
 
 
 def checks(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -165,16 +169,53 @@ def words(kind: Any) -> str:
 def _fitting(
     method: Callable[..., object], arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> inspect.BoundArguments:
-    # A missing or unknown argument is Python's own TypeError, which names it.
-    bound = _signature(method).bind(*arguments, **named)
+    signature = _signature(method)
+    try:
+        bound = signature.bind(*arguments, **named)
+    except TypeError as error:
+        raise _not_called_so(method, signature, named, str(error)) from None
     hints = _hints(method)
     try:
         for name, given in bound.arguments.items():
+            if name == "bootstrap_servers" and isinstance(given, Mapping):
+                # Not the names of settings, as another client has them.
+                raise Mistake(name, given, words(hints[name]))
             if name in hints:
                 bound.arguments[name] = taken(hints[name], given, name)
     except Mistake as mistake:
-        raise mistake.error() from None
+        raise mistake.error(EXAMPLES.get(_called(method))) from None
     return bound
+
+
+def unknown_keyword(called: str, name: str, known: Iterable[str]) -> TypeError:
+    """The error for a keyword argument that `called` does not take, naming the nearest."""
+    known = [each for each in known if each not in ("self", "options")]
+    wanted = OTHER_OPTIONS.get(name, name)
+    near = [wanted] if wanted in known else get_close_matches(name, known, n=1, cutoff=0.5)
+    if not near:
+        return TypeError(f"{called}() takes no {name!r}; it takes {', '.join(sorted(known))}")
+    unit = ", in seconds" if near == ["timeout"] and name != "timeout" else ""
+    return TypeError(f"{called}() takes no {name!r}; did you mean {near[0]}{unit}?")
+
+
+def _not_called_so(
+    method: Callable[..., object],
+    signature: inspect.Signature,
+    named: Mapping[str, object],
+    why: str,
+) -> TypeError:
+    """The error for arguments that `method` cannot be called with."""
+    called = _called(method)
+    for name in named:
+        if name not in signature.parameters and "options" not in signature.parameters:
+            return unknown_keyword(called, name, signature.parameters)
+    example = EXAMPLES.get(called)
+    return TypeError(f"{called}(): {why}{f'; write {example}' if example else ''}")
+
+
+def _called(method: Callable[..., object]) -> str:
+    """What a user calls: a class, or a method with its class."""
+    return method.__qualname__.removesuffix(".__init__")
 
 
 @cache

@@ -72,7 +72,7 @@ async def described_group(admin: Admin, group_id: str) -> GroupDescription:
         return await admin.share_groups.describe(group_id)
     if not is_classic(listing):
         return GroupDescription(group_id, listing.state, listing.protocol_type, "", -1, ())
-    (description,) = await admin.groups.describe([group_id])
+    (description,) = await admin.groups.describe_all([group_id])
     return description
 
 

@@ -18,7 +18,7 @@ class GroupRebalances:
 
 async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
     """Raises BrokerRefused GROUP_ID_NOT_FOUND, and UnsupportedByBroker where there is no Ottla."""
-    (group,) = await admin.groups.describe([group_id])
+    (group,) = await admin.groups.describe_all([group_id])
     return GroupRebalances(group, await admin.rebalances.of(group_id))
 
 

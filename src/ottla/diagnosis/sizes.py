@@ -24,7 +24,7 @@ async def topic_sizes(admin: Admin, names: Sequence[str] | None) -> list[TopicSi
     views = (
         await admin.topics.all(internal=True)
         if names is None
-        else await admin.topics.describe(names)
+        else await admin.topics.describe_all(names)
     )
     leaders = {(v.name, entry.index): entry.leader for v in views for entry in v.partitions}
     led, held = dict.fromkeys((v.name for v in views), 0), dict.fromkeys((v.name for v in views), 0)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from ottla.base.errors import OttlaError
-from ottla.client import AdminOptions, sync
+from ottla.client import sync
 from ottla.lake.access import ClientAccess
 
 # Without an answer the plan is as good as a guess, and no less right.
@@ -23,7 +23,7 @@ def log_bytes(
     """The same of several topics."""
     sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     try:
-        with sync.Admin(bootstrap, AdminOptions(config=access.client_config())) as admin:
+        with sync.Admin(bootstrap, config=access.client_config()) as admin:
             for directory in admin.logs.directories(patience_s=_PATIENCE_S):
                 for partition, size in directory.partition_bytes.items():
                     if partition.topic in sizes:

@@ -12,9 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.consumer.consumer import Consumer
-from ottla.client.consumer.options import ConsumerOptions
-from ottla.client.producer.options import ProducerOptions
-from ottla.client.transactions.producer import TransactionalProducer
+from ottla.client.producer.producer import Producer
 from ottla.record.codec import Header, Record
 from ottla.record.dead_letters import (
     REDRIVEN_FROM,
@@ -109,8 +107,9 @@ async def redrive(
     Of several redrives of one topic at once, the last goes on and the others are fenced. Letters
     that were redriven are passed over unless `again`. Raises OttlaError.
     """
-    options = ProducerOptions(client_id="ottla-redrive")
-    async with TransactionalProducer(bootstrap, f"ottla-redrive-{topic}", options) as producer:
+    async with Producer(
+        bootstrap, transactional_id=f"ottla-redrive-{topic}", client_id="ottla-redrive"
+    ) as producer:
         # Before the letters are read: no other redrive's marks come after this.
         await producer.init_transactions()
         letters = [one for one in await letters_of(admin, bootstrap, topic) if chosen(one)]
@@ -129,7 +128,7 @@ async def redrive(
         return Redriven(len(complete), len(letters) - len(due), len(due) - len(complete))
 
 
-async def send_again(producer: TransactionalProducer, one: FoundLetter, to: str | None) -> None:
+async def send_again(producer: Producer, one: FoundLetter, to: str | None) -> None:
     """Send a letter's record within the open transaction."""
     await producer.send(
         to or one.letter.topic,
@@ -177,13 +176,14 @@ async def _records(
     span: tuple[int, int] | None = None,
 ) -> AsyncIterator[tuple[int, Record]]:
     """Yield the committed records of a topic that are there now, or of a span of one partition."""
-    described = (await admin.topics.describe([topic]))[0]
+    described = (await admin.topics.describe_all([topic]))[0]
     numbers = [one.index for one in described.partitions]
     places = [TopicPartition(topic, n) for n in numbers if partition is None or n == partition]
     if partition is not None and not places:
         return
-    options = ConsumerOptions(read_committed=True, client_id="ottla-dlq")
-    async with Consumer(bootstrap, options) as consumer:
+    async with Consumer(
+        bootstrap, isolation_level="read_committed", client_id="ottla-dlq"
+    ) as consumer:
         await consumer.assign(places)
         starts = await consumer.beginning_offsets(places)
         ends = await consumer.end_offsets(places)
@@ -209,7 +209,7 @@ async def _polled(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"{min(open_places)} gave no record for {_IDLE_POLLS} s before its end; try again",
             )
-        polled = await consumer.poll(_POLL_MS)
+        polled = (await consumer.poll(_POLL_MS / 1000)).by_partition
         idle = 0 if polled else idle + 1
         for records in polled:
             end = ends[TopicPartition(records.topic, records.partition)]

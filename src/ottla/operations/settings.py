@@ -98,7 +98,7 @@ def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str |
 
 
 async def _notes(admin: Admin, topic: str, changes: Iterable[str]) -> list[str]:
-    (view,) = await admin.topics.describe([topic])
+    (view,) = await admin.topics.describe_all([topic])
     entries = await admin.configs.describe(ResourceKind.TOPIC, topic)
     values = {entry.name: entry.value for entry in entries.values()}
     return notes(len(view.partitions[0].replicas), values, set(changes))

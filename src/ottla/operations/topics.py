@@ -80,7 +80,7 @@ async def create_topic(
         if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
             raise naming_nearest(error, settings, TOPIC_SETTINGS) from None
         is_new = False
-    (view,) = await admin.topics.describe([name])
+    (view,) = await admin.topics.describe_all([name])
     live = tuple(broker.broker_id for broker in (await admin.cluster.describe()).brokers)
     configs = await admin.configs.describe(ResourceKind.TOPIC, name)
     return CreatedTopic(view, is_new, live, configs)
@@ -88,7 +88,7 @@ async def create_topic(
 
 async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
     """Delete topics with all their records. Raises UnknownTopic, before any is deleted."""
-    views = await admin.topics.describe(names)
+    views = await admin.topics.describe_all(names)
     live = await admin.cluster.brokers()
     delays_ms = [await _delete_delay_ms(admin, name) for name in names]
     await admin.topics.delete(names)

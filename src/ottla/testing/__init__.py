@@ -45,3 +45,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(name)
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,16 +1,29 @@
 """A string or one partition where several are expected: taken, or refused with what to write."""
 
+import builtins
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Iterator
 
 import pytest
 
 import ottla.client
-from ottla.client import Admin, AdminOptions, ClientError, Consumer, Producer, TopicPartition
+from ottla.client import (
+    Admin,
+    AdminOptions,
+    ClientError,
+    Consumer,
+    ConsumerOptions,
+    Producer,
+    ProducerOptions,
+    TopicPartition,
+    sync,
+)
 from ottla.client.admin import parts
 from ottla.client.arguments import checked_options, name_list, partition_list
+from ottla.client.other_names import _ADMIN, _CONSUMER, _PRODUCER
 
 
 @pytest.mark.parametrize(
@@ -37,26 +50,81 @@ def test_topics_are_no_partitions(given: str) -> None:
         partition_list(given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("make", [Consumer, Producer, Admin])
-def test_a_topic_is_no_options(make: type) -> None:
-    """`Consumer(bootstrap, "topic")` is what users of other clients try first."""
-
-    async def attempt() -> None:
+@pytest.mark.parametrize("make", [Producer, Admin])
+def test_only_a_consumer_is_made_with_a_topic(make: type) -> None:
+    """The error shows how the client is made, without a hundred lines of `inspect`."""
+    with pytest.raises(TypeError, match=rf'write {make.__name__}\("host:9092"') as refused:
         make("localhost:9092", "flights")
+    assert len(refused.traceback) <= 4
 
-    with pytest.raises(ClientError, match=r"'flights' stands where .*Options belong: "):
-        attempt().send(None)
+
+@pytest.mark.parametrize(
+    ("make", "options", "words"),
+    [
+        (Producer, {"lingerms": 5}, r"Producer\(\) takes no 'lingerms'; did you mean linger_ms\?"),
+        (Producer, {"batch_bytes": 5}, r"did you mean batch_size\?"),
+        (Producer, {"group_id": "g"}, r"Producer\(\) takes no 'group_id'"),
+        (Consumer, {"groupid": "g"}, r"did you mean group_id\?"),
+        (Consumer, {"read_committed": True}, r"did you mean isolation_level\?"),
+        (Consumer, {"group": "g", "group_id": "g"}, "group is short for group_id"),
+        (Admin, {"timeout": 5}, r"Admin\(\) takes no 'timeout'"),
+    ],
+)
+def test_a_wrong_keyword_is_named_with_the_nearest_one(
+    make: type, options: dict[str, object], words: str
+) -> None:
+    with pytest.raises(TypeError, match=words) as refused:
+        make("localhost:9092", **options)
+    assert len(refused.traceback) <= 6
+
+
+def test_a_wrong_keyword_of_a_call_is_named_with_the_nearest_one() -> None:
+    """One unit, seconds, and one name."""
+    with (
+        sync.Consumer("localhost:1", "t") as consumer,
+        pytest.raises(TypeError, match=r"takes no 'timeout_ms'; did you mean timeout, in seconds"),
+    ):
+        consumer.poll(timeout_ms=100)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(sync.Producer, ProducerOptions), (sync.Consumer, ConsumerOptions), (Admin, AdminOptions)],
+)
+def test_each_option_has_a_default_or_is_short_for_one(kind: type, options: type) -> None:
+    """The typed dictionary is the one declaration; defaults and `help` follow it."""
+    home = importlib.import_module(options.__module__)
+    short = {"group", "compression"}
+    assert options.__annotations__.keys() - short == home.DEFAULTS.keys()
+
+
+def test_names_of_other_clients_are_answered_with_ours() -> None:
+    """A table of names would rot: what it says to call is there."""
+    for kind, names in ((sync.Producer, _PRODUCER), (sync.Consumer, _CONSUMER)):
+        for name, instead in names.items():
+            assert not hasattr(kind, name)
+            call = instead.partition("(")[0]
+            assert (
+                not call.isidentifier() or hasattr(kind, call) or call in ("Admin", *dir(builtins))
+            )
+    with sync.Admin("localhost:1") as admin:
+        for name, instead in _ADMIN.items():
+            part, _, call = instead.partition("(")[0].partition(".")
+            assert hasattr(getattr(admin, part), call)
+            with pytest.raises(AttributeError, match=re.escape(instead)):
+                getattr(admin, name)
 
 
 def test_no_options_are_the_defaults() -> None:
-    """And options stay what they are."""
-    chosen = AdminOptions(client_id="x")
-    assert checked_options(None, AdminOptions, "") == AdminOptions()
-    assert checked_options(chosen, AdminOptions, "") is chosen
+    """And options that are given overrule them."""
+    defaults = AdminOptions(client_id="x", request_timeout_ms=5)
+    given: AdminOptions = {"client_id": "y"}
+    assert checked_options({}, defaults, AdminOptions) == defaults
+    assert checked_options(given, defaults, AdminOptions) == {**defaults, **given}
 
 
 # What users call: the parts of `Admin`, and these.
-FACES = {"Admin", "Consumer", "Producer", "TransactionalProducer", *parts.__all__}
+FACES = {"Admin", "Consumer", "Producer", *parts.__all__}
 
 
 def public_methods() -> Iterator[tuple[str, inspect.Signature]]:

@@ -45,5 +45,5 @@ def test_help_and_dir_show_what_a_call_does() -> None:
         assert {"create", "delete", "describe"} <= set(dir(admin.topics))
     assert create.__doc__ == "Create one topic and wait until its partitions have leaders."
     assert list(inspect.signature(create).parameters) == [
-        *("name", "partitions", "replication_factor", "configs"),
+        *("name", "partitions", "replication_factor", "config"),
     ]

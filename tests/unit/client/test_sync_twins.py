@@ -7,10 +7,9 @@ import pytest
 from ottla import client
 from ottla.client import sync
 
-# What differs on purpose: plain calls may give up waiting, or have no transaction to await.
+# What differs on purpose: plain calls have no transaction to await.
 OWN = {
-    "Producer": {"wait", "flush", "close"},
-    "TransactionalProducer": {"wait", "flush", "close", "transaction"},
+    "Producer": {"transaction"},
     "Consumer": {"close", "fetch_batches"},
 }
 

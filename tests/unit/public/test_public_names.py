@@ -48,19 +48,19 @@ def shown(made: object) -> Iterator[str]:
             yield from (f"{name}.{call}" for call in dir(part) if not call.startswith("_"))
 
 
-def shown_of(kind: Callable[..., object], *arguments: str) -> list[str]:
+def shown_of(kind: Callable[..., object]) -> list[str]:
     """What `dir` shows of a client, made and closed again."""
 
     async def make() -> list[str]:
-        async with kind("localhost:1", *arguments) as made:  # type: ignore[attr-defined]
+        async with kind("localhost:1") as made:  # type: ignore[attr-defined]
             return list(shown(made))
 
     return asyncio.run(make())
 
 
-def shown_of_plain(kind: Callable[..., object], *arguments: str) -> list[str]:
+def shown_of_plain(kind: Callable[..., object]) -> list[str]:
     """The same of a client of plain calls."""
-    with kind("localhost:1", *arguments) as made:  # type: ignore[attr-defined]
+    with kind("localhost:1") as made:  # type: ignore[attr-defined]
         return list(shown(made))
 
 
@@ -69,13 +69,9 @@ MADE: dict[str, Callable[[], Iterable[str]]] = {
     "ottla.client.Admin": partial(shown_of, client.Admin),
     "ottla.client.Consumer": partial(shown_of, client.Consumer),
     "ottla.client.Producer": partial(shown_of, client.Producer),
-    "ottla.client.TransactionalProducer": partial(shown_of, client.TransactionalProducer, "t"),
     "ottla.client.sync.Admin": partial(shown_of_plain, sync.Admin),
     "ottla.client.sync.Consumer": partial(shown_of_plain, sync.Consumer),
     "ottla.client.sync.Producer": partial(shown_of_plain, sync.Producer),
-    "ottla.client.sync.TransactionalProducer": partial(
-        shown_of_plain, sync.TransactionalProducer, "t"
-    ),
     "ottla.testing.Broker": lambda: shown(testing.Broker()),
 }
 
@@ -83,6 +79,14 @@ MADE: dict[str, Callable[[], Iterable[str]]] = {
 def test_public_names_are_those_of_the_list() -> None:
     """A name that appears or goes is a decision, not an accident."""
     assert list(public_names()) == LIST.read_text().splitlines()
+
+
+def test_dir_shows_what_users_call_and_nothing_else() -> None:
+    """No submodules, no type variables."""
+    for package in PACKAGES:
+        if package != "ottla.lake":
+            module = import_module(package)
+            assert dir(module) == sorted(module.__all__)
 
 
 def test_everything_that_is_public_says_what_it_is() -> None:

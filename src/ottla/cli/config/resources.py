@@ -28,7 +28,7 @@ name_argument = click.argument("name")
 async def require(admin: Admin, kind: str, name: str) -> None:
     """Raise where the topic or broker does not exist, naming what does."""
     if kind == "topic":
-        await admin.topics.describe([name])
+        await admin.topics.describe_all([name])
     elif kind == "broker" and name != _ALL:
         ids = [str(broker_id) for broker_id in await admin.cluster.brokers()]
         if name not in ids:

@@ -46,11 +46,11 @@ async def read(bootstrap: str, wish: Wish) -> None:
         group_id=wish.group,
         enable_auto_commit=False,
         auto_offset_reset="latest" if wish.group and wish.start.kind == "latest" else "earliest",
-        read_committed=wish.read_committed,
+        isolation_level="read_committed" if wish.read_committed else "read_uncommitted",
         client_id="ottla-cli",
     )
     assigned = asyncio.Event()
-    async with Consumer(bootstrap, settings, on_assigned=lambda _: assigned.set()) as consumer:
+    async with Consumer(bootstrap, **settings, on_assigned=lambda _: assigned.set()) as consumer:
         await reach(connections_of(consumer))
         topics = await matching(connections_of(consumer), wish.words, regex=wish.regex)
         partitions = [
@@ -117,7 +117,7 @@ class _Reader:
     async def read(self) -> None:
         """Show records up to the count or the end, or for ever; commit those that were shown."""
         while not await self._is_done():
-            found = await self._consumer.poll(_POLL_MS, self._limit())
+            found = (await self._consumer.poll(_POLL_MS / 1000, self._limit())).by_partition
             for records in found:
                 self._show(records)
             sys.stdout.flush()
@@ -149,7 +149,7 @@ class _Reader:
             return True
         if self._ends is None or not self._assigned.is_set():
             return False
-        for place in self._consumer.assignment:
+        for place in self._consumer.assignment():
             if await self._consumer.position(place) < self._ends.get(place, 0):
                 return False
         return True

@@ -95,13 +95,13 @@ async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, ba
     batch_bytes = await _look(bootstrap, topic, sent)
     settings = ProducerOptions(
         acks=form.acks,
-        compression=form.compression,
+        compression_type=form.compression,
         delivery_timeout_ms=30_000,
         client_id="ottla-cli",
-        batch_bytes=batch_bytes,
+        batch_size=batch_bytes,
     )
     try:
-        async with Producer(bootstrap, settings, on_delivery=sent.on_delivery) as producer:
+        async with Producer(bootstrap, **settings, on_delivery=sent.on_delivery) as producer:
             chosen = () if form.partition is None else (form.partition,)
             await partitions_of(connections_of(producer), topic, chosen)
             sent.started_s = monotonic()

@@ -46,13 +46,13 @@ def alter(
         raise click.UsageError("nothing to change: give --partitions, --set or --unset")
 
     async def work(admin: Admin) -> _Altered:
-        (before,) = await admin.topics.describe([name])
+        (before,) = await admin.topics.describe_all([name])
         done = SettingChanges()
         if changes:
             done = await change_settings(admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS)
         if partitions is not None:
             await admin.topics.grow(name, partitions)
-        (after,) = await admin.topics.describe([name])
+        (after,) = await admin.topics.describe_all([name])
         return _Altered(before, after, done)
 
     done = with_admin(bootstrap, work)

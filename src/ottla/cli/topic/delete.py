@@ -26,7 +26,7 @@ def delete(names: tuple[str, ...], yes: bool, bootstrap: str, form: str) -> None
     """  # noqa: D301
 
     async def look(admin: Admin) -> list[tuple[TopicView, int]]:
-        views = await admin.topics.describe(names)
+        views = await admin.topics.describe_all(names)
         return [
             (view, sum(one.offset_count for one in await offsets_of(admin, view))) for view in views
         ]

@@ -101,7 +101,7 @@ def _look(words: Sequence[str], regex: bool, bootstrap: str) -> list[_Topic]:
                 await offsets_of(admin, view),
                 await admin.configs.describe(ResourceKind.TOPIC, view.name),
             )
-            for view in await admin.topics.describe(names)
+            for view in await admin.topics.describe_all(names)
         ]
 
     return with_admin(bootstrap, work)

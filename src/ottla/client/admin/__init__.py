@@ -1,9 +1,8 @@
 """Administration of a cluster, in parts: `admin.topics.create("flights", partitions=6)`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, TypedDict, Unpack
 
 from ottla.client.admin.acls import AccessRules
 from ottla.client.admin.calls import Calls
@@ -25,45 +24,57 @@ from ottla.client.arguments import checked_options
 from ottla.client.checking import checks
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, Cluster, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
+from ottla.client.other_names import OtherNames
 
 __all__ = ["Admin", "AdminOptions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdminOptions:
-    """Times in milliseconds.
+class AdminOptions(TypedDict, total=False):
+    """Keyword arguments of `Admin`, by Kafka's names. Times in milliseconds.
 
     `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
     BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
     or the path of a file with them; None: the file that OTTLA_CONFIG names.
     """
 
-    client_id: str = "ottla-admin"
-    request_timeout_ms: int = 30_000
-    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
-    retry_timeout_ms: int = 30_000
-    config: ClientConfig = field(default=None, repr=False)
+    client_id: str
+    request_timeout_ms: int
+    bootstrap_timeout_ms: int
+    default_api_timeout_ms: int
+    config: ClientConfig
 
 
-class Admin:
+DEFAULTS: Final = AdminOptions(
+    client_id="ottla-admin",
+    request_timeout_ms=30_000,
+    bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS,
+    default_api_timeout_ms=30_000,
+    config=None,
+)
+
+
+class Admin(OtherNames):
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
     Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
     `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`; those of Ottla's own
     brokers are `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
     BrokerRefused (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated
-    without harm are, for `retry_timeout_ms`.
+    without harm are, for `default_api_timeout_ms`.
     """
 
     @checks
-    def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
-        options = checked_options(options, AdminOptions, 'Admin("host:9092", AdminOptions(...))')
+    def __init__(
+        self, bootstrap_servers: str | Iterable[str], **options: Unpack[AdminOptions]
+    ) -> None:
         # The connections and the metadata that all parts share.
-        self._connections = Cluster(bootstrap, _cluster_options(options))
+        self._connections = Cluster(
+            bootstrap_servers, _cluster_options(checked_options(options, DEFAULTS, AdminOptions))
+        )
         calls = Calls(self._connections)
-        self.topics = Topics(calls)
-        self.partitions = Partitions(calls, self.topics)
         self.configs = Configs(calls)
+        self.topics = Topics(calls, self.configs)
+        self.partitions = Partitions(calls, self.topics)
         self.groups = Groups(calls)
         self.share_groups = ShareGroups(calls)
         self.logs = Logs(calls)
@@ -76,6 +87,9 @@ class Admin:
         self.compaction = Compaction(calls)
         self.decisions = Decisions(calls)
         self.rebalances = Rebalances(calls)
+
+    def __repr__(self) -> str:
+        return f"<Admin of {self._connections.named}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,9 +110,9 @@ class Admin:
 def _cluster_options(options: AdminOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
-        client_id=options.client_id,
-        security=security_by(options.config),
-        request_timeout_ms=options.request_timeout_ms,
-        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
-        retry_timeout_ms=options.retry_timeout_ms,
+        client_id=options["client_id"],
+        security=security_by(options["config"]),
+        request_timeout_ms=options["request_timeout_ms"],
+        bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
+        retry_timeout_ms=options["default_api_timeout_ms"],
     )

@@ -33,6 +33,8 @@ from ottla.wire.messages.offset_delete import (
     OffsetDeleteResponse,
 )
 
+_DEAD = "Dead"
+
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
@@ -98,8 +100,12 @@ class Groups:
 
         return await self._calls.retried(ask)
 
-    async def describe(self, group_ids: Names) -> list[GroupDescription]:
-        """State and members. A group that does not exist is Dead, or refused by newer brokers."""
+    async def describe(self, group_id: str) -> GroupDescription:
+        """State and members. A group that does not exist is Dead."""
+        return (await self.describe_all([group_id]))[0]
+
+    async def describe_all(self, group_ids: Names) -> list[GroupDescription]:
+        """`describe` of several, in their order."""
         return [
             await self._calls.retried(partial(self._described_group, group_id))
             for group_id in name_list(group_ids)
@@ -110,10 +116,11 @@ class Groups:
         request = DescribeGroupsRequest(groups=[group_id])
         answer = await self._calls.cluster.ask(broker_id, request, DescribeGroupsResponse)
         group = answer.groups[0]
-        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == "Dead":
+        if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or group.group_state == _DEAD:
             found = await self._described_consumer_group(broker_id, group_id)
             if found is not None:
                 return found
+            return GroupDescription(group_id, _DEAD, "", "", broker_id, ())
         check(group.error_code, f"describe group {group_id!r}", group.error_message)
         return GroupDescription(
             group.group_id,
@@ -214,6 +221,11 @@ class Groups:
                     check(entry.error_code, what)
 
         await self._calls.retried(delete)
+
+    # The last method: its name hides that of the type.
+    async def list(self, states: Names = (), kinds: Names = ()) -> list[str]:
+        """Names of all groups, or of those in one of `states` and of one of `kinds`."""
+        return [group.group_id for group in await self.all(states, kinds)]
 
 
 def _members(group: DescribedGroup) -> tuple[GroupMember, ...]:

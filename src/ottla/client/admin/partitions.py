@@ -121,7 +121,7 @@ class Partitions:
         if topics is None:
             views = await self._topics.all(internal=True)
         else:
-            views = await self._topics.describe(topics)
+            views = await self._topics.describe_all(topics)
         least = await self.min_isr(view.name for view in views)
         eligible = await self._calls.retried(lambda: self._eligible(views))
         found: list[PartitionStanding] = []

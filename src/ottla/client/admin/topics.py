@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
+from ottla.client.admin.configs import Configs
 from ottla.client.arguments import Names, name_list
 from ottla.client.checking import checks_calls
 from ottla.client.connection.view import ClusterView, TopicView, merged
@@ -44,7 +45,7 @@ class NewTopic:
     name: str
     partitions: int = BROKER_DEFAULT
     replication_factor: int = BROKER_DEFAULT
-    configs: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
     assignments: tuple[tuple[int, ...], ...] = ()
 
 
@@ -52,8 +53,9 @@ class NewTopic:
 class Topics:
     """`admin.topics`: create, list, describe, grow and delete topics."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, configs: Configs) -> None:
         self._calls = calls
+        self._configs = configs
 
     async def create_all(
         self, topics: NewTopic | Iterable[NewTopic], *, validate_only: bool = False
@@ -79,7 +81,7 @@ class Topics:
         name: str,
         partitions: int = BROKER_DEFAULT,
         replication_factor: int = BROKER_DEFAULT,
-        configs: Mapping[str, str] | None = None,
+        config: Mapping[str, str] | None = None,
     ) -> None:
         """Create one topic and wait until its partitions have leaders."""
         await self.create_all(
@@ -88,7 +90,7 @@ class Topics:
                     name=name,
                     partitions=partitions,
                     replication_factor=replication_factor,
-                    configs=configs or {},
+                    config=config or {},
                 )
             ]
         )
@@ -98,7 +100,7 @@ class Topics:
             attempt += 1
 
     async def all(self, *, internal: bool = False) -> list[TopicView]:
-        """All topics by name; internal ones (`__consumer_offsets` …) only with `internal`."""
+        """All topics by name, described; internal ones only with `internal`."""
 
         async def ask() -> list[TopicView]:
             answer = await self._calls.cluster.ask_any(
@@ -110,8 +112,12 @@ class Topics:
         found = await self._calls.retried(ask)
         return [topic for topic in found if internal or not topic.is_internal]
 
-    async def describe(self, names: Names) -> list[TopicView]:
+    async def describe(self, name: str) -> TopicView:
         """Partitions, leaders, replicas. Raises UnknownTopic, which names topics spelled alike."""
+        return (await self.describe_all([name]))[0]
+
+    async def describe_all(self, names: Names) -> list[TopicView]:
+        """`describe` of several, in their order."""
         wanted = name_list(names)
         view = await self._calls.retried(lambda: self._described(wanted))
         for name in wanted:
@@ -167,6 +173,15 @@ class Topics:
 
         await self._calls.retried(delete)
 
+    async def alter(self, name: str, config: Mapping[str, str | None]) -> None:
+        """Set values of a topic's settings; None returns one to its default."""
+        await self._configs.alter("topic", name, config)
+
+    # The last method: its name hides that of the type.
+    async def list(self, *, internal: bool = False) -> list[str]:
+        """Names of all topics; internal ones (`__consumer_offsets` …) only with `internal`."""
+        return [topic.name for topic in await self.all(internal=internal)]
+
 
 def _new_topics(given: NewTopic | Iterable[NewTopic]) -> list[NewTopic]:
     wanted = [given] if isinstance(given, NewTopic) else list(given)
@@ -189,7 +204,7 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
             for index, replicas in enumerate(topic.assignments)
         ],
         configs=[
-            CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()
+            CreatableTopicConfig(name=name, value=value) for name, value in topic.config.items()
         ],
     )
 

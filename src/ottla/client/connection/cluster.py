@@ -81,6 +81,11 @@ class Cluster:
         self._first_contact = FirstContact(self.bootstrap, options.bootstrap_timeout_ms)
         self._closed = False
 
+    @property
+    def named(self) -> str:
+        """The bootstrap addresses, as a person writes them."""
+        return ",".join(map(str, self.bootstrap))
+
     # -- connections
 
     async def connection(self, broker_id: int, purpose: str = "") -> Connection:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
@@ -14,24 +14,37 @@ from ottla.client.arguments import (
     checked_options,
     name_list,
     not_negative,
+    one_partition,
     partition_list,
+    seconds,
 )
-from ottla.client.checking import checks, checks_awaited
+from ottla.client.checking import Mistake, checks, checks_awaited
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator
+from ottla.client.connection.view import PartitionView
 from ottla.client.consumer.cursor import Cursor
 from ottla.client.consumer.fetcher import Fetched, Fetcher
 from ottla.client.consumer.offsets import EARLIEST, LATEST, OffsetAndTimestamp, list_offsets
-from ottla.client.consumer.options import ConsumerOptions, Listener, cluster_options, fetch_options
+from ottla.client.consumer.options import (
+    DEFAULTS,
+    ConsumerOptions,
+    Listener,
+    cluster_options,
+    fetch_options,
+)
 from ottla.client.consumer.partition_state import (
     ConsumedRecord,
+    ConsumerRecords,
     OffsetAndMetadata,
     PartitionState,
     RawBatches,
     Records,
+    consumed,
 )
+from ottla.client.consumer.whole_topics import WholeTopics
 from ottla.client.errors import ClientError, Closed
 from ottla.client.group.session import GroupSession
+from ottla.client.other_names import OtherNames
 from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.record.codec import Record
 
@@ -40,11 +53,12 @@ _WHOLE_BATCH = 1 << 31
 _NOTHING: Iterator[Record] = iter(())
 
 
-class Consumer:
-    """Reads records. Use it as `async with Consumer("host:9092", ConsumerOptions(...)) as c`.
+class Consumer(OtherNames):
+    """Reads records. Use it as `async with Consumer("host:9092", "topic", group_id="g") as c`.
 
-    Either `assign` partitions or `subscribe` to topics as a member of `group_id`; then
-    `async for record in consumer`, or `poll` for lists, or `fetch_batches` for bytes.
+    It reads `topics` (see `subscribe`), as a member of `group_id` or else all their partitions; or
+    the partitions that `assign` names. Then `async for record in consumer`, or `poll` for many at
+    once, or `fetch_batches` for bytes.
 
     A record counts as processed when the next one (or the next `poll`) is asked for; automatic
     commits, and those at rebalances, never go beyond that. An explicit `commit` includes the
@@ -58,40 +72,48 @@ class Consumer:
     @checks
     def __init__(
         self,
-        bootstrap: str | Iterable[str],
-        options: ConsumerOptions | None = None,
+        bootstrap_servers: str | Iterable[str],
+        topics: Names | re.Pattern[str] = (),
         *,
         on_assigned: Listener | None = None,
         on_revoked: Listener | None = None,
         on_lost: Listener | None = None,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        self.options = options = checked_options(
-            options,
-            ConsumerOptions,
-            'Consumer("host:9092", ConsumerOptions(group_id="g")) and then subscribe("topic"), or'
-            ' Consumer("host:9092") and then assign([TopicPartition("topic", 0)])',
-        )
-        self._connections = Cluster(bootstrap, cluster_options(options))
+        self._options = options = checked_options(options, DEFAULTS, ConsumerOptions)
+        self._connections = Cluster(bootstrap_servers, cluster_options(options))
         self._news = asyncio.Event()
         fetch = fetch_options(options)
         self._isolation_level = fetch.isolation_level
         self._reset_to = fetch.reset_to
         self._fetcher = Fetcher(self._connections, fetch, self._news.set)
+        self._whole_topics = WholeTopics(self._connections, self._fetcher, fetch.reset_to)
+        self._key, self._value = options["key_deserializer"], options["value_deserializer"]
         self._cursor = Cursor(self._fetcher)
         self._group: GroupSession | None = None
-        if options.group_id:
-            coordinator = Coordinator(self._connections, options.group_id)
+        group_id = options["group_id"]
+        if group_id:
+            coordinator = Coordinator(self._connections, group_id)
             listeners = (on_assigned, on_revoked, on_lost)
             self._group = GroupSession(coordinator, options, self._fetcher, self._wake, listeners)
         # What `async for` is handing out: the records of one batch.
         self._fetched: Fetched | None = None
-        self._batch: Iterator[Record] = _NOTHING
+        self._records: Iterator[Record] = _NOTHING
+        # The same, deserialized.
+        self._batch: Iterator[Record | ConsumedRecord] = _NOTHING
         self._state = PartitionState("", -1)
         # Set where `async for` must leave its batch: seek, pause, rebalance, a commit that is due.
         self._is_interrupted = False
         self._commit_at_s = float("inf")
         self._commit_timer: asyncio.TimerHandle | None = None
         self._closed = False
+        if topics:
+            self.subscribe(topics)
+
+    def __repr__(self) -> str:
+        group_id = self._options["group_id"]
+        member = f" in group {group_id!r}" if group_id else ""
+        return f"<Consumer of {self._connections.named}{member}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -114,7 +136,7 @@ class Consumer:
         `auto_offset_reset` says; `seek` to start elsewhere. Raises UnknownTopic.
         """
         self._check_open()
-        if self._group is not None and self._group.membership is not None:
+        if self._is_subscribed:
             raise _mixed()
         wanted = set(partition_list(partitions))
         for partition in wanted:
@@ -127,47 +149,71 @@ class Consumer:
         else:
             for partition in new:
                 self._fetcher.states[partition].forget_position(self._reset_to)
-        self._start_commit_timer()
         # The caller may seek before anything is asked for.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
     @checks
-    def subscribe(self, topics: Names | re.Pattern[str]) -> None:
-        """Read topics as a member of the group: one, several, or all that match a pattern.
+    def subscribe(
+        self,
+        topics: Names | re.Pattern[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+    ) -> None:
+        """Read topics: one, several, or all whose whole name matches a pattern.
 
-        The partitions come with the next `poll`. Topics that do not exist yet are read once
-        they do.
+        As a member of the group, where the consumer has a `group_id`: then topics that do not exist
+        yet are read once they do. Without a group all partitions are read. They come with the next
+        `poll`.
         """
         self._check_open()
-        if self._group is None:
-            raise ClientError(
-                ErrorCode.INVALID_GROUP_ID,
-                "subscribing needs a group_id in ConsumerOptions; without a group, use assign",
-            )
-        if self._fetcher.states and self._group.membership is None:
+        if self._fetcher.states and not self._is_subscribed:
             raise _mixed()
+        compiled = re.compile(pattern) if isinstance(pattern, str) else pattern
+        names: list[str] = []
         if isinstance(topics, re.Pattern):
-            self._group.subscribe((), topics)
+            compiled = topics
         else:
-            self._group.subscribe(name_list(topics), None)
-        self._start_commit_timer()
+            names = name_list(topics)
+        if bool(names) == (compiled is not None):
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST, 'give topics, or a pattern: subscribe("topic")'
+            )
+        (self._group or self._whole_topics).subscribe(names, compiled)
 
     @property
+    def _is_subscribed(self) -> bool:
+        if self._group is not None:
+            return self._group.membership is not None
+        return self._whole_topics.is_subscribed
+
+    def subscription(self) -> set[str]:
+        """The topics that were subscribed to by their names."""
+        return set((self._group or self._whole_topics).topics)
+
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read now."""
         return set(self._fetcher.states)
 
+    @checks_awaited
+    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
+        """The topic's partitions and leaders. Raises UnknownTopic."""
+        self._check_open()
+        return (await self._connections.topic(topic)).partitions
+
     @checks
-    def pause(self, partitions: Partitions) -> None:
-        """Hand out nothing of these until `resume`; positions and membership stay."""
+    def pause(self, partitions: Partitions | str, number: int | None = None) -> None:
+        """Hand out nothing of these until `resume`; positions and membership stay.
+
+        Partitions, or a topic and a partition's number.
+        """
         self._interrupt()
-        for partition in partition_list(partitions):
+        for partition in _several(partitions, number):
             self._state_of(partition).is_paused = True
 
     @checks
-    def resume(self, partitions: Partitions) -> None:
+    def resume(self, partitions: Partitions | str, number: int | None = None) -> None:
         """Go on with paused partitions."""
-        for partition in partition_list(partitions):
+        for partition in _several(partitions, number):
             self._state_of(partition).is_paused = False
         self._fetcher.pump()
         self._wake()
@@ -175,12 +221,21 @@ class Consumer:
     # -- where to read
 
     @checks
-    def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from `offset`, which need not be the number of an existing record."""
+    def seek(
+        self, partition: TopicPartition | str, number: int | None = None, offset: int | None = None
+    ) -> None:
+        """Read on from an offset, which need not be the number of an existing record.
+
+        `seek(partition, offset)`, or with topic and partition number: `seek("topic", 0, offset)`.
+        """
         self._check_open()
-        not_negative("offset", offset)
+        if not isinstance(partition, str):
+            number, offset = None, number if offset is None else offset
+        if type(offset) is not int or offset < 0:
+            raise Mistake("offset", offset, "an int from 0 on").error()
+        wanted = one_partition(partition, number)
         self._interrupt()
-        self._state_of(partition).seek(offset)
+        self._state_of(wanted).seek(offset)
         self._fetcher.pump()
 
     @checks
@@ -201,14 +256,20 @@ class Consumer:
 
     def _reset(self, reset_to: int, partitions: Partitions | None) -> None:
         self._interrupt()
-        for partition in self.assignment if partitions is None else partition_list(partitions):
+        if partitions is None:
+            # Those that a subscription without a group will find, too.
+            self._whole_topics.reset_to = reset_to
+        for partition in self.assignment() if partitions is None else partition_list(partitions):
             self._state_of(partition).forget_position(reset_to)
         self._fetcher.pump()
 
     @checks_awaited
-    async def position(self, partition: TopicPartition) -> int:
-        """The offset of the next record to hand out, found out first if need be."""
-        state = self._state_of(partition)
+    async def position(self, partition: TopicPartition | str, number: int | None = None) -> int:
+        """The offset of the next record to hand out, found out first if need be.
+
+        `position(partition)`, or `position("topic", 0)`.
+        """
+        state = self._state_of(one_partition(partition, number))
         while state.position < 0:
             self._raise_failure()
             self._fetcher.pump()
@@ -216,9 +277,11 @@ class Consumer:
         return state.position
 
     @checks
-    def high_watermark(self, partition: TopicPartition) -> int | None:
+    def high_watermark(
+        self, partition: TopicPartition | str, number: int | None = None
+    ) -> int | None:
         """The partition's end as of the last fetch; None before the first."""
-        offset = self._state_of(partition).high_watermark
+        offset = self._state_of(one_partition(partition, number)).high_watermark
         return None if offset < 0 else offset
 
     @checks_awaited
@@ -236,9 +299,7 @@ class Consumer:
         self, times_ms: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Per partition the first record at or after a time in ms; offset -1 where none is."""
-        return await list_offsets(
-            self._connections, times_ms, fetch_options(self.options).isolation_level
-        )
+        return await list_offsets(self._connections, times_ms, self._isolation_level)
 
     async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
         wanted = dict.fromkeys(partition_list(partitions), which)
@@ -247,21 +308,24 @@ class Consumer:
 
     # -- reading
 
-    async def poll(self, timeout_ms: int = 1_000, max_records: int = 100_000) -> list[Records]:
-        """Records that are there, or come within `timeout_ms`; an empty list if none do.
+    @checks_awaited
+    async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
+        """Records that are there, or come within `timeout` seconds; empty if none do.
 
-        What earlier calls returned counts as processed from now on.
+        At most `max_records`, else the option `max_poll_records`. What earlier calls returned
+        counts as processed from now on.
         """
-        not_negative("timeout_ms", timeout_ms)
-        not_negative("max_records", max_records)
-        deadline_s = _now_s() + timeout_ms / 1000
+        seconds("timeout", timeout)
+        most = self._options["max_poll_records"] if max_records is None else max_records
+        not_negative("max_records", most)
+        deadline_s = _now_s() + timeout
         self._put_back()
         while True:
             found: list[Records] = []
             if await self._settle(deadline_s):
-                found = self._take(max_records)
+                found = self._take(most)
             if found or _now_s() >= deadline_s:
-                return found
+                return ConsumerRecords(found, self._key, self._value)
             await self._wait(deadline_s - _now_s())
 
     def _take(self, max_records: int) -> list[Records]:
@@ -318,7 +382,12 @@ class Consumer:
             await self._wait(3600)
             return
         fetched, records = taken
-        self._fetched, self._batch, self._state = fetched, iter(records), fetched.state
+        self._fetched, self._state = fetched, fetched.state
+        self._records = iter(records)
+        self._batch = self._records
+        if self._key is not None or self._value is not None:
+            topic, partition = self._state.topic, self._state.partition
+            self._batch = consumed(topic, partition, self._records, self._key, self._value)
         # Moved on record by record, so that a commit in between is exact.
         self._state.position = records[0].offset
 
@@ -326,7 +395,8 @@ class Consumer:
         """Return what `__anext__` has decoded and not handed out; all before it is processed."""
         self._is_interrupted = False
         fetched, self._fetched = self._fetched, None
-        rest, self._batch = list(self._batch), _NOTHING
+        rest, self._records = list(self._records), _NOTHING
+        self._batch = _NOTHING
         if fetched is None or fetched.term != fetched.state.term:
             return
         if rest:
@@ -334,14 +404,15 @@ class Consumer:
         else:
             fetched.state.position = max(fetched.state.position, fetched.chunk.next_offset)
 
-    async def poll_batches(self, timeout_ms: int = 1_000) -> list[RawBatches]:
-        """Answers as whole batches of bytes, undecoded: those there, or that come in time.
+    @checks_awaited
+    async def poll_batches(self, timeout: float = 1.0) -> list[RawBatches]:
+        """Answers as whole batches of bytes, undecoded: those there, or within `timeout` seconds.
 
         The first batch may begin before the position; aborted transactions and control
         batches are not left out.
         """
-        not_negative("timeout_ms", timeout_ms)
-        deadline_s = _now_s() + timeout_ms / 1000
+        seconds("timeout", timeout)
+        deadline_s = _now_s() + timeout
         self._put_back()
         while True:
             found: list[RawBatches] = []
@@ -355,7 +426,7 @@ class Consumer:
     async def fetch_batches(self) -> AsyncIterator[RawBatches]:
         """Yield what `poll_batches` returns, one by one, for ever."""
         while True:
-            for raw in await self.poll_batches(3_600_000):
+            for raw in await self.poll_batches(3_600):
                 yield raw
 
     # -- commits
@@ -383,12 +454,19 @@ class Consumer:
         )
 
     @checks_awaited
-    async def committed(self, partitions: Partitions) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Committed offsets of the group; partitions without one are left out."""
-        return await self._need_group().coordinator.committed(partition_list(partitions))
+    async def committed(
+        self, partition: TopicPartition | str, number: int | None = None
+    ) -> int | None:
+        """The offset that the group has committed for a partition; None without one.
+
+        `committed(partition)`, or `committed("topic", 0)`; `Admin.groups.offsets` has all of them.
+        """
+        wanted = one_partition(partition, number)
+        found = await self._need_group().coordinator.committed([wanted])
+        return found[wanted].offset if wanted in found else None
 
     def group_metadata(self) -> GroupMetadata:
-        """This member, for `TransactionalProducer.send_offsets`. Call it for each transaction."""
+        """This member, for `Producer.send_offsets`. Call it for each transaction."""
         group = self._need_group()
         member = group.membership
         if member is None:
@@ -397,13 +475,13 @@ class Consumer:
             group.coordinator.group_id,
             member.generation,
             member.member_id,
-            self.options.group_instance_id,
+            self._options["group_instance_id"],
         )
 
     def _start_commit_timer(self) -> None:
-        if self._group is None or not self.options.enable_auto_commit:
+        if self._group is None or not self._options["enable_auto_commit"]:
             return
-        interval_s = self.options.auto_commit_interval_ms / 1000
+        interval_s = self._options["auto_commit_interval_ms"] / 1000
         self._commit_at_s = _now_s() + interval_s
         if self._commit_timer is not None:
             self._commit_timer.cancel()
@@ -422,9 +500,12 @@ class Consumer:
         """Raise errors, commit, rebalance; False if a rebalance lasts beyond the deadline."""
         self._check_open()
         self._raise_failure()
+        if self._commit_timer is None:
+            self._start_commit_timer()
         self._commit_if_due()
         if self._group is not None:
             return await self._group.settle(deadline_s - _now_s())
+        await self._whole_topics.settle()
         return True
 
     def _raise_failure(self) -> None:
@@ -452,6 +533,8 @@ class Consumer:
 
     def _state_of(self, partition: TopicPartition) -> PartitionState:
         self._check_open()
+        if partition not in self._fetcher.states and self._group is None:
+            self._whole_topics.claim(partition)
         state = self._fetcher.states.get(partition)
         if state is None:
             raise ClientError(
@@ -465,7 +548,8 @@ class Consumer:
         self._check_open()
         if self._group is None:
             raise ClientError(
-                ErrorCode.INVALID_GROUP_ID, "commits need a group_id in ConsumerOptions"
+                ErrorCode.INVALID_GROUP_ID,
+                'commits need a group: Consumer("host:9092", "topic", group_id="g")',
             )
         return self._group
 
@@ -488,6 +572,12 @@ class Consumer:
 
 def _now_s() -> float:
     return asyncio.get_running_loop().time()
+
+
+def _several(partitions: Partitions | str, number: int | None) -> list[TopicPartition]:
+    if isinstance(partitions, str):
+        return [one_partition(partitions, number)]
+    return partition_list(partitions)
 
 
 def _mixed() -> ClientError:

@@ -144,8 +144,11 @@ class Fetcher:
             return
         self._positions.resolve(self.states.values())
         for leader, states in self._fetchable().items():
-            if leader not in self._cluster.view.brokers:
-                self._waiting.delay(states)
+            view = self._cluster.view
+            if leader not in view.brokers:
+                # Before the first answer about a topic there is no reason to back off.
+                known = view.topics.keys() | view.errors.keys()
+                self._waiting.delay(state for state in states if state.topic in known)
                 self._waiting.refresh()
                 continue
             lane = next((name for name in _LANES if (leader, name) not in self._under_way), None)

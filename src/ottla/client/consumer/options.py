@@ -1,8 +1,7 @@
 """How a consumer reads: every setting with its default."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Final, Literal, TypedDict
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
@@ -20,92 +19,137 @@ Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]
 
 Reset = Literal["earliest", "latest", "none"]
 AssignorName = Literal["range", "roundrobin", "sticky", "cooperative-sticky"]
+IsolationLevel = Literal["read_committed", "read_uncommitted"]
+_ISOLATION = {"read_committed": READ_COMMITTED, "read_uncommitted": READ_UNCOMMITTED}
 _RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerOptions:
-    """Times in milliseconds, sizes in bytes.
+class ConsumerOptions(TypedDict, total=False):
+    """How a consumer reads: keyword arguments of `Consumer`, by Kafka's names.
 
-    `auto_offset_reset`: where to read from when a partition has no committed offset, or an
-    offset is no longer in the log: `earliest` (default: skip nothing), `latest` or `none`
-    (raise). `assignors`: by preference, of `range`, `roundrobin`, `sticky`,
-    `cooperative-sticky`; a group uses one that all its members offer. `bootstrap_timeout_ms`: for
-    how long a first answer of any bootstrap address is waited for; BootstrapFailed then. `config`:
-    settings of Kafka's clients for TLS and logins, by their names, or the path of a file with them;
-    None: the file that OTTLA_CONFIG names.
+    Times in milliseconds, sizes in bytes. `group` is short for `group_id`. `auto_offset_reset`:
+    where to read from when a partition has no committed offset, or an offset is no longer in the
+    log: `earliest` (default: skip nothing), `latest` or `none` (raise).
+    `partition_assignment_strategy`: by preference, of `range`, `roundrobin`, `sticky`,
+    `cooperative-sticky`; a group uses one that all its members offer. `key_deserializer`,
+    `value_deserializer`: called with keys and values that are not None, in records that are handed
+    out one by one. `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is
+    waited for; BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by
+    their names, or the path of a file with them; None: the file that OTTLA_CONFIG names.
     """
 
-    group_id: str | None = None
-    group_instance_id: str | None = None
-    auto_offset_reset: Reset = "earliest"
-    enable_auto_commit: bool = True
-    auto_commit_interval_ms: int = 5_000
-    read_committed: bool = False
-    check_crcs: bool = True
-    assignors: tuple[AssignorName | Assignor, ...] = ("cooperative-sticky", "range")
-    session_timeout_ms: int = 45_000
-    heartbeat_interval_ms: int = 3_000
-    max_poll_interval_ms: int = 300_000
-    fetch_min_bytes: int = 1
-    fetch_max_wait_ms: int = 500
-    fetch_max_bytes: int = 50 * 1024 * 1024
-    fetch_partition_bytes: int = 1024 * 1024
-    request_timeout_ms: int = 30_000
-    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
-    metadata_max_age_ms: int = 300_000
-    retry_backoff_ms: int = 100
-    retry_backoff_max_ms: int = 1_000
-    retry_timeout_ms: int = 60_000
-    client_id: str = "ottla-consumer"
-    config: ClientConfig = field(default=None, repr=False)
+    group_id: str | None
+    group: str | None
+    group_instance_id: str | None
+    auto_offset_reset: Reset
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    isolation_level: IsolationLevel
+    check_crcs: bool
+    partition_assignment_strategy: tuple[AssignorName | Assignor, ...]
+    key_deserializer: Callable[[bytes], Any] | None
+    value_deserializer: Callable[[bytes], Any] | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    max_poll_records: int
+    fetch_min_bytes: int
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    request_timeout_ms: int
+    bootstrap_timeout_ms: int
+    metadata_max_age_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    default_api_timeout_ms: int
+    client_id: str
+    config: ClientConfig
+
+
+DEFAULTS: Final = ConsumerOptions(
+    group_id=None,
+    group_instance_id=None,
+    auto_offset_reset="earliest",
+    enable_auto_commit=True,
+    auto_commit_interval_ms=5_000,
+    isolation_level="read_uncommitted",
+    check_crcs=True,
+    partition_assignment_strategy=("cooperative-sticky", "range"),
+    key_deserializer=None,
+    value_deserializer=None,
+    session_timeout_ms=45_000,
+    heartbeat_interval_ms=3_000,
+    max_poll_interval_ms=300_000,
+    max_poll_records=100_000,
+    fetch_min_bytes=1,
+    fetch_max_wait_ms=500,
+    fetch_max_bytes=50 * 1024 * 1024,
+    max_partition_fetch_bytes=1024 * 1024,
+    request_timeout_ms=30_000,
+    bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS,
+    metadata_max_age_ms=300_000,
+    retry_backoff_ms=100,
+    retry_backoff_max_ms=1_000,
+    default_api_timeout_ms=60_000,
+    client_id="ottla-consumer",
+    config=None,
+)
 
 
 def cluster_options(options: ConsumerOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
-        client_id=options.client_id,
-        security=security_by(options.config),
-        request_timeout_ms=options.request_timeout_ms,
-        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
-        metadata_max_age_ms=options.metadata_max_age_ms,
-        retry_timeout_ms=options.retry_timeout_ms,
+        client_id=options["client_id"],
+        security=security_by(options["config"]),
+        request_timeout_ms=options["request_timeout_ms"],
+        bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
+        metadata_max_age_ms=options["metadata_max_age_ms"],
+        retry_timeout_ms=options["default_api_timeout_ms"],
         backoff=_backoff(options),
     )
 
 
 def fetch_options(options: ConsumerOptions) -> FetchOptions:
     """The part that concerns fetching. Raises ClientError for an unknown reset."""
-    if options.auto_offset_reset not in _RESETS:
+    if options["auto_offset_reset"] not in _RESETS:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
-            f"auto_offset_reset is earliest, latest or none, not {options.auto_offset_reset!r}",
+            f"auto_offset_reset is earliest, latest or none, not {options['auto_offset_reset']!r}",
+        )
+    if options["isolation_level"] not in _ISOLATION:
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG,
+            "isolation_level is read_committed or read_uncommitted, not"
+            f" {options['isolation_level']!r}",
         )
     return FetchOptions(
-        min_bytes=options.fetch_min_bytes,
-        max_wait_ms=options.fetch_max_wait_ms,
-        fetch_bytes=options.fetch_max_bytes,
-        partition_bytes=options.fetch_partition_bytes,
-        isolation_level=READ_COMMITTED if options.read_committed else READ_UNCOMMITTED,
-        check_crcs=options.check_crcs,
-        reset_to=_RESETS[options.auto_offset_reset],
+        min_bytes=options["fetch_min_bytes"],
+        max_wait_ms=options["fetch_max_wait_ms"],
+        fetch_bytes=options["fetch_max_bytes"],
+        partition_bytes=options["max_partition_fetch_bytes"],
+        isolation_level=_ISOLATION[options["isolation_level"]],
+        check_crcs=options["check_crcs"],
+        reset_to=_RESETS[options["auto_offset_reset"]],
         backoff=_backoff(options),
     )
 
 
 def member_options(options: ConsumerOptions) -> MemberOptions:
     """The part that concerns the group. Raises ClientError for assignors that do not mix."""
-    assignors = tuple(assignor_named(name) for name in options.assignors)
+    assignors = tuple(assignor_named(name) for name in options["partition_assignment_strategy"])
     if not assignors:
-        raise ClientError(ErrorCode.INVALID_CONFIG, "give at least one assignor")
+        raise ClientError(
+            ErrorCode.INVALID_CONFIG, "give at least one assignor as partition_assignment_strategy"
+        )
     return MemberOptions(
-        instance_id=options.group_instance_id,
-        session_timeout_ms=options.session_timeout_ms,
-        heartbeat_interval_ms=options.heartbeat_interval_ms,
-        max_poll_interval_ms=options.max_poll_interval_ms,
+        instance_id=options["group_instance_id"],
+        session_timeout_ms=options["session_timeout_ms"],
+        heartbeat_interval_ms=options["heartbeat_interval_ms"],
+        max_poll_interval_ms=options["max_poll_interval_ms"],
         assignors=assignors,
     )
 
 
 def _backoff(options: ConsumerOptions) -> Backoff:
-    return Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)
+    return Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])

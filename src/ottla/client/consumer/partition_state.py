@@ -1,8 +1,8 @@
 """Where a consumer stands in each partition it reads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from ottla.base.ids import TopicPartition
 from ottla.record.codec import Record
@@ -37,15 +37,73 @@ class Records(Sequence[Record]):
 
 
 class ConsumedRecord(NamedTuple):
-    """One record with the place it came from. Times in ms; headers in their order."""
+    """One record with the place it came from. Times in ms; headers in their order.
+
+    `key` and `value` are bytes or None, or what the consumer's deserializers make of bytes.
+    """
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    key: bytes | None
-    value: bytes | None
+    key: Any
+    value: Any
     headers: list[tuple[str, bytes | None]]
+
+
+Deserializer = Callable[[bytes], Any] | None
+
+
+def consumed(
+    topic: str, partition: int, records: Iterable[Record], key: Deserializer, value: Deserializer
+) -> Iterator[ConsumedRecord]:
+    """Records with the place they came from, keys and values deserialized."""
+    for each in records:
+        yield ConsumedRecord(
+            topic,
+            partition,
+            each.offset,
+            each.timestamp,
+            each.key if key is None or each.key is None else key(each.key),
+            each.value if value is None or each.value is None else value(each.value),
+            each.headers,
+        )
+
+
+class ConsumerRecords(Sequence[ConsumedRecord]):
+    """What `poll` returns: records of one or more partitions, in their order in each.
+
+    `by_partition` has the same records as lists, with keys and values as bytes.
+    """
+
+    def __init__(
+        self, by_partition: list[Records], key: Deserializer = None, value: Deserializer = None
+    ) -> None:
+        self.by_partition = by_partition
+        self._key, self._value = key, value
+
+    def __repr__(self) -> str:
+        return f"<ConsumerRecords: {len(self)} of {len(self.by_partition)} partitions>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        raise TypeError("records that were polled are a sequence, which has no hash")
+
+    def __len__(self) -> int:
+        return sum(len(part.records) for part in self.by_partition)
+
+    def __iter__(self) -> Iterator[ConsumedRecord]:
+        for part in self.by_partition:
+            yield from consumed(part.topic, part.partition, part.records, self._key, self._value)
+
+    @overload
+    def __getitem__(self, index: int) -> ConsumedRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ConsumedRecord]: ...
+    def __getitem__(self, index: int | slice) -> ConsumedRecord | list[ConsumedRecord]:
+        return list(self)[index]
 
 
 class RawBatches(NamedTuple):

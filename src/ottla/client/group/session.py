@@ -17,6 +17,7 @@ from ottla.client.consumer.options import (
     member_options,
 )
 from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.consumer.whole_topics import matching_topics
 from ottla.client.errors import ClientError, CommitFailed
 from ottla.client.group.membership import Membership, Rebalancing
 
@@ -40,7 +41,7 @@ class GroupSession:
         self._wake = wake
         self._on_assigned, self._on_revoked, self._on_lost = listeners
         self.membership: Membership | None = None
-        self._topics: list[str] = []
+        self.topics: list[str] = []
         self._pattern: re.Pattern[str] | None = None
         self._joining: asyncio.Task[None] | None = None
         self._commits: set[asyncio.Task[None]] = set()
@@ -51,7 +52,7 @@ class GroupSession:
 
     def subscribe(self, topics: Iterable[str], pattern: re.Pattern[str] | None) -> None:
         """Join, or join anew with other topics, at the next `settle`."""
-        self._topics = sorted(set(topics))
+        self.topics = sorted(set(topics))
         self._pattern = pattern
         if self.membership is None:
             rebalancing = Rebalancing(
@@ -82,15 +83,10 @@ class GroupSession:
         return True
 
     async def _current_topics(self) -> list[str]:
-        if self._pattern is None:
-            return self._topics
-        names = await self.coordinator.cluster.topic_names()
-        return [
-            name for name in names if self._pattern.fullmatch(name) and not name.startswith("__")
-        ]
+        return await matching_topics(self.coordinator.cluster, self.topics, self._pattern)
 
     async def _revoke(self, gone: set[TopicPartition]) -> None:
-        if self._options.enable_auto_commit:
+        if self._options["enable_auto_commit"]:
             await self._commit_leniently(self.uncommitted(gone))
         await _call(self._on_revoked, gone)
         self._drop(gone)
@@ -157,7 +153,7 @@ class GroupSession:
             offsets,
             generation=member.generation if member is not None else -1,
             member_id=member.member_id if member is not None else "",
-            instance_id=self._options.group_instance_id if member is not None else None,
+            instance_id=self._options["group_instance_id"] if member is not None else None,
         )
         for partition, entry in offsets.items():
             if partition in self._fetcher.states:
@@ -191,7 +187,7 @@ class GroupSession:
         if self._joining is not None:
             self._joining.cancel()
             await asyncio.gather(self._joining, return_exceptions=True)
-        if commit and self._options.enable_auto_commit:
+        if commit and self._options["enable_auto_commit"]:
             await self._commit_leniently(self.uncommitted())
         for task in list(self._commits):
             if not commit:

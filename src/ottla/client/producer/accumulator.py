@@ -3,9 +3,10 @@
 Decides nothing about brokers and does no I/O; `Sender` takes what is ready.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
+from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
@@ -208,6 +209,17 @@ def headers_size(headers: Iterable[tuple[str, bytes | None]]) -> int:
     return sum(10 + len(name) + (len(value) if value is not None else 0) for name, value in headers)
 
 
+def serializing(serializer: Callable[[Any], bytes] | None) -> Callable[[Any], bytes | None]:
+    """What makes bytes of keys or values: `as_bytes`, of what `serializer` returns if need be."""
+    if serializer is None:
+        return as_bytes
+
+    def to_bytes(value: object) -> bytes | None:
+        return value if value is None or isinstance(value, bytes) else as_bytes(serializer(value))
+
+    return to_bytes
+
+
 def as_bytes(value: object) -> bytes | None:
     """Bytes of what users give as key or value: bytes-like, text (UTF-8) or None."""
     match value:
@@ -219,5 +231,6 @@ def as_bytes(value: object) -> bytes | None:
             return bytes(value)
     raise ClientError(
         ErrorCode.INVALID_RECORD,
-        f"keys and values are bytes, str or None, not {type(value).__name__}; encode it first",
+        f"keys and values are bytes, str or None, not {type(value).__name__}; encode it first, or"
+        " give the producer a serializer",
     )

@@ -1,14 +1,15 @@
 """The outcome of a batch of sent records, one for all of them."""
 
 import asyncio
-from collections.abc import Generator
+import threading
+from collections.abc import Callable, Generator
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError, DeliveryFailed
+from ottla.client.errors import ClientError, DeliveryFailed, RequestTimedOut
 
 
 class Delivery:
-    """The outcome of one batch. Await it, or read it once `is_done`.
+    """The outcome of one batch. Await it, or call `result()` where no event loop runs.
 
     `base_offset` is the offset of the batch's first record (-1 with acks 0: there is no answer);
     the record sent as number `n` of the batch has offset `base_offset + n`. `timestamp_ms` is
@@ -17,11 +18,12 @@ class Delivery:
     """
 
     __slots__ = (
+        "_callbacks",
         "_futures",
-        "_told",
+        "_is_done",
+        "_is_reported",
         "base_offset",
         "error",
-        "is_done",
         "partition",
         "record_count",
         "timestamp_ms",
@@ -35,13 +37,14 @@ class Delivery:
         self.base_offset = -1
         self.timestamp_ms = -1
         self.error: ClientError | None = None
-        self.is_done = False
+        self._is_done = False
         self._futures: list[asyncio.Future[Delivery]] = []
+        self._callbacks: list[Callable[[Delivery], object]] = []
         # Set once the outcome was awaited or read: `flush` does not raise the error again.
-        self._told = False
+        self._is_reported = False
 
     def __repr__(self) -> str:
-        state = "pending" if not self.is_done else str(self.error or self.base_offset)
+        state = "pending" if not self._is_done else str(self.error or self.base_offset)
         return f"<Delivery {self.topic}-{self.partition} x{self.record_count}: {state}>"
 
     def __await__(self) -> Generator[object, None, "Delivery"]:
@@ -50,33 +53,71 @@ class Delivery:
 
     async def _wait(self) -> "Delivery":
         # The caller gets the error.
-        self._told = True
+        self._is_reported = True
         await self.settled()
         return self.result()
 
     async def settled(self) -> None:
         """Wait until the outcome is known; raises nothing."""
-        if not self.is_done:
+        if not self._is_done:
             future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
             self._futures.append(future)
             await future
 
-    def result(self) -> "Delivery":
-        """Self once delivered. Raises DeliveryFailed if the records were given up."""
-        if not self.is_done:
+    def done(self) -> bool:
+        """Whether the outcome is known."""
+        return self._is_done
+
+    @property
+    def offset(self) -> int:
+        """The record's offset, where it was sent alone. Raises ClientError for more records."""
+        if self.record_count > 1:
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                f"this batch has {self.record_count} records: the first one's offset is"
+                " base_offset, and the others follow it",
+            )
+        return self.base_offset
+
+    def result(self, timeout: float | None = None) -> "Delivery":
+        """Self once delivered, waited for; `timeout` in seconds. Not on an event loop: await.
+
+        Raises DeliveryFailed if the records were given up, RequestTimedOut.
+        """
+        if not self._is_done:
+            self._wait_here(timeout)
+        if self.error is not None:
+            self._is_reported = True
+            raise self.error
+        return self
+
+    def _wait_here(self, timeout: float | None) -> None:
+        """Block this thread until the outcome is known, by the client's own thread."""
+        if asyncio._get_running_loop() is not None:
             raise ClientError(
                 ErrorCode.INVALID_REQUEST,
                 "nothing is known of this batch yet: await the delivery, or flush the producer",
             )
-        if self.error is not None:
-            self._told = True
-            raise self.error
-        return self
+        ended = threading.Event()
+        self.add_callback(lambda _delivery: ended.set())
+        if not ended.wait(timeout):
+            raise RequestTimedOut(f"no outcome of {self!r} within {timeout:g} s")
+
+    def add_callback(self, callback: Callable[["Delivery"], object]) -> None:
+        """Call `callback` with this delivery once its outcome is known, on the client's loop.
+
+        At once where it is known already.
+        """
+        self._callbacks.append(callback)
+        # Another thread may have finished meanwhile; the one that removes it calls it.
+        if self._is_done and callback in self._callbacks:
+            self._callbacks.remove(callback)
+            callback(self)
 
     @property
-    def _untold_error(self) -> ClientError | None:
+    def _unreported_error(self) -> ClientError | None:
         """The error, unless it was raised or read already."""
-        return None if self._told else self.error
+        return None if self._is_reported else self.error
 
     def _complete(self, base_offset: int, timestamp_ms: int) -> None:
         """The broker has the records."""
@@ -94,9 +135,11 @@ class Delivery:
         self._finish()
 
     def _finish(self) -> None:
-        assert not self.is_done
-        self.is_done = True
+        assert not self._is_done
+        self._is_done = True
         futures, self._futures = self._futures, []
         for future in futures:
             if not future.done():
                 future.set_result(self)
+        while self._callbacks:
+            self._callbacks.pop(0)(self)

@@ -1,7 +1,7 @@
 """How a producer collects and sends: every setting with its default."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypedDict
 
 from ottla.base.errors import ErrorCode
 from ottla.client.connection.backoff import Backoff
@@ -17,35 +17,73 @@ Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 PartitionerName = Literal["default", "round_robin", "uniform"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerOptions:
-    """How records are collected and sent. Times in milliseconds, sizes in bytes.
+class ProducerOptions(TypedDict, total=False):
+    """How records are collected and sent: keyword arguments of `Producer`, by Kafka's names.
 
-    `idempotence` None means: on where `acks` is "all" and at most 5 requests are in flight.
+    Times in milliseconds, sizes in bytes. `compression` is short for `compression_type`.
+    `enable_idempotence` None means: on where `acks` is "all" and at most 5 requests are in flight.
+    `key_serializer`, `value_serializer`: called with what is not bytes, str or None already.
+    `transactional_id`: records are sent within transactions only. `transaction_timeout_ms`: what is
+    open for longer is aborted by the coordinator, and its producer fenced.
+    `transaction_version_max`: 1 is as clients did before KIP-890, whatever the cluster offers.
     `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
     BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
     or the path of a file with them; None: the file that OTTLA_CONFIG names.
     """
 
-    acks: Acks = "all"
-    compression: Codec = "none"
-    compression_level: int | None = None
-    linger_ms: int = 5
-    batch_bytes: int = 240 * 1024
-    buffer_bytes: int = 32 * 1024 * 1024
-    request_bytes: int = 1024 * 1024
-    max_in_flight: int = 5
-    idempotence: bool | None = None
-    partitioner: PartitionerName | Partitioner = "default"
-    request_timeout_ms: int = 30_000
-    connect_timeout_ms: int = 10_000
-    bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
-    delivery_timeout_ms: int = 120_000
-    retry_backoff_ms: int = 100
-    retry_backoff_max_ms: int = 1_000
-    allow_topic_creation: bool = True
-    client_id: str = "ottla-producer"
-    config: ClientConfig = field(default=None, repr=False)
+    acks: Acks
+    compression_type: Codec
+    compression: Codec
+    compression_level: int | None
+    linger_ms: int
+    batch_size: int
+    buffer_memory: int
+    max_request_size: int
+    max_in_flight_requests_per_connection: int
+    enable_idempotence: bool | None
+    partitioner: PartitionerName | Partitioner
+    key_serializer: Callable[[Any], bytes] | None
+    value_serializer: Callable[[Any], bytes] | None
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    transaction_version_max: int
+    request_timeout_ms: int
+    connect_timeout_ms: int
+    bootstrap_timeout_ms: int
+    delivery_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    allow_auto_create_topics: bool
+    client_id: str
+    config: ClientConfig
+
+
+DEFAULTS: Final = ProducerOptions(
+    acks="all",
+    compression_type="none",
+    compression_level=None,
+    linger_ms=5,
+    batch_size=240 * 1024,
+    buffer_memory=32 * 1024 * 1024,
+    max_request_size=1024 * 1024,
+    max_in_flight_requests_per_connection=5,
+    enable_idempotence=None,
+    partitioner="default",
+    key_serializer=None,
+    value_serializer=None,
+    transactional_id=None,
+    transaction_timeout_ms=60_000,
+    transaction_version_max=2,
+    request_timeout_ms=30_000,
+    connect_timeout_ms=10_000,
+    bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS,
+    delivery_timeout_ms=120_000,
+    retry_backoff_ms=100,
+    retry_backoff_max_ms=1_000,
+    allow_auto_create_topics=True,
+    client_id="ottla-producer",
+    config=None,
+)
 
 
 def acks_number(acks: Acks) -> int:
@@ -57,27 +95,30 @@ def acks_number(acks: Acks) -> int:
 
 def is_idempotent(options: ProducerOptions) -> bool:
     """Whether batches carry a producer id. Raises ClientError where it cannot work."""
-    possible = acks_number(options.acks) == -1 and options.max_in_flight <= 5
-    if options.idempotence and not possible:
+    possible = (
+        acks_number(options["acks"]) == -1 and options["max_in_flight_requests_per_connection"] <= 5
+    )
+    is_wanted = True if options["transactional_id"] is not None else options["enable_idempotence"]
+    if is_wanted and not possible:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
-            "idempotence needs acks='all' and max_in_flight of at most 5; "
-            "set these, or idempotence=False",
+            "enable_idempotence needs acks='all' and max_in_flight_requests_per_connection of at"
+            " most 5, and transactions need it; set these, or enable_idempotence=False",
         )
-    return possible if options.idempotence is None else options.idempotence
+    return possible if is_wanted is None else is_wanted
 
 
 def cluster_options(options: ProducerOptions) -> ClusterOptions:
     """The part that concerns reaching the cluster."""
     return ClusterOptions(
-        client_id=options.client_id,
-        security=security_by(options.config),
-        request_timeout_ms=options.request_timeout_ms,
-        bootstrap_timeout_ms=options.bootstrap_timeout_ms,
-        connect_timeout_ms=options.connect_timeout_ms,
-        retry_timeout_ms=options.delivery_timeout_ms,
+        client_id=options["client_id"],
+        security=security_by(options["config"]),
+        request_timeout_ms=options["request_timeout_ms"],
+        bootstrap_timeout_ms=options["bootstrap_timeout_ms"],
+        connect_timeout_ms=options["connect_timeout_ms"],
+        retry_timeout_ms=options["delivery_timeout_ms"],
         backoff=_backoff(options),
-        allow_topic_creation=options.allow_topic_creation,
+        allow_topic_creation=options["allow_auto_create_topics"],
     )
 
 
@@ -86,20 +127,20 @@ def sender_options(options: ProducerOptions) -> SenderOptions:
 
     Raises ClientError for an unknown codec, and for memory that holds no batch.
     """
-    if options.buffer_bytes < options.batch_bytes:
+    if options["buffer_memory"] < options["batch_size"]:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
-            f"buffer_bytes is {options.buffer_bytes}; give at least the {options.batch_bytes} of"
-            " batch_bytes, or lower that",
+            f"buffer_memory is {options['buffer_memory']}; give at least the"
+            f" {options['batch_size']} of batch_size, or lower that",
         )
     return SenderOptions(
-        acks=acks_number(options.acks),
-        compression=_codec_number(options.compression),
-        compression_level=options.compression_level,
-        max_in_flight=options.max_in_flight,
-        request_bytes=options.request_bytes,
-        request_timeout_ms=options.request_timeout_ms,
-        delivery_timeout_ms=options.delivery_timeout_ms,
+        acks=acks_number(options["acks"]),
+        compression=_codec_number(options["compression_type"]),
+        compression_level=options["compression_level"],
+        max_in_flight=options["max_in_flight_requests_per_connection"],
+        request_bytes=options["max_request_size"],
+        request_timeout_ms=options["request_timeout_ms"],
+        delivery_timeout_ms=options["delivery_timeout_ms"],
         backoff=_backoff(options),
     )
 
@@ -115,4 +156,4 @@ def _codec_number(name: str) -> int:
 
 
 def _backoff(options: ProducerOptions) -> Backoff:
-    return Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)
+    return Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])

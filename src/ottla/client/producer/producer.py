@@ -3,19 +3,21 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, Unpack
 
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.arguments import checked_options
 from ottla.client.checking import checks, checks_awaited, mistake_in
 from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.view import TopicView
-from ottla.client.errors import Closed, DeliveryFailed
-from ottla.client.producer.accumulator import Accumulator, as_bytes
+from ottla.client.connection.view import PartitionView
+from ottla.client.errors import Closed, DeliveryFailed, RequestTimedOut
+from ottla.client.other_names import OtherNames
+from ottla.client.producer.accumulator import Accumulator, serializing
 from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import (
+    DEFAULTS,
     ProducerOptions,
     cluster_options,
     is_idempotent,
@@ -26,6 +28,7 @@ from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
 from ottla.client.producer.router import Router
 from ottla.client.producer.sender import Sender
+from ottla.client.transactions.producer import Transactional, new_transactions
 from ottla.client.transactions.state import Transactions
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
@@ -36,12 +39,20 @@ Cut = tuple[PartitionQueue, Batch]
 MISTAKEN = (TypeError, AttributeError, ValueError, OverflowError)
 
 
-class Producer:
+class Producer(Transactional, OtherNames):
     """Sends records. Use it as `async with Producer("host:9092") as producer`.
 
     Three modes (Kafka design, §4.3): fire and forget (`await producer.send(...)` and go on;
     `flush` raises what failed), asynchronous (`on_delivery` is called once per batch, or the
     returned `Delivery` is awaited), synchronous (`await producer.send_and_wait(...)`).
+
+    With `transactional_id` records are sent within transactions only, and readers need
+    `isolation_level="read_committed"`:
+
+        async with Producer("host:9092", transactional_id="copier-1") as producer:
+            async with producer.transaction():
+                await producer.send("out", b"...")
+                await producer.send_offsets({partition: offset}, consumer.group_metadata())
 
     Not for several event loops or threads: see `ottla.client.sync`.
     """
@@ -49,23 +60,25 @@ class Producer:
     @checks
     def __init__(
         self,
-        bootstrap: str | Iterable[str],
-        options: ProducerOptions | None = None,
+        bootstrap_servers: str | Iterable[str],
         *,
         on_delivery: Callable[[Delivery], None] | None = None,
         clock: Clock | None = None,
+        **options: Unpack[ProducerOptions],
     ) -> None:
-        self.options = options = checked_options(
-            options, ProducerOptions, 'Producer("host:9092"); the topic is given with each record'
-        )
+        self._options = options = checked_options(options, DEFAULTS, ProducerOptions)
         self._user_callback = on_delivery
         clock = clock or current_clock()
         self._now_ms = clock.now_ms
-        self._connections = Cluster(bootstrap, cluster_options(options))
+        self._connections = Cluster(bootstrap_servers, cluster_options(options))
         sending = sender_options(options)
-        self._accumulator = Accumulator(options.batch_bytes, options.buffer_bytes, clock)
-        self._router = Router(self._connections, self._accumulator, options.partitioner)
-        self._numbering = self._make_numbering()
+        self._accumulator = Accumulator(options["batch_size"], options["buffer_memory"], clock)
+        self._router = Router(self._connections, self._accumulator, options["partitioner"])
+        self._transactions = new_transactions(self._connections, options)
+        numbered = is_idempotent(options)
+        self._numbering: ProducerIds | Transactions | None = self._transactions or (
+            ProducerIds(self._connections) if numbered else None
+        )
         self._sender = Sender(
             self._connections,
             self._accumulator,
@@ -74,16 +87,20 @@ class Producer:
             clock,
             self._on_delivery,
         )
+        self._to_key = serializing(options["key_serializer"])
+        self._to_value = serializing(options["value_serializer"])
         self._is_default = self._router.is_default
         self._linger: asyncio.TimerHandle | asyncio.Handle | None = None
         self._waiting_for_room: list[asyncio.Future[None]] = []
         # Deliveries that failed and that `flush` has not looked at yet.
         self._failed: list[Delivery] = []
         self._closed = False
+        # Whether a record may be refused because of the producer's state.
+        self._must_check = self._transactions is not None
 
-    def _make_numbering(self) -> ProducerIds | Transactions | None:
-        """What gives batches producer ids and sequences, if anything does."""
-        return ProducerIds(self._connections) if is_idempotent(self.options) else None
+    def __repr__(self) -> str:
+        name = self._options["transactional_id"]
+        return f"<Producer to {self._connections.named}{f' as {name!r}' if name else ''}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,17 +116,17 @@ class Producer:
     # -- sending
 
     @checks_awaited
-    async def partitions_for(self, topic: str) -> TopicView:
+    async def partitions_for(self, topic: str) -> tuple[PartitionView, ...]:
         """The topic's partitions and leaders. Raises UnknownTopic."""
         self._check_open()
-        return await self._connections.topic(topic)
+        return (await self._connections.topic(topic)).partitions
 
     # Hot: see bench/client.py for the cost per record.
     async def send(
         self,
         topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
+        value: Any,
+        key: Any = None,
         *,
         partition: int | None = None,
         timestamp_ms: int | None = None,
@@ -117,19 +134,20 @@ class Producer:
     ) -> Delivery:
         """Accept one record; returns its batch's `Delivery` at once, or waits for memory.
 
-        Text is sent as UTF-8. Without `partition` the partitioner chooses; without
-        `timestamp_ms` (since 1970, UTC) it is now. Raises UnknownTopic, and ClientError for
-        what no broker would take.
+        Text is sent as UTF-8, and what is neither text nor bytes as the serializers make it.
+        Without `partition` the partitioner chooses; without `timestamp_ms` (since 1970, UTC) it is
+        now. Raises UnknownTopic, and ClientError for what no broker would take, and where no
+        transaction is open though the producer has a transactional_id.
         """
         try:
             queues = self._router.known.get(topic)
-            if queues is None or self._closed:
-                self._check_open()
-                queues = await self._router.queues(topic)
+            if queues is None or self._must_check:
+                self._check_sendable()
+                queues = queues or await self._router.queues(topic)
             if value.__class__ is not bytes:
-                value = as_bytes(value)
+                value = self._to_value(value)
             if key is not None:
-                key = as_bytes(key)
+                key = self._to_key(key)
             if timestamp_ms is None:
                 timestamp_ms = self._now_ms()
             if partition is None and headers is None and self._is_default:
@@ -174,8 +192,8 @@ class Producer:
     async def send_and_wait(
         self,
         topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
+        value: Any,
+        key: Any = None,
         *,
         partition: int | None = None,
         timestamp_ms: int | None = None,
@@ -206,7 +224,7 @@ class Producer:
         Returns a `Delivery` per batch, in order per partition. Keyed records go where `send`
         would put them; others fill one partition's batch after the other.
         """
-        self._check_open()
+        self._check_sendable()
         queues = await self._router.queues(topic)
         deliveries: list[Delivery] = []
         batches = self._router.batches(queues, values, keys, partition, timestamps_ms)
@@ -225,29 +243,33 @@ class Producer:
         Batches of a partition are sent in the order of the calls. Raises UnknownTopic, and
         ClientError for a partition that does not exist and for a batch that is damaged.
         """
-        self._check_open()
+        self._check_sendable()
         queues = await self._router.queues(batch.topic)
         queue = self._router.queue_for(queues, None, None, batch.partition)
         while not self._accumulator.has_room(len(batch.content)):
             await self._room()
         queued = self._accumulator.new_batch(queue, 0)
-        to_queue(batch, queued, transactional=isinstance(self._numbering, Transactions))
+        to_queue(batch, queued, transactional=self._transactions is not None)
         self._accumulator.add_closed(queue, queued)
         self._on_news(queues)
         await asyncio.sleep(0)
         return queued.delivery
 
-    async def flush(self) -> None:
-        """Send what is waiting and return once all of it is settled.
+    async def flush(self, timeout: float | None = None) -> None:
+        """Send what is waiting and return once all of it is settled; `timeout` in seconds.
 
         Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery`
-        has reported.
+        has reported; RequestTimedOut, and then records are still on their way.
         """
-        await self._settle_all()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._settle_all()
+        except TimeoutError:
+            raise RequestTimedOut(f"not all records were settled within {timeout:g} s") from None
         failed, self._failed = self._failed, []
         for delivery in failed:
-            if delivery._untold_error is not None:
-                raise delivery._untold_error
+            if delivery._unreported_error is not None:
+                raise delivery._unreported_error
 
     async def _settle_all(self) -> None:
         """Send what is waiting; return once its outcome is known."""
@@ -255,21 +277,23 @@ class Producer:
         for batch in list(self._accumulator.unfinished):
             await (batch.part_of or batch).delivery.settled()
 
-    async def close(self, timeout_ms: int | None = None) -> None:
-        """Flush for at most `timeout_ms`, then end. By default every record gets its full time.
+    async def close(self, timeout: float | None = None) -> None:
+        """Flush for at most `timeout` seconds, then end. By default every record gets its time.
 
-        Raises what `flush` raises; records not delivered by then fail.
+        An open transaction is aborted. Raises what `flush` raises; records not delivered by then
+        fail.
         """
         if self._closed:
             return
-        self._closed = True
+        await self._abort_open()
+        self._closed = self._must_check = True
         # Records expire by themselves: this is for what should not happen.
-        limit_ms = self.options.delivery_timeout_ms + 5_000 if timeout_ms is None else timeout_ms
+        limit_s = self._options["delivery_timeout_ms"] / 1000 + 5 if timeout is None else timeout
         try:
-            async with asyncio.timeout(limit_ms / 1000):
+            async with asyncio.timeout(limit_s):
                 await self.flush()
         except TimeoutError:
-            why = f"the producer was closed, and {limit_ms} ms were not enough to deliver them"
+            why = f"the producer was closed, and {limit_s:g} s were not enough to deliver them"
             self._sender.fail_all(ErrorCode.REQUEST_TIMED_OUT, why)
             raise DeliveryFailed(ErrorCode.REQUEST_TIMED_OUT, f"records were lost: {why}") from None
         finally:
@@ -296,17 +320,17 @@ class Producer:
 
     def _start_linger(self) -> None:
         loop = asyncio.get_running_loop()
-        if self.options.linger_ms == 0:
+        if self._options["linger_ms"] == 0:
             self._linger = loop.call_soon(self._close_open)
         else:
-            self._linger = loop.call_later(self.options.linger_ms / 1000, self._on_linger)
+            self._linger = loop.call_later(self._options["linger_ms"] / 1000, self._on_linger)
 
     def _on_linger(self) -> None:
         self._linger = None
         now_ms = self._accumulator.clock.monotonic_ms()
-        oldest_ms = self._accumulator.close_older(now_ms - self.options.linger_ms)
+        oldest_ms = self._accumulator.close_older(now_ms - self._options["linger_ms"])
         if oldest_ms is not None:
-            wait_ms = max(1, oldest_ms + self.options.linger_ms - now_ms)
+            wait_ms = max(1, oldest_ms + self._options["linger_ms"] - now_ms)
             self._linger = asyncio.get_running_loop().call_later(wait_ms / 1000, self._on_linger)
         self._sender.drain()
 
@@ -329,12 +353,18 @@ class Producer:
         self._close_open()
         await future
 
+    def _check_sendable(self) -> None:
+        """Raise what keeps a record from being sent."""
+        self._check_open()
+        if self._transactions is not None:
+            self._transactions.check_open()
+
     def _check_open(self) -> None:
         if self._closed:
             raise Closed("the producer is closed; make a new one")
 
     def _on_delivery(self, delivery: Delivery) -> None:
-        if delivery._untold_error is not None and self._user_callback is None:
+        if delivery._unreported_error is not None and self._user_callback is None:
             self._failed.append(delivery)
         waiting, self._waiting_for_room = self._waiting_for_room, []
         for future in waiting:

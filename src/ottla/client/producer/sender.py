@@ -482,7 +482,7 @@ class Sender:
     def fail_all(self, code: ErrorCode, why: str) -> None:
         """Give up everything that is not yet delivered (the producer is being closed)."""
         for batch in list(self._accumulator.unfinished):
-            if not batch.delivery.is_done:
+            if not batch.delivery.done():
                 self._accumulator.release(batch)
                 batch.delivery._fail(DeliveryFailed(code, why))
                 self._tell(batch)

@@ -4,9 +4,15 @@ One background thread runs a loop of its own (uvloop where it is installed); not
 changed. Objects may be used from any thread, a consumer from one at a time.
 """
 
+from ottla.client.admin import AdminOptions
+from ottla.client.consumer.options import ConsumerOptions
+from ottla.client.producer.options import ProducerOptions
 from ottla.client.sync.admin import Admin
 from ottla.client.sync.consumer import Consumer
 from ottla.client.sync.producer import Producer
-from ottla.client.sync.transactional_producer import TransactionalProducer
 
-__all__ = ["Admin", "Consumer", "Producer", "TransactionalProducer"]
+__all__ = ["Admin", "AdminOptions", "Consumer", "ConsumerOptions", "Producer", "ProducerOptions"]
+
+
+def __dir__() -> list[str]:
+    return __all__

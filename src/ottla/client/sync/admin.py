@@ -1,11 +1,12 @@
 """Administration as plain calls."""
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Self, Unpack
 
 from ottla.client.admin import Admin as AsyncAdmin
 from ottla.client.admin import AdminOptions, parts
 from ottla.client.checking import checks
+from ottla.client.other_names import OtherNames
 from ottla.client.sync.loop_thread import LoopThread
 from ottla.client.sync.waiting import waits
 
@@ -24,7 +25,10 @@ class Topics(_Part):
     create_all = waits(parts.Topics.create_all)
     create = waits(parts.Topics.create)
     all = waits(parts.Topics.all)
+    list = waits(parts.Topics.list)
     describe = waits(parts.Topics.describe)
+    describe_all = waits(parts.Topics.describe_all)
+    alter = waits(parts.Topics.alter)
     grow = waits(parts.Topics.grow)
     delete = waits(parts.Topics.delete)
 
@@ -50,7 +54,9 @@ class Groups(_Part):
     """See `ottla.client.admin.groups.Groups`."""
 
     all = waits(parts.Groups.all)
+    list = waits(parts.Groups.list)
     describe = waits(parts.Groups.describe)
+    describe_all = waits(parts.Groups.describe_all)
     delete = waits(parts.Groups.delete)
     remove_members = waits(parts.Groups.remove_members)
     offsets = waits(parts.Groups.offsets)
@@ -150,14 +156,16 @@ class Rebalances(_Part):
     of = waits(parts.Rebalances.of)
 
 
-class Admin:
+class Admin(OtherNames):
     """`ottla.client.admin.Admin` as plain calls: the same parts with the same methods."""
 
     @checks
-    def __init__(self, bootstrap: str | Iterable[str], options: AdminOptions | None = None) -> None:
+    def __init__(
+        self, bootstrap_servers: str | Iterable[str], **options: Unpack[AdminOptions]
+    ) -> None:
         self._thread = thread = LoopThread("ottla-admin")
         self._closed = False
-        self._admin = admin = thread.make(lambda: AsyncAdmin(bootstrap, options))
+        self._admin = admin = thread.make(lambda: AsyncAdmin(bootstrap_servers, **options))
         self.topics = Topics(thread, admin.topics)
         self.partitions = Partitions(thread, admin.partitions)
         self.configs = Configs(thread, admin.configs)
@@ -173,6 +181,9 @@ class Admin:
         self.compaction = Compaction(thread, admin.compaction)
         self.decisions = Decisions(thread, admin.decisions)
         self.rebalances = Rebalances(thread, admin.rebalances)
+
+    def __repr__(self) -> str:
+        return repr(self._admin)
 
     def __enter__(self) -> Self:
         return self

@@ -1,18 +1,20 @@
 """The consumer as plain calls."""
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import Self, Unpack
 
-from ottla.base.ids import TopicPartition
+from ottla.client.arguments import Names
 from ottla.client.checking import checks
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
 from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
+from ottla.client.other_names import OtherNames
 from ottla.client.sync.loop_thread import LoopThread
 from ottla.client.sync.waiting import asks, waits
 
 
-class Consumer:
+class Consumer(OtherNames):
     """`ottla.client.Consumer` as plain calls; `for record in consumer`, or `poll`.
 
     Listeners are called on the background thread, during `poll`, and must not block.
@@ -21,24 +23,31 @@ class Consumer:
     @checks
     def __init__(
         self,
-        bootstrap: str | Iterable[str],
-        options: ConsumerOptions | None = None,
+        bootstrap_servers: str | Iterable[str],
+        topics: Names | re.Pattern[str] = (),
         *,
         on_assigned: Listener | None = None,
         on_revoked: Listener | None = None,
         on_lost: Listener | None = None,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
         self._thread = LoopThread("ottla-consumer")
         self._closed = False
         self._twin = self._thread.make(
             lambda: AsyncConsumer(
-                bootstrap,
-                options,
+                bootstrap_servers,
+                topics,
                 on_assigned=on_assigned,
                 on_revoked=on_revoked,
                 on_lost=on_lost,
+                **options,
             )
         )
+        # What `next(consumer)` goes on with.
+        self._iterator: Iterator[ConsumedRecord] | None = None
+
+    def __repr__(self) -> str:
+        return repr(self._twin)
 
     def __enter__(self) -> Self:
         return self
@@ -50,18 +59,16 @@ class Consumer:
     assign = waits(AsyncConsumer.assign)
     subscribe = asks(AsyncConsumer.subscribe)
 
-    @property
-    def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
-        return self._thread.call_plain(lambda: self._twin.assignment)
-
+    subscription = asks(AsyncConsumer.subscription)
+    assignment = asks(AsyncConsumer.assignment)
+    partitions_for = waits(AsyncConsumer.partitions_for)
     poll = waits(AsyncConsumer.poll)
     poll_batches = waits(AsyncConsumer.poll_batches)
 
     def fetch_batches(self) -> Iterator[RawBatches]:
         """Yield what `poll_batches` returns, one by one, for ever."""
         while True:
-            yield from self.poll_batches(3_600_000)
+            yield from self.poll_batches(3_600)
 
     # Hot: once per record; see bench/client.py.
     def __iter__(self) -> Iterator[ConsumedRecord]:
@@ -87,6 +94,12 @@ class Consumer:
                     if consumer._is_interrupted:
                         break
             self._thread.call(consumer._advance())
+
+    def __next__(self) -> ConsumedRecord:
+        """The next record, however long it takes."""
+        if self._iterator is None:
+            self._iterator = iter(self)
+        return next(self._iterator)
 
     seek = asks(AsyncConsumer.seek)
     seek_to_time = asks(AsyncConsumer.seek_to_time)

@@ -1,14 +1,16 @@
 """The producer as plain calls: records are accepted on the caller's thread."""
 
+import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import time
-from typing import Self
+from typing import Any, Self, Unpack
 
 from ottla import _compiled
+from ottla.base.errors import OttlaError
 from ottla.client.checking import checks
-from ottla.client.producer.accumulator import as_bytes
+from ottla.client.other_names import OtherNames
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import MISTAKEN, explained
@@ -25,7 +27,7 @@ def _is_add_atomic() -> bool:
     return has_gil and _compiled.status().get(builder.__name__, False)
 
 
-class Producer:
+class Producer(OtherNames):
     """`ottla.client.Producer` as plain calls; `with Producer("host:9092") as producer`.
 
     `on_delivery` is called on the background thread, once per batch, and must not block.
@@ -34,24 +36,27 @@ class Producer:
     @checks
     def __init__(
         self,
-        bootstrap: str | Iterable[str],
-        options: ProducerOptions | None = None,
+        bootstrap_servers: str | Iterable[str],
         *,
         on_delivery: Callable[[Delivery], None] | None = None,
+        **options: Unpack[ProducerOptions],
     ) -> None:
-        self._start(lambda: AsyncProducer(bootstrap, options, on_delivery=on_delivery))
-
-    def _start(self, make: Callable[[], AsyncProducer]) -> None:
         self._thread = LoopThread("ottla-producer")
         self._closed = False
         # Appending and closing batches happen on two threads.
         self._lock = threading.Lock()
-        self._twin = self._thread.make(make)
+        self._twin = self._thread.make(
+            lambda: AsyncProducer(bootstrap_servers, on_delivery=on_delivery, **options)
+        )
         self._accumulator = self._twin._accumulator
         self._accumulator.lock = self._lock
         self._router = self._twin._router
         self._is_quick = self._router.is_default and _is_add_atomic()
+        self._to_key, self._to_value = self._twin._to_key, self._twin._to_value
         self._wake = self._twin._on_news_from_elsewhere
+
+    def __repr__(self) -> str:
+        return repr(self._twin)
 
     def __enter__(self) -> Self:
         return self
@@ -64,8 +69,8 @@ class Producer:
     def send(
         self,
         topic: str,
-        value: bytes | str | None,
-        key: bytes | str | None = None,
+        value: Any,
+        key: Any = None,
         *,
         partition: int | None = None,
         timestamp_ms: int | None = None,
@@ -73,16 +78,17 @@ class Producer:
     ) -> Delivery:
         """Accept one record; waits only while the producer's memory is full.
 
-        As `ottla.client.Producer.send`. Wait for the returned batch with `wait`.
+        As `ottla.client.Producer.send`. `result()` of what it returns waits for the outcome.
         """
         try:
             queues = self._router.known.get(topic)
-            if queues is None or self._closed:
-                queues = self._thread.call(self._router.queues(topic))
+            if queues is None or self._twin._must_check:
+                self._twin._check_sendable()
+                queues = queues or self._thread.call(self._router.queues(topic))
             if value.__class__ is not bytes:
-                value = as_bytes(value)
+                value = self._to_value(value)
             if key is not None:
-                key = as_bytes(key)
+                key = self._to_key(key)
             if timestamp_ms is None:
                 timestamp_ms = int(time() * 1000)
             if partition is None and headers is None and self._is_quick:
@@ -120,21 +126,30 @@ class Producer:
     send_prepared = waits(AsyncProducer.send_prepared)
     partitions_for = waits(AsyncProducer.partitions_for)
 
-    def wait(self, delivery: Delivery, timeout_s: float | None = None) -> Delivery:
-        """Wait for the outcome of a batch. Raises DeliveryFailed, RequestTimedOut."""
-        return self._thread.call(_await(delivery), timeout_s)
+    flush = waits(AsyncProducer.flush)
 
-    def flush(self, timeout_s: float | None = None) -> None:
-        """Send what is waiting; return once all of it is settled. Raises DeliveryFailed."""
-        self._thread.call(self._twin.flush(), timeout_s)
+    init_transactions = waits(AsyncProducer.init_transactions)
+    begin_transaction = waits(AsyncProducer.begin_transaction)
+    send_offsets = waits(AsyncProducer.send_offsets)
+    commit_transaction = waits(AsyncProducer.commit_transaction)
+    abort_transaction = waits(AsyncProducer.abort_transaction)
 
-    def close(self, timeout_ms: int | None = None) -> None:
-        """Flush, then end."""
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """`with producer.transaction():` commits at its end, and aborts after an error."""
+        self.begin_transaction()
+        try:
+            yield
+            self.commit_transaction()
+        except BaseException:
+            with contextlib.suppress(OttlaError):
+                self.abort_transaction()
+            raise
+
+    @called_as(AsyncProducer.close)
+    def close(self, timeout: float | None = None) -> None:
+        """Flush for at most `timeout` seconds, then end; an open transaction is aborted."""
         if self._closed:
             return
         self._closed = True
-        self._thread.end(self._twin.close(timeout_ms))
-
-
-async def _await(delivery: Delivery) -> Delivery:
-    return await delivery
+        self._thread.end(self._twin.close(timeout))

@@ -59,7 +59,7 @@ class TransactionRequests:
     """The requests of one transactional id.
 
     All raise ProducerFenced; RequestTimedOut and ConnectionFailed where no broker answered in
-    `retry_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
+    `delivery_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
     """
 
     def __init__(

@@ -114,8 +114,7 @@ class Transactions:
     def begin(self) -> None:
         """Open a transaction."""
         self._check_not_fatal()
-        if self.phase is Phase.NEW:
-            raise _wrong("the producer is not initialized", "call init_transactions first")
+        assert self.phase is not Phase.NEW
         if self.phase is not Phase.READY:
             raise _wrong("a transaction is open", "commit or abort it first")
         self.phase = Phase.OPEN

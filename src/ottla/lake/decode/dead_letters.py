@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
-from ottla.client.producer.options import ProducerOptions
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
@@ -120,12 +119,13 @@ def send_letters(
     group = f"ottla-dead-letters-{name}"
     place = TopicPartition(topic, 0)
     sent = 0
-    options = ProducerOptions(client_id="ottla-dead-letters")
     with (
         sync.Admin(bootstrap) as admin,
-        sync.TransactionalProducer(bootstrap, group, options) as producer,
+        sync.Producer(
+            bootstrap, client_id="ottla-dead-letters", transactional_id=group
+        ) as producer,
     ):
-        count = len(admin.topics.describe([topic])[0].partitions)
+        count = len(admin.topics.describe_all([topic])[0].partitions)
         producer.init_transactions()
         committed = admin.groups.offsets(group).get(place)
         after = committed.offset if committed is not None else 0

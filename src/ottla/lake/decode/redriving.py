@@ -21,8 +21,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
 from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.producer.options import ProducerOptions
-from ottla.client.transactions.producer import TransactionalProducer
+from ottla.client.producer.producer import Producer
 from ottla.lake.decode.dead_letters import MARKS, letters_of_table
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.opening import existing_table
@@ -54,8 +53,7 @@ async def redrive_table(
     """
     store = existing_table(target, store_options).store
     name = f"ottla-redrive-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
-    options = ProducerOptions(client_id="ottla-redrive")
-    async with TransactionalProducer(bootstrap, name, options) as producer:
+    async with Producer(bootstrap, client_id="ottla-redrive", transactional_id=name) as producer:
         # Before the letters are read: no other redrive's transaction is committed after this.
         await producer.init_transactions()
         async with Admin(bootstrap) as admin:

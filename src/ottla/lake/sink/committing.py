@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ottla.base.ids import TopicPartition
-from ottla.client import AdminOptions, OffsetAndMetadata, PreparedBatch, ProducerOptions, sync
+from ottla.client import OffsetAndMetadata, PreparedBatch, sync
 from ottla.lake.access import ClientAccess
 from ottla.lake.sink.marks import PortionMark, PortionState, as_offset, newest, standing
 
@@ -45,14 +45,13 @@ def commit_portion(
     nothing of the portion is visible, unless the error says that the outcome is not known: the next
     call finds out.
     """
-    options = ProducerOptions(
-        client_id="ottla-sink", allow_topic_creation=False, config=series.access.client_config()
-    )
-    with sync.TransactionalProducer(
+    with sync.Producer(
         series.bootstrap,
-        series.name,
-        options,
+        client_id="ottla-sink",
+        transactional_id=series.name,
         transaction_timeout_ms=series.transaction_timeout_ms,
+        allow_auto_create_topics=False,
+        config=series.access.client_config(),
     ) as producer:
         producer.init_transactions()
         on_step("id taken over")
@@ -79,7 +78,7 @@ def commit_portion(
 
 
 def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
-    with sync.Admin(series.bootstrap, AdminOptions(config=series.access.client_config())) as admin:
+    with sync.Admin(series.bootstrap, config=series.access.client_config()) as admin:
         return admin.groups.offsets(series.name)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
-from ottla.client import AdminOptions, sync
+from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
 from ottla.lake.access import ClientAccess
 from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
@@ -85,7 +85,7 @@ def _open_in(
     """The first open transaction of each partition, where brokers say it."""
     found: dict[Key, OpenTransaction] = {}
     try:
-        with sync.Admin(bootstrap, AdminOptions(config=access.client_config())) as admin:
+        with sync.Admin(bootstrap, config=access.client_config()) as admin:
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:

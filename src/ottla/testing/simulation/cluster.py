@@ -69,7 +69,7 @@ class SimulatedCluster:
             name=name,
             partitions=partitions,
             replication_factor=copies,
-            configs=dict(settings or {}),
+            config=dict(settings or {}),
         )
         async with Admin(self.bootstrap) as admin:
             await admin.topics.create_all([topic])

@@ -6,7 +6,6 @@ records see it: whatever is killed, stands still, or is taken over by a twin in 
 
 import asyncio
 from collections import Counter
-from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
@@ -16,11 +15,11 @@ from ottla.client import (
     Consumer,
     ConsumerOptions,
     Delivery,
+    Producer,
     ProducerFenced,
     ProducerOptions,
     Records,
     TopicPartition,
-    TransactionalProducer,
     TransactionFailed,
 )
 from ottla.client.errors import ConnectionFailed, RequestTimedOut
@@ -135,14 +134,15 @@ class Copying:
     async def _work(self, slot: int, process: Process, chance: Random) -> None:
         """Copy until something goes wrong; then begin again from what is committed."""
         profile, name = self._profile, process.name
-        producer = TransactionalProducer(
-            self._workload.bootstrap,
-            f"copier-{slot + 1}",
-            replace(_SENDING, linger_ms=chance.choice([0, 5])),
-            transaction_timeout_ms=profile.transaction_ms,
-            transaction_version_max=profile.transaction_version,
-        )
-        consumer = Consumer(self._workload.bootstrap, self._reading(COPY_GROUP))
+        options: ProducerOptions = {
+            **_SENDING,
+            "transactional_id": f"copier-{slot + 1}",
+            "linger_ms": chance.choice([0, 5]),
+            "transaction_timeout_ms": profile.transaction_ms,
+            "transaction_version_max": profile.transaction_version,
+        }
+        producer = Producer(self._workload.bootstrap, **options)
+        consumer = Consumer(self._workload.bootstrap, **self._reading(COPY_GROUP))
         failure: OttlaError | None = None
         self._begun.pop(process, None)
         try:
@@ -151,7 +151,7 @@ class Copying:
             self._recorder.ok(self._recorder.invoke(name, "subscribe"))
             consumer.subscribe(TOPIC)
             while not self.is_done:
-                found = await consumer.poll(profile.poll_ms)
+                found = (await consumer.poll(profile.poll_ms / 1000)).by_partition
                 if found:
                     await self._copy(name, producer, consumer, found, chance)
                 await asyncio.sleep(chance.random() * (profile.idle_ms / 1000))
@@ -166,7 +166,7 @@ class Copying:
     async def _copy(
         self,
         name: str,
-        producer: TransactionalProducer,
+        producer: Producer,
         consumer: Consumer,
         found: list[Records],
         chance: Random,
@@ -195,13 +195,13 @@ class Copying:
             # Of several batches of a partition the first is where to begin again.
             for batch in reversed(found):
                 where = TopicPartition(batch.topic, batch.partition)
-                if where in consumer.assignment:
+                if where in consumer.assignment():
                     consumer.seek(where, batch.records[0].offset)
         else:
             await self._commit(producer, attempt, sent)
 
     async def _commit(
-        self, producer: TransactionalProducer, attempt: _Attempt, sent: dict[int, list[Delivery]]
+        self, producer: Producer, attempt: _Attempt, sent: dict[int, list[Delivery]]
     ) -> None:
         while True:
             try:
@@ -252,9 +252,7 @@ class Copying:
         op = self._recorder.invoke(name, "txn", steps=[*polls, *sends])
         return _Attempt(op, polls, values, offsets)
 
-    async def _send(
-        self, producer: TransactionalProducer, attempt: _Attempt
-    ) -> dict[int, list[Delivery]]:
+    async def _send(self, producer: Producer, attempt: _Attempt) -> dict[int, list[Delivery]]:
         return {
             partition: await producer.send_batch(
                 TARGET, [value.encode() for value in values], partition=partition
@@ -265,13 +263,13 @@ class Copying:
     # -- those who look
 
     def _reading(self, group: str | None = None) -> ConsumerOptions:
-        return replace(self._workload.reading(group), read_committed=True)
+        return {**self._workload.reading(group), "isolation_level": "read_committed"}
 
     async def _read(self, name: str) -> None:
         """Read what is committed, and write it down."""
         names = [TopicPartition(TARGET, index) for index in range(self._profile.partitions)]
         while not self._workload.readers_are_done:
-            async with Consumer(self._workload.bootstrap, self._reading()) as consumer:
+            async with Consumer(self._workload.bootstrap, **self._reading()) as consumer:
                 if not await self._workload.assign(name, consumer, names):
                     continue
                 while not self._workload.readers_are_done:
@@ -281,15 +279,17 @@ class Copying:
     async def _audit(self) -> None:
         """Ask what the group has committed, once nothing more is sent."""
         names = [TopicPartition(TOPIC, index) for index in range(self._profile.partitions)]
-        async with Consumer(self._workload.bootstrap, self._reading(COPY_GROUP)) as consumer:
+        async with Consumer(self._workload.bootstrap, **self._reading(COPY_GROUP)) as consumer:
             while not self.is_done:
                 await asyncio.sleep(1.0)
                 if self._workload.is_over:
                     try:
-                        told = await consumer.committed(names)
+                        told = {where: await consumer.committed(where) for where in names}
                     except OttlaError:
                         continue
-                    self.committed = {where: entry.offset for where, entry in told.items()}
+                    self.committed = {
+                        where: offset for where, offset in told.items() if offset is not None
+                    }
 
     # -- judgement
 

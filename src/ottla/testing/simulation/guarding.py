@@ -51,7 +51,7 @@ _AGAIN_S = 0.1
 _PROBE_S = 0.05
 _SENDING = ProducerOptions(
     linger_ms=0,
-    idempotence=False,
+    enable_idempotence=False,
     request_timeout_ms=1_000,
     connect_timeout_ms=1_000,
     delivery_timeout_ms=2_000,
@@ -143,7 +143,7 @@ class Guarding:
             machine.process.spawn(self._world.loop, altering)
 
     async def _send(self) -> None:
-        async with Producer(self._world.bootstrap, _SENDING) as producer:
+        async with Producer(self._world.bootstrap, **_SENDING) as producer:
             while not self.is_over:
                 await asyncio.sleep(_PROBE_S)
                 begin_s = self._world.loop.time()

@@ -52,7 +52,7 @@ class LateTopics:
 
     async def _make(self, admin: Admin, name: str) -> None:
         new = NewTopic(
-            name=name, partitions=_PARTITIONS, replication_factor=self._replication, configs={}
+            name=name, partitions=_PARTITIONS, replication_factor=self._replication, config={}
         )
         while True:
             try:

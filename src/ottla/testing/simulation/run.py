@@ -136,7 +136,7 @@ class SimulationRun:
                 name=name,
                 partitions=profile.partitions,
                 replication_factor=profile.replication,
-                configs={
+                config={
                     "min.insync.replicas": str(profile.min_in_sync),
                     "segment.ms": str(profile.segment_ms),
                 },

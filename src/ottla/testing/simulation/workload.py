@@ -6,7 +6,6 @@ asks for the ends: all on `ottla.client`'s own face, each in a process and on a 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 
 from ottla.base.chance import new_random
@@ -36,7 +35,7 @@ _SENDING = ProducerOptions(
 _READING = ConsumerOptions(
     enable_auto_commit=False,
     request_timeout_ms=2_000,
-    retry_timeout_ms=10_000,
+    default_api_timeout_ms=10_000,
     retry_backoff_ms=20,
     retry_backoff_max_ms=300,
     session_timeout_ms=6_000,
@@ -82,13 +81,14 @@ class Workload:
 
     async def produce_hastily(self, name: str) -> None:
         """The same, waiting for the leaders only: what these acknowledge may be lost."""
-        await self._produce(name, replace(_SENDING, acks=1))
+        await self._produce(name, {**_SENDING, "acks": 1})
 
     async def _produce(self, name: str, options: ProducerOptions) -> None:
         chance = new_random()
         number = 0
+        quality = {} if options.get("acks", "all") == "all" else {"acks": 1, "idempotent": False}
         sends: dict[asyncio.Task[None], None] = {}
-        producer = Producer(self.bootstrap, options)
+        producer = Producer(self.bootstrap, **options)
         # Before it knows the topic, what it sends together is in no order.
         await producer.partitions_for(TOPIC)
         while not self.is_over:
@@ -98,7 +98,7 @@ class Workload:
             count = chance.choice([1, 1, 2, 5])
             values = [f"{name}/{number + n}" for n in range(count)]
             number += count
-            task = asyncio.ensure_future(self._send(name, producer, values, chance))
+            task = asyncio.ensure_future(self._send(name, producer, values, chance, **quality))
             sends[task] = None
             task.add_done_callback(sends.pop)
         if sends:
@@ -108,7 +108,9 @@ class Workload:
         except OttlaError:
             return  # The history has the outcome of each of its records.
 
-    async def _send(self, name: str, producer: Producer, values: list[str], chance: Random) -> None:
+    async def _send(
+        self, name: str, producer: Producer, values: list[str], chance: Random, **quality: object
+    ) -> None:
         partition = chance.randrange(self.profile.partitions)
         if self.profile.busy_share and chance.random() < self.profile.busy_share:
             partition = 0
@@ -118,7 +120,7 @@ class Workload:
             name,
             "send",
             steps=[Step("send", at, None, value) for value in values],
-            **({} if producer.options.acks == "all" else {"acks": 1, "idempotent": False}),
+            **quality,
         )
         column = [f"{value} {padding}".encode() for value in values]
         try:
@@ -135,19 +137,20 @@ class Workload:
     def reading(self, group: str | None = None) -> ConsumerOptions:
         """How consumers read here."""
         wait_ms = self.profile.fetch_wait_ms
-        return replace(
-            _READING,
-            group_id=group,
-            fetch_max_wait_ms=wait_ms,
-            request_timeout_ms=_READING.request_timeout_ms + (wait_ms if wait_ms > 500 else 0),
-        )
+        return {
+            **_READING,
+            "group_id": group,
+            "fetch_max_wait_ms": wait_ms,
+            "request_timeout_ms": _READING["request_timeout_ms"]
+            + (wait_ms if wait_ms > 500 else 0),
+        }
 
     async def read(self, name: str) -> None:
         """Read all partitions from their beginning, now and then anew."""
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, self.reading()) as consumer:
+            async with Consumer(self.bootstrap, **self.reading()) as consumer:
                 if not await self.assign(name, consumer, partitions):
                     continue
                 for _ in range(chance.randrange(10, 200)):
@@ -174,7 +177,7 @@ class Workload:
         """Poll once, and write down what came."""
         op = self.recorder.invoke(name, "poll")
         try:
-            found = await consumer.poll(self.profile.poll_ms)
+            found = (await consumer.poll(self.profile.poll_ms / 1000)).by_partition
         except OttlaError:
             self.recorder.info(op)
             await asyncio.sleep(_AGAIN_S)
@@ -185,7 +188,7 @@ class Workload:
         """Ask for the high watermarks."""
         chance = new_random()
         partitions = [self.partition(number) for number in range(self.profile.partitions)]
-        async with Consumer(self.bootstrap, self.reading()) as consumer:
+        async with Consumer(self.bootstrap, **self.reading()) as consumer:
             while not self.is_over:
                 await self._sleep(chance.expovariate(1000 / self.profile.ends_every_ms))
                 op = self.recorder.invoke(name, "end")
@@ -202,7 +205,7 @@ class Workload:
         """Read as a member, commit, ask what is committed, leave and come again."""
         chance = new_random()
         while not self.readers_are_done:
-            async with Consumer(self.bootstrap, self.reading(GROUP)) as consumer:
+            async with Consumer(self.bootstrap, **self.reading(GROUP)) as consumer:
                 self.recorder.ok(self.recorder.invoke(name, "subscribe"))
                 consumer.subscribe(TOPIC)
                 for _ in range(chance.randrange(10, 60)):
@@ -214,7 +217,7 @@ class Workload:
                     await asyncio.sleep(chance.random() * (self.profile.idle_ms / 500))
 
     async def _commit(self, name: str, consumer: Consumer) -> None:
-        owned = sorted(consumer.assignment)
+        owned = sorted(consumer.assignment())
         if not owned:
             return
         try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ottla.base.ids import TopicPartition
-from ottla.client import ProducerOptions, sync
+from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.folder.targets import folder_of
 from ottla.lake.sink.publish.fields import Fields
@@ -88,11 +88,14 @@ def publish(
         client.topic(topic)  # A mistyped one is found before anything is taken over.
     if dry_run:
         return _plan(found, _position(bootstrap, group, topic), chosen)
-    options = ProducerOptions(
-        client_id="ottla-publish", compression="lz4", linger_ms=50, allow_topic_creation=False
-    )
-    with sync.TransactionalProducer(
-        bootstrap, group, options, transaction_timeout_ms=_TIMEOUT_MS
+    with sync.Producer(
+        bootstrap,
+        client_id="ottla-publish",
+        transactional_id=group,
+        transaction_timeout_ms=_TIMEOUT_MS,
+        compression_type="lz4",
+        linger_ms=50,
+        allow_auto_create_topics=False,
     ) as producer:
         producer.init_transactions()
         on_step("id taken over")
@@ -116,7 +119,7 @@ class _Run:
 
     def __init__(
         self,
-        producer: sync.TransactionalProducer,
+        producer: sync.Producer,
         source: PublishSource,
         topic: str,
         group: str,

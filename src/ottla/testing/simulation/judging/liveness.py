@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from ottla.broker.partitions.partition import Partition
 from ottla.client import Consumer, ConsumerOptions, TopicPartition
@@ -163,7 +162,9 @@ class Liveness:
         found = await self._read_topic(TOPIC, _READING)
         copying = self._world.copying
         if copying is not None:
-            copies = await self._read_topic(TARGET, replace(_READING, read_committed=True))
+            copies = await self._read_topic(
+                TARGET, {**_READING, "isolation_level": "read_committed"}
+            )
             sources: dict[int, list[int]] = {}
             for step in found:
                 assert step.offset is not None
@@ -179,13 +180,13 @@ class Liveness:
         ]
         op = workload.recorder.invoke("final", "final")
         steps: list[Step] = []
-        async with Consumer(workload.bootstrap, options) as all_:
+        async with Consumer(workload.bootstrap, **options) as all_:
             ends = await all_.end_offsets(partitions)
             begins = await all_.beginning_offsets(partitions)
             await all_.assign(partitions)
             left = {p for p in partitions if begins[p] < ends[p]}
             while left:
-                for records in await all_.poll(1_000):
+                for records in (await all_.poll(1)).by_partition:
                     name = f"{records.topic}-{records.partition}"
                     steps += [
                         Step("poll", name, record.offset, value_of(record.value))

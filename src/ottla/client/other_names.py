@@ -1,0 +1,90 @@
+"""What other clients of Kafka call things: the errors for their names say what they are here."""
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, NoReturn
+
+# How each client is made.
+EXAMPLES: Final = {
+    "Producer": 'Producer("host:9092", acks="all")',
+    "Consumer": 'Consumer("host:9092", "topic", group_id="g"): the address of the cluster is first',
+    "Admin": 'Admin("host:9092")',
+}
+# Options of other clients whose names here are not alike.
+OTHER_OPTIONS: Final = {
+    "assignors": "partition_assignment_strategy",
+    "batch_bytes": "batch_size",
+    "idempotence": "enable_idempotence",
+    "read_committed": "isolation_level",
+    "timeout_ms": "timeout",
+    "timeout_s": "timeout",
+    "security_protocol": "config",
+    "ssl_context": "config",
+    "ssl_cafile": "config",
+    "sasl_mechanism": "config",
+    "sasl_plain_username": "config",
+    "sasl_plain_password": "config",
+}
+_PRODUCER: Final = {
+    "produce": "send(topic, value, key)",
+    "poll": "on_delivery=… of Producer, or result() of what send returns",
+    "start": 'async with Producer("host:9092") as producer',
+    "stop": "close()",
+    "send_offsets_to_transaction": "send_offsets(offsets, consumer.group_metadata())",
+    "list_topics": 'Admin("host:9092").topics.list()',
+}
+_CONSUMER: Final = {
+    "start": 'async with Consumer("host:9092", "topic") as consumer',
+    "stop": "close()",
+    "getone": "anext(consumer), or: async for record in consumer",
+    "getmany": "poll(timeout=…)",
+    "consume": "poll(timeout=…, max_records=…)",
+    "partitions_for_topic": "partitions_for(topic)",
+    "topics": 'Admin("host:9092").topics.list()',
+    "list_topics": 'Admin("host:9092").topics.list()',
+    "unsubscribe": "close(), and another Consumer",
+    "get_watermark_offsets": "beginning_offsets(partitions) and end_offsets(partitions)",
+    "highwater": "high_watermark(partition)",
+}
+_ADMIN: Final = {
+    "list_topics": "topics.list()",
+    "create_topic": "topics.create(name, partitions=…)",
+    "create_topics": "topics.create(name, partitions=…)",
+    "create_partitions": "topics.grow(name, total)",
+    "delete_topics": "topics.delete(names)",
+    "describe_topics": "topics.describe(names)",
+    "list_consumer_groups": "groups.list()",
+    "list_groups": "groups.list()",
+    "describe_consumer_groups": "groups.describe(group_id)",
+    "delete_consumer_groups": "groups.delete(group_ids)",
+    "list_consumer_group_offsets": "groups.offsets(group_id)",
+    "alter_consumer_group_offsets": "groups.set_offsets(group_id, offsets)",
+    "describe_configs": 'configs.describe("topic", name)',
+    "alter_configs": 'configs.alter("topic", name, changes)',
+    "incremental_alter_configs": 'configs.alter("topic", name, changes)',
+    "describe_cluster": "cluster.describe()",
+    "create_acls": "acls.create(acls)",
+    "describe_acls": "acls.find(filter)",
+    "delete_acls": "acls.delete(filters)",
+    "delete_records": "logs.delete_records(offsets)",
+}
+
+
+class OtherNames:
+    """A client: an attribute that it lacks is an AttributeError that names the right call."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise _no_attribute(self, name)
+
+
+def _no_attribute(client: OtherNames, name: str) -> AttributeError:
+    kind = type(client).__name__
+    instead = {"Producer": _PRODUCER, "Consumer": _CONSUMER, "Admin": _ADMIN}.get(kind, {})
+    what = f"{kind} has no {name!r}"
+    if name in instead:
+        return AttributeError(f"{what}; write {instead[name]}", name=name, obj=client)
+    public = [each for each in dir(client) if not each.startswith("_")]
+    near = [] if name.startswith("_") else get_close_matches(name, public, n=1)
+    ending = f"; did you mean {near[0]}?" if near else ""
+    return AttributeError(what + ending, name=name, obj=client)
