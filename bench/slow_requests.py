@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.figures import AT_MOST, Figure, Scale
+from ottla.broker.serving.portions import DIVIDED, WHOLE_ELEMENTS_MAX
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -119,6 +120,9 @@ def _grown(node: Node, each: Growing, request_bytes: int, *, same: bool) -> tupl
     with WireClient(node.port) as client:
         sample = len(client.frame(each.request(1_000, same=same), each.version))
         count = max(2, 1_000 * request_bytes // max(1_000, sample))
+        # Other APIs refuse more. An element may have lists of its own.
+        if each.api not in DIVIDED:
+            count = min(count, WHOLE_ELEMENTS_MAX // 3)
         frames = [
             client.frame(each.request(n, same=same), each.version) for n in (count // 2, count)
         ]

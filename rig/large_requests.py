@@ -49,8 +49,9 @@ def growing(apis: dict[int, tuple[int, int]]) -> Iterator[Growing]:
     """All lists of these APIs in these versions that clients may send."""
     for key, (low, high) in sorted(apis.items()):
         if key not in BROKER_APIS:
-            for version in range(low, high + 1):
-                api = ApiKey(key)
+            api = ApiKey(key)
+            first = max(low, API[api].request.__versions__[0])
+            for version in range(first, high + 1):
                 for path in _lists(API[api].request, version):
                     yield Growing(api, version, path)
 

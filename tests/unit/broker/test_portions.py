@@ -3,7 +3,15 @@
 import pytest
 from rig.large_requests import growing
 
-from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, join, portions
+from ottla.broker.serving.portions import (
+    DIVIDED,
+    ONCE,
+    answer_once,
+    division,
+    edges,
+    join,
+    portions,
+)
 from ottla.wire.api import API, ApiKey
 from ottla.wire.field import Field
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
@@ -69,11 +77,12 @@ def test_the_answers_to_portions_are_one_answer(groups):
     for portion in portions(body, divided):
         leaves = sum(len(t.partition_indexes) for g in portion.groups for t in g.topics)
         assert leaves <= divided.most
+        after = edges(portion, divided)
         if whole is None:
             whole = answer_to(portion)
         else:
-            join(whole, answer_to(portion), divided, before, portion)
-        before = portion
+            join(whole, answer_to(portion), divided, before, after)
+        before = after
     assert whole == answer_to(body)
 
 

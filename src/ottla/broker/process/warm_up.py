@@ -7,9 +7,10 @@ from ottla.wire.codec import prepare
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
-# Requests make almost no reference cycles: rare collections keep pauses out of the latencies, and
-# looking through few objects at a time keeps the remaining pauses short.
-_GC_THRESHOLDS = (10_000, 50, 50)
+# Requests make almost no reference cycles: rare collections of all objects keep pauses out of the
+# latencies, and looking through few young ones at a time keeps the remaining pauses short, also
+# while a request has many objects in memory.
+_GC_THRESHOLDS = (10_000, 5, 500)
 # What the brokers of a cluster send each other as soon as a topic is created.
 _FIRST_MESSAGES = (LeaderAndIsrRequest, LeaderAndIsrResponse, FetchRequest, FetchResponse)
 

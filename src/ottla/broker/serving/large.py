@@ -16,8 +16,10 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
 from ottla.broker.serving.portions import (
     Divided,
+    Edges,
     answer_once,
     division,
+    edges,
     elements_max,
     join,
     portions,
@@ -40,6 +42,7 @@ _PLACES = 4
 _PLACES_OF_USER = 2
 # How long one is worked on before others are served.
 _SLICE_MS = 5
+_PAUSE_MS_MAX = 50
 
 # The response where nothing of a request is allowed.
 Admit = Callable[[Served, RequestContext, Any], Any]
@@ -170,20 +173,20 @@ class _Work:
         """The response to a request that is served as several."""
         answers = []
         for portion in portions(body, divided):
-            answers.append((portion, await self._portion(portion)))
+            answers.append((edges(portion, divided), await self._portion(portion)))
             await self._pace()
         joined: Any = None
-        before: Any = None
-        for portion, answer in answers:
+        before: Edges | None = None
+        for after, answer in answers:
             response = await answer
             if getattr(response, "error_code", 0):
                 # It is that of the request as a whole.
                 return response
-            if joined is None:
+            if before is None:
                 joined = response
             else:
-                join(joined, response, divided, before, portion)
-            before = portion
+                join(joined, response, divided, before, after)
+            before = after
             await self._pace()
         return joined
 
@@ -219,7 +222,8 @@ class _Work:
         throttle = self._request.throttle
         if throttle is not None and (delay_ms := throttle.count_time()):
             await asyncio.sleep(delay_ms / 1000)
-        await self._large.pause(worked_ms)
+        # What was waited for is counted with it.
+        await self._large.pause(min(worked_ms, _PAUSE_MS_MAX))
         if self._request.connection.closed:
             raise CloseConnection("the client left", "left")
         self._slice_began_ms = self._monotonic_ms()

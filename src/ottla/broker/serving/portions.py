@@ -14,7 +14,7 @@ from ottla.wire.source import STEP
 # Elements of all lists in one request of a client: of an API that is served in portions, and of
 # any other, which is served in one go.
 ELEMENTS_MAX: Final = 250_000
-WHOLE_ELEMENTS_MAX: Final = 20_000
+WHOLE_ELEMENTS_MAX: Final = 10_000
 
 
 class Divided(NamedTuple):
@@ -200,32 +200,48 @@ def _with(message: Any, field: str, value: Any) -> Any:
     return made
 
 
-def join(response: Any, more: Any, divided: Divided, before: Any, body: Any) -> None:
-    """Add to the response what answers the next portion: `before` and `body` are the two bodies."""
-    asked, answers = divided.asked, divided.answers
-    last, first = getattr(before, asked[0])[-1], getattr(body, asked[0])[0]
-    _join(getattr(response, answers[0]), getattr(more, answers[0]), divided, 1, last, first)
+class Edges(NamedTuple):
+    """The first and the last element of a portion, from the outermost list inwards.
+
+    Taken before it is served: checks of rights leave out of a body what is denied.
+    """
+
+    first: list[Any]
+    last: list[Any]
+
+
+def edges(body: Any, divided: Divided) -> Edges:
+    """The edges of a portion; the innermost elements stand for themselves, and are left out."""
+    found = Edges([], [])
+    first = last = body
+    for field in divided.asked[:-1]:
+        firsts, lasts = getattr(first, field), getattr(last, field)
+        if not firsts or not lasts:
+            break
+        first, last = firsts[0], lasts[-1]
+        found.first.append(first)
+        found.last.append(last)
+    return found
+
+
+def join(response: Any, more: Any, divided: Divided, before: Edges, after: Edges) -> None:
+    """Add to the response the one to the next portion, whose edges are `after`."""
+    names = list(zip(before.last, after.first, strict=False))
+    _join(response, more, divided.answers, names)
 
 
 def _join(
-    found: list[Any], more: list[Any], divided: Divided, level: int, last: Any, first: Any
+    response: Any, more: Any, answers: Sequence[str], names: Sequence[tuple[Any, Any]]
 ) -> None:
-    if level < len(divided.asked) and _are_one(last, first):
-        answer = _answer_to(first, reversed(found))
-        rest = _answer_to(first, more)
-        owns = [getattr(one, divided.asked[level]) for one in (last, first)]
-        if answer is not None and rest is not None and all(owns):
-            inner = divided.answers[level]
-            _join(
-                getattr(answer, inner),
-                getattr(rest, inner),
-                divided,
-                level + 1,
-                owns[0][-1],
-                owns[1][0],
-            )
-            more = [one for one in more if one is not rest]
-    found += more
+    """`names` has what was asked for last and first, where an element may have been divided."""
+    found, rest = getattr(response, answers[0]), getattr(more, answers[0])
+    if names and _are_one(*names[0]):
+        item = names[0][1]
+        begun, goes_on = _answer_to(item, reversed(found)), _answer_to(item, rest)
+        if begun is not None and goes_on is not None:
+            _join(begun, goes_on, answers[1:], names[1:])
+            rest = [one for one in rest if one is not goes_on]
+    found += rest
 
 
 def _answer_to(item: Any, answers: Iterable[Any]) -> Any:
