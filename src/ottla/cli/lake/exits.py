@@ -5,6 +5,7 @@
 2  the words of the command, or the pipeline's file, are wrong
 3  the records say no: some were deleted before they were loaded, the table is not proven, or
 columns that were tried would refuse some
+4  another load, or another upkeep, committed first: this one changed nothing
 """
 
 import sys
@@ -16,6 +17,7 @@ from ottla.base.errors import OttlaError
 from ottla.cli.failing import show_error
 
 REFUSED_BY_RECORDS = 3
+LOST_THE_RACE = 4
 
 
 class LakeCommands(click.Group):
@@ -25,15 +27,20 @@ class LakeCommands(click.Group):
         try:
             return super().invoke(ctx)
         except OttlaError as error:
-            if not _is_loss(error):
+            code = _code_of(error)
+            if code is None:
                 raise
             show_error(error, sys.argv[1:])
-            ctx.exit(REFUSED_BY_RECORDS)
+            ctx.exit(code)
 
 
-def _is_loss(error: OttlaError) -> bool:
+def _code_of(error: OttlaError) -> int | None:
+    """The exit code of its own that the error has."""
     try:
         from ottla.lake.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
+        from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.
     except ImportError:
-        return False
-    return isinstance(error, RecordsLost)
+        return None
+    if isinstance(error, RecordsLost):
+        return REFUSED_BY_RECORDS
+    return LOST_THE_RACE if isinstance(error, LoadLost) else None
