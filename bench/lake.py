@@ -167,8 +167,8 @@ def _copy(session: Any, written: Path, target: Path) -> float:
 
 def _source(session: Any, node: Node, topic: str, target: Path) -> float:
     began = time.monotonic()
-    reader = session.read.format("ottla").option("bootstrap", node.bootstrap)
-    reader.option("topic", topic).load().write.parquet(str(target))
+    reader = session.read.format("ottla").option("kafka.bootstrap.servers", node.bootstrap)
+    reader.option("subscribe", topic).load().write.parquet(str(target))
     return time.monotonic() - began
 
 

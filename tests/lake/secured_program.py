@@ -80,7 +80,7 @@ def reading(spark: Any, said: Any, **options: str) -> Any:
     return (
         spark.read.format("ottla")
         .option("kafka.bootstrap.servers", said["bootstrap"])
-        .option("topic", said["topic"])
+        .option("subscribe", said["topic"])
         .options(**options)
         .load()
     )
@@ -88,13 +88,14 @@ def reading(spark: Any, said: Any, **options: str) -> Any:
 
 def sink(spark: Any, said: Any, frame: Any) -> None:
     """A stream and a batch into a topic, the stream with the file, the batch with options."""
+    options = {"kafka.bootstrap.servers": said["bootstrap"], **said["options"]}
     stream = (
         spark.readStream.format("ottla")
-        .options(topic=said["topic"], bootstrap=said["bootstrap"], **said["options"])
+        .options(subscribe=said["topic"], startingOffsets="earliest", **options)
         .load()
         .select("key", "value")
         .writeStream.format("ottla")
-        .options(topic=said["sink"], bootstrap=said["bootstrap"], **said["options"])
+        .options(topic=said["sink"], **options)
         .option("checkpointLocation", f"{said['folder']}/checkpoint")
         .trigger(availableNow=True)
         .start()
@@ -104,7 +105,7 @@ def sink(spark: Any, said: Any, frame: Any) -> None:
     (
         frame.select("key", "value")
         .write.format("ottla")
-        .options(topic=said["sink"], bootstrap=said["bootstrap"], **said["options"])
+        .options(topic=said["sink"], **options)
         .mode("append")
         .save()
     )

@@ -95,7 +95,12 @@ class KilledSource(OttlaSource):
 
 
 def run_query(
-    spark: Any, bootstrap: str, topic: str, folder: Path, on_start: Callable[[Any], None] = id
+    spark: Any,
+    bootstrap: str,
+    topic: str,
+    folder: Path,
+    on_start: Callable[[Any], None] = id,
+    **options: str,
 ) -> None:
     """Write all files of `folder`/in to the topic, an epoch for each file; return at their end."""
     spark.dataSource.register(KilledSource)
@@ -108,10 +113,11 @@ def run_query(
     )
     query = (
         frame.writeStream.format("ottla-killed")
-        .option("bootstrap", bootstrap)
+        .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", topic)
         .option("order", str(folder / "order"))
         .option("inlineBytes", "500")
+        .options(**options)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
         .start()

@@ -55,7 +55,7 @@ class Steps:
         require(self.streamed("stream", {}), ROWS)
 
     def limits(self) -> None:
-        require(self.streamed("limits", {"maxRecordsPerTrigger": "300"}), ROWS)
+        require(self.streamed("limits", {"maxOffsetsPerTrigger": "300"}), ROWS)
 
     def follow(self) -> None:
         target = self.table("follow")
@@ -65,14 +65,16 @@ class Steps:
     def write(self) -> None:
         """The sink, a batch."""
         writer = self.frame().select("key", "value").write.format("ottla").mode("append")
-        writer.option("bootstrap", self.bootstrap).option("topic", f"{self.topic}-batch").save()
+        writer.option("kafka.bootstrap.servers", self.bootstrap).option(
+            "topic", f"{self.topic}-batch"
+        ).save()
         require(self.frame(f"{self.topic}-batch").count(), ROWS)
 
     def write_stream(self) -> None:
         """The sink, a stream."""
         name = f"{self.topic}-stream"
         writer = self.reading({}).select("key", "value").writeStream.format("ottla")
-        writer = writer.option("bootstrap", self.bootstrap).option("topic", name)
+        writer = writer.option("kafka.bootstrap.servers", self.bootstrap).option("topic", name)
         writer = writer.option("checkpointLocation", self.table("sink-checkpoint"))
         writer.trigger(availableNow=True).start().awaitTermination()
         require(self.frame(name).count(), ROWS)
@@ -81,12 +83,15 @@ class Steps:
         return str(self.folder / name)
 
     def frame(self, topic: str = "") -> Any:
-        reader = self.spark.read.format("ottla").option("bootstrap", self.bootstrap)
-        return reader.option("topic", topic or self.topic).load()
+        reader = self.spark.read.format("ottla").option("kafka.bootstrap.servers", self.bootstrap)
+        return reader.option("subscribe", topic or self.topic).load()
 
     def reading(self, options: dict[str, str]) -> Any:
-        reader = self.spark.readStream.format("ottla").option("bootstrap", self.bootstrap)
-        return reader.option("topic", self.topic).options(**options).load()
+        reader = self.spark.readStream.format("ottla").option(
+            "kafka.bootstrap.servers", self.bootstrap
+        )
+        reader = reader.option("subscribe", self.topic).option("startingOffsets", "earliest")
+        return reader.options(**options).load()
 
     def streamed(self, name: str, options: dict[str, str]) -> int:
         writer = self.reading(options).writeStream.format("parquet")

@@ -29,7 +29,8 @@ frame = topic.to_spark(spark)
 print(type(spark).__module__, frame.count(), frame.where("partition = 1").count())
 # What it logs in by: it is for the server's event log. Without security.protocol it is refused.
 options = {"kafka.sasl.jaas.config": sys.argv[5], "kafka.ssl.keystore.key": sys.argv[5]}
-reader = spark.read.format("ottla").option("topic", sys.argv[2]).option("bootstrap", sys.argv[3])
+reader = spark.read.format("ottla").option("subscribe", sys.argv[2])
+reader = reader.option("kafka.bootstrap.servers", sys.argv[3])
 try:
     reader.options(**options).load().count()
 except Exception as error:

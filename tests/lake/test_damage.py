@@ -221,7 +221,7 @@ def test_on_spark_and_in_the_shell(spark: Any, folder: Path, tmp_path: Path) -> 
         proof = CliRunner().invoke(cli, ["lake", "verify", target, *where])
         assert (proof.exit_code, line in proof.output) == (0, True)
 
-        options = {"topic": TOPIC, "bootstrap": node.bootstrap}
+        options = {"subscribe": TOPIC, "kafka.bootstrap.servers": node.bootstrap}
         frame = spark.read.format("ottla").options(**options)
         with pytest.raises(Exception, match="cannot be read at offset"):
             frame.load().count()

@@ -28,7 +28,7 @@ def test_the_transaction_and_its_producer_are_named_once_a_minute(
         producer.produce(topic, b"%d" % number, partition=1)
     producer.flush()
     now_s = [1000.0]
-    options = parse_options({"topic": topic, "bootstrap": either.bootstrap})
+    options = parse_options({"subscribe": topic, "kafka.bootstrap.servers": either.bootstrap})
     planner = StreamPlanner(options, {}, now_s=lambda: now_s[0], sleep=lambda _seconds: None)
     try:
         at = planner.initial()

@@ -142,7 +142,9 @@ def test_a_topic_that_was_compacted_once_is_loaded_and_proven(
     load(str(before))
     for target in (before, after):
         assert ottla.lake.verify(str(target), bootstrap=kafka_node.bootstrap).problems == []
-    source = OttlaSource({"topic": topic, "bootstrap": kafka_node.bootstrap}).reader(None)
+    source = OttlaSource(
+        {"subscribe": topic, "kafka.bootstrap.servers": kafka_node.bootstrap}
+    ).reader(None)
     read = [batch.num_rows for one in source.partitions() for batch in source.read(one)]
     assert sum(read) == ledger.loaded
 

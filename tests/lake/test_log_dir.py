@@ -72,7 +72,11 @@ def test_rows_are_equal_over_segments_and_compressions(
     assert network == []
     assert ottla.lake.verify(str(tmp_path / "direct"), bootstrap=either.bootstrap).proven
     read = OttlaSource(
-        {"topic": topic, "bootstrap": either.bootstrap, "logDir": str(either.folder / "logs")}
+        {
+            "subscribe": topic,
+            "kafka.bootstrap.servers": either.bootstrap,
+            "logDir": str(either.folder / "logs"),
+        }
     ).reader(None)
     network.clear()
     assert sum(b.num_rows for one in read.partitions() for b in read.read(one)) == 2600

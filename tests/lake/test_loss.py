@@ -120,7 +120,7 @@ def test_the_data_source_fails_on_loss(
     produce(node, topic, 10, 30)
 
     def reader(**options: str) -> Any:
-        given = {"topic": topic, "bootstrap": node.bootstrap, **options}
+        given = {"subscribe": topic, "kafka.bootstrap.servers": node.bootstrap, **options}
         return OttlaSource(given).reader(None)
 
     def offsets(source: Any, partitions: Any) -> list[int]:
@@ -131,7 +131,7 @@ def test_the_data_source_fails_on_loss(
             for offset in batch.column("offset").to_pylist()
         ]
 
-    since = {"start": "last-load", "table": str(tmp_path)}
+    since = {"startingOffsets": "last-load", "table": str(tmp_path)}
     planned = reader(**since).partitions()
     early = reader().partitions()
     delete(node, topic, 15)

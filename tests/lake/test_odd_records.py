@@ -45,7 +45,7 @@ def test_a_timestamp_that_does_not_fit_does_not_block_the_table(
     assert (found.problems, found.compared) == ([], 3)
 
     def read(**options: str) -> int:
-        given = {"topic": topic, "bootstrap": either.bootstrap, **options}
+        given = {"subscribe": topic, "kafka.bootstrap.servers": either.bootstrap, **options}
         reader: Any = OttlaSource(given).reader(None)
         return sum(batch.num_rows for one in reader.partitions() for batch in reader.read(one))
 

@@ -1,5 +1,6 @@
 """What a query excludes by partition, offset, timestamp or topic is not read from the brokers."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -27,12 +28,12 @@ def put(node: Node, topic: str, partition: int, times_ms: Sequence[int]) -> None
 
 def planned(node: Node, filters: Sequence[Filter], **options: str) -> tuple[set[Any], int]:
     """(topic, partition, start, end) of each range, and how many filters are left to Spark."""
-    reader = OttlaSource({"bootstrap": node.bootstrap, **options}).reader(None)
+    reader = OttlaSource({"kafka.bootstrap.servers": node.bootstrap, **options}).reader(None)
     left = list(reader.pushFilters(filters))
     found = {
         (one.wanted.topic, one.wanted.partition, one.wanted.start, one.wanted.end)
         for partition in reader.partitions()
-        for one in partition.planned
+        for one in partition.value
     }
     return found, len(left)
 
@@ -43,13 +44,13 @@ def test_ranges_are_narrowed(either: Node, make_topic: MakeTopic) -> None:
     for partition in range(3):
         put(either, topic, partition, range(1000, 1010))
 
-    assert planned(either, [], topic=topic)[0] == {(topic, p, 0, 10) for p in range(3)}
-    assert planned(either, [EqualTo(("partition",), 99)], topic=topic) == (set(), 0)
+    assert planned(either, [], subscribe=topic)[0] == {(topic, p, 0, 10) for p in range(3)}
+    assert planned(either, [EqualTo(("partition",), 99)], subscribe=topic) == (set(), 0)
     by_offset = [EqualTo(("partition",), 1), LessThan(("offset",), 7)]
-    assert planned(either, by_offset, topic=topic) == ({(topic, 1, 0, 7)}, 0)
+    assert planned(either, by_offset, subscribe=topic) == ({(topic, 1, 0, 7)}, 0)
     moment = datetime(1970, 1, 1, 0, 0, 1, 4000, tzinfo=UTC)
     by_time = [GreaterThanOrEqual(("timestamp",), moment), StringContains(("value",), "9")]
-    assert planned(either, by_time, topic=topic) == ({(topic, p, 4, 10) for p in range(3)}, 2)
+    assert planned(either, by_time, subscribe=topic) == ({(topic, p, 4, 10) for p in range(3)}, 2)
 
 
 def test_a_count_of_one_partition_reads_that_partition_alone(
@@ -61,7 +62,10 @@ def test_a_count_of_one_partition_reads_that_partition_alone(
     put(node, topic, 1, [2**62])
     ottla.lake.register(spark)
     frame = (
-        spark.read.format("ottla").option("bootstrap", node.bootstrap).option("topic", topic).load()
+        spark.read.format("ottla")
+        .option("kafka.bootstrap.servers", node.bootstrap)
+        .option("subscribe", topic)
+        .load()
     )
 
     with pytest.raises(Exception, match="timestamp"):
@@ -80,15 +84,16 @@ def test_several_topics_by_list_and_by_pattern(either: Node, make_topic: MakeTop
     put(either, second, 0, range(8))
     both = {(first, 0, 0, 5), (second, 0, 0, 8)}
 
-    assert planned(either, [], topics=f"{first},{second}")[0] == both
-    assert planned(either, [], topicPattern=f"{first}|{second}")[0] == both
-    assert planned(either, [EqualTo(("topic",), second)], topicPattern="lake-.*") == (
+    assert planned(either, [], subscribe=f"{first},{second}")[0] == both
+    assert planned(either, [], subscribePattern=f"{first}|{second}")[0] == both
+    assert planned(either, [EqualTo(("topic",), second)], subscribePattern="lake-.*") == (
         {(second, 0, 0, 8)},
         0,
     )
-    part = planned(either, [], topics=f"{first},{second}", start=f"{second}-0:3")[0]
+    third = json.dumps({second: {"0": 3}})
+    part = planned(either, [], subscribe=f"{first},{second}", startingOffsets=third)[0]
     assert part == {(first, 0, 0, 5), (second, 0, 3, 8)}
-    everything = planned(either, [], topicPattern=".*")[0]
+    everything = planned(either, [], subscribePattern=".*")[0]
     assert everything >= both
     assert not [name for name, *_ in everything if name.startswith("__")]
 
@@ -100,9 +105,12 @@ def test_small_ranges_share_a_task_and_large_ones_are_divided(
     produce(node, topic, 0, 4000)
 
     def tasks(**options: str) -> list[int]:
-        source = OttlaSource({"bootstrap": node.bootstrap, "topic": topic, **options})
-        return [len(one.planned) for one in source.reader(None).partitions()]
+        source = OttlaSource(
+            {"kafka.bootstrap.servers": node.bootstrap, "subscribe": topic, **options}
+        )
+        return [len(one.value) for one in source.reader(None).partitions()]
 
     assert tasks() == [4]
     assert sum(tasks(bytesPerTask="10000")) > 8
-    assert tasks(offsetsPerTask="100000") == [1, 1, 1, 1]
+    assert tasks(maxRecordsPerPartition="100000") == [1, 1, 1, 1]
+    assert len(tasks(minPartitions="7")) >= 7

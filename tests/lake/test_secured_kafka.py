@@ -28,7 +28,7 @@ def test_a_kafka_with_tls_logins_and_acls_is_loaded_and_written(
         assert (loaded.rows, loaded.files) == (100, 2)
         assert ottla.lake.verify(target, bootstrap=kafka.sasl).problems == []
         frame = ottla.lake.table(target).to_spark(spark).select("key", "value")
-        options = {"topic": into, "bootstrap": kafka.sasl, "config": str(config)}
+        options = {"topic": into, "kafka.bootstrap.servers": kafka.sasl, "config": str(config)}
         ottla.lake.register(spark)
         frame.write.format("ottla").options(**options).mode("append").save()
         kafka.allow("ann", "read", f"topic:{into}")

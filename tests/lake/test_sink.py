@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from pyspark.errors import PySparkException
 from rig.nodes import Node
 
+import ottla.lake
 from tests.lake.sink_query import COMMIT_STEPS, KEYS, drive, run_query, write_input
 
 MakeTopic = Callable[..., str]
@@ -114,6 +115,35 @@ def test_stream_is_exact_whatever_is_killed_at_whichever_step(
 
     assert fell == list(COMMIT_STEPS)
     require_exactly_once(node, topic, len(steps) * ROWS)
+
+
+def test_first_epoch_that_was_left_in_the_program_is_of_another_query(
+    spark: Any, node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """With a new checkpoint nothing is left out."""
+    topic = make_topic(node, partitions=3)
+    write_input(tmp_path / "in", 2, ROWS)
+    left = "3d1e4f38-7c2f-44c0-9c5e-0d5f7ce6a1aa:2"
+    run_query(spark, node.bootstrap, topic, tmp_path, firstEpoch=left)
+    require_exactly_once(node, topic, 2 * ROWS)
+
+
+def test_first_epoch_without_rows_that_name_their_topic_does_not_stop_the_query(
+    spark: Any, either: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic(either, partitions=3)
+    ottla.lake.register(spark)
+    write_input(tmp_path / "in", 3, ROWS)
+    rows = spark.readStream.schema("key STRING, value STRING").option("maxFilesPerTrigger", 1)
+    frame = rows.json(str(tmp_path / "in")).where(f"int(value) >= {ROWS}")
+    writer = frame.selectExpr("value", f"'{topic}' AS topic").writeStream.format("ottla")
+    writer = writer.option("kafka.bootstrap.servers", either.bootstrap)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+    found = committed(either, topic)
+    numbers = sorted(int(m.value()) for messages in found.values() for m in messages)
+    assert numbers == list(range(ROWS, 3 * ROWS))
 
 
 @pytest.mark.timeout(600)

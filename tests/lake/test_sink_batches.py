@@ -15,7 +15,9 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def save(frame: Any, node: Node, mode: str = "append", **options: str) -> None:
-    writer = frame.write.format("ottla").mode(mode).option("bootstrap", node.bootstrap)
+    writer = (
+        frame.write.format("ottla").mode(mode).option("kafka.bootstrap.servers", node.bootstrap)
+    )
     for name, value in options.items():
         writer = writer.option(name, value)
     writer.save()
@@ -33,7 +35,7 @@ def test_every_column_arrives(spark: Any, either: Node, make_topic: MakeTopic) -
         (b"k", b"v", [("a", b"1"), ("a", None)], topic, 1, AT),
         (None, None, None, topic, 0, AT),
     ]
-    save(spark.createDataFrame(rows, schema), either, compression="zstd")
+    save(spark.createDataFrame(rows, schema), either, **{"kafka.compression.type": "zstd"})
     found = {
         p: [(m.key(), m.value(), m.headers(), m.timestamp()[1]) for m in messages]
         for p, messages in committed(either, topic).items()
@@ -73,11 +75,15 @@ def test_batch_whose_task_fails_leaves_nothing(
 @pytest.mark.parametrize(
     ("columns", "options", "words"),
     [
-        ("id", {"topic": "t"}, "column 'id' has no place in a record"),
+        ("id", {"topic": "t"}, "there is no column 'value'"),
         ("id AS value", {"topic": "t"}, "column 'value' is bigint, not binary or string"),
         ("'v' AS value", {}, "to which topic"),
-        ("'v' AS value", {"topic": "t", "acks": "1"}, "there is no option 'acks'"),
-        ("'v' AS value", {"topic": "t", "compression": "brotli"}, "compression is 'brotli'"),
+        ("'v' AS value", {"topic": "t", "idd": "1"}, "there is no option 'idd'; did you mean id"),
+        (
+            "'v' AS value",
+            {"topic": "t", "kafka.compression.type": "brotli"},
+            "compression.type is 'brotli'",
+        ),
         ("'v' AS value", {"topic": "no-such-topic"}, "there is no topic 'no-such-topic'"),
     ],
 )

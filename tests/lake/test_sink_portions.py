@@ -4,7 +4,7 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -129,11 +129,26 @@ def test_mark_that_is_gone_stops_the_series_until_told(node: Node, make_topic: M
     with sync.Admin(node.bootstrap) as admin:
         admin.groups.delete_offsets(series.name, [TopicPartition(topic, 0)])
     for number in (1, 2):
-        with pytest.raises(OttlaError, match=f'no mark of .*"firstEpoch", {number}'):
+        with pytest.raises(
+            OttlaError, match=f'no mark of .*"firstEpoch", "{series.name}:{number}"'
+        ):
             write(series, topic, number)
     told = Series(series.bootstrap, series.name, first=2)
     assert [write(told, topic, number) for number in (1, 2, 2, 3)] == [False, True, False, True]
     assert values(node, topic) == [[b"0", b"1", b"2", b"3"]] * 2
+
+
+def test_empty_portion_leaves_its_mark(either: Node, make_topic: MakeTopic) -> None:
+    """Also the first one, of a series whose rows name their topics: the next one follows it."""
+    topic, series = make_topic(either, partitions=2), series_for(either)
+
+    def portion(number: int, made: Iterable[PreparedBatch]) -> bool:
+        return commit_portion(series, number, made, None, lambda _: None)
+
+    empty = [portion(number, ()) for number in (0, 0, 1)]
+    full = [portion(number, batches(topic, number)) for number in (2, 2)]
+    assert (empty, full) == ([True, False, True], [True, False])
+    assert values(either, topic) == [[b"2"]] * 2
 
 
 def test_portion_is_exact_while_the_broker_is_killed_between_any_two_steps(

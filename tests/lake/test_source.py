@@ -1,11 +1,11 @@
-"""The data source reads exactly what Spark's own connector reads, and refuses wrong words."""
+"""The data source reads what its options say, and refuses wrong words."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig.jars import SPARK_CONNECTOR
 from rig.nodes import Node
 
 import ottla.lake
@@ -17,35 +17,16 @@ MakeTopic = Callable[..., str]
 
 def source(spark: Any, node: Node, topic: str, **options: str) -> Any:
     ottla.lake.register(spark)
-    reader = spark.read.format("ottla").option("bootstrap", node.bootstrap).option("topic", topic)
+    reader = spark.read.format("ottla").option("kafka.bootstrap.servers", node.bootstrap)
+    reader = reader.option("subscribe", topic)
     for name, value in options.items():
         reader = reader.option(name, value)
     return reader.load()
 
 
-def test_rows_equal_those_of_sparks_own_connector(
-    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce
-) -> None:
-    """Key, value, partition, offset, timestamp, type and headers: the same multiset of rows."""
-    if not SPARK_CONNECTOR.ready():
-        pytest.skip("Spark's connector is not here: run `make rig`")
-    topic = make_topic(node, partitions=3)
-    produce(node, topic, 0, 400)
-    produce(node, topic, 400, 700, **{"compression.type": "snappy"})
-    columns = ["key", "value", "topic", "partition", "offset", "timestamp", "headers"]
-    theirs = (
-        spark.read.format("kafka")
-        .option("kafka.bootstrap.servers", node.bootstrap)
-        .option("subscribe", topic)
-        .option("includeHeaders", "true")
-        .load()
-        .withColumnRenamed("timestampType", "timestamp_type")
-    )
-    ours = source(spark, node, topic)
-
-    expected = sorted(theirs.select(*columns, "timestamp_type").collect())
-    assert len(expected) == 700
-    assert sorted(ours.select(*columns, "timestamp_type").collect()) == expected
+def at(topic: str, offset: int) -> str:
+    """That offset of partition 0."""
+    return json.dumps({topic: {"0": offset}})
 
 
 def test_offsets_choose_a_part(
@@ -53,7 +34,8 @@ def test_offsets_choose_a_part(
 ) -> None:
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 100)
-    frame = source(spark, node, topic, start="0:10", end="0:35", offsetsPerTask="10")
+    places = {"startingOffsets": at(topic, 10), "endingOffsets": at(topic, 35)}
+    frame = source(spark, node, topic, **places, maxRecordsPerPartition="10")
 
     assert frame.rdd.getNumPartitions() == 3
     assert sorted(row.offset for row in frame.collect()) == list(range(10, 35))
@@ -66,7 +48,7 @@ def test_reading_goes_on_where_the_last_load_ended(
     produce(node, topic, 0, 60)
     ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
     produce(node, topic, 60, 75)
-    frame = source(spark, node, topic, start="last-load", table=str(tmp_path))
+    frame = source(spark, node, topic, startingOffsets="last-load", table=str(tmp_path))
 
     assert sorted(bytes(row.value) for row in frame.collect()) == [
         b"v%d" % n for n in range(60, 75)
@@ -82,9 +64,9 @@ def test_timestamps_choose_a_part(
     after_ms = int(first.timestamp() * 1000) + 1
     while (source(spark, node, topic).count()) < 30:
         produce(node, topic, 20, 30)
-    frame = source(spark, node, topic, start=f"@{after_ms}")
+    frame = source(spark, node, topic, startingTimestamp=f"{after_ms}")
 
-    assert {row.timestamp_type for row in frame.collect()} == {1}
+    assert {row.timestampType for row in frame.collect()} == {1}
     assert sorted(row.offset for row in frame.collect()) == list(range(20, 30))
 
 
@@ -102,12 +84,14 @@ def test_columns_can_be_left_out(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"begin": "earliest"}, "there is no option 'begin'"),
+        ({"startingOffset": "earliest"}, "did you mean startingOffsets"),
+        ({"bootstrap": "h:1"}, "did you mean kafka.bootstrap.servers"),
         ({"columns": "key,val"}, "there is no column 'val'"),
-        ({"start": "yesterday"}, "'yesterday' is not a boundary"),
-        ({"start": "0:10000"}, "not in its log"),
-        ({"start": "last-load"}, "last-load of which table"),
-        ({"offsetsPerTask": "0"}, "not a number of offsets"),
+        ({"startingOffsets": "yesterday"}, "is 'yesterday', not earliest, latest, last-load or"),
+        ({"startingTimestamp": "soon"}, "is 'soon', not milliseconds since 1970"),
+        ({"startingOffsets": "last-load"}, "last-load of which table"),
+        ({"maxRecordsPerPartition": "0"}, "not a whole number above 0"),
+        ({"kafka.isolation.level": "read_uncommitted"}, "leave out isolation.level"),
     ],
 )
 def test_wrong_words_are_refused_with_the_right_ones(
@@ -123,3 +107,23 @@ def test_wrong_words_are_refused_with_the_right_ones(
 
     with pytest.raises(Exception, match=told):
         source(spark, node, topic, **options).count()
+
+
+def test_a_topic_is_a_table_of_a_catalog(
+    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce
+) -> None:
+    """Spark gives its options twice, and beside them what it knows of the table."""
+    topic = make_topic(node, partitions=2)
+    produce(node, topic, 0, 50)
+    spark.sql(
+        f"CREATE TABLE topic_as_table USING ottla OPTIONS (subscribe '{topic}', "
+        f"`kafka.bootstrap.servers` '{node.bootstrap}') COMMENT 'a topic'"
+    )
+    try:
+        assert spark.table("topic_as_table").columns[:3] == ["key", "value", "topic"]
+        ((count, values),) = spark.sql(
+            "SELECT count(*), count(DISTINCT value) FROM topic_as_table WHERE offset >= 0"
+        ).collect()
+    finally:
+        spark.sql("DROP TABLE topic_as_table")
+    assert (count, values) == (50, 50)

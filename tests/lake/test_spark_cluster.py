@@ -50,7 +50,8 @@ def tell(batches):
 
 frame = spark.range(0, 1, 1, 1).mapInArrow(tell, "told string")
 ottla.lake.register(spark)
-reader = spark.read.format("ottla").option("bootstrap", bootstrap).option("topic", topic)
+reader = spark.read.format("ottla").option("kafka.bootstrap.servers", bootstrap)
+reader = reader.option("subscribe", topic)
 print(done.rows, reader.load().count(), frame.collect()[0].told)
 """
 

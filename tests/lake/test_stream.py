@@ -18,7 +18,8 @@ MakeTopic = Callable[..., str]
 def drained(spark: Any, node: Node, target: Path, **options: str) -> list[int]:
     """Stream what is there into Parquet; how many rows each micro-batch had."""
     ottla.lake.register(spark)
-    reader = spark.readStream.format("ottla").option("bootstrap", node.bootstrap)
+    reader = spark.readStream.format("ottla").option("kafka.bootstrap.servers", node.bootstrap)
+    reader = reader.option("startingOffsets", "earliest")
     for name, value in options.items():
         reader = reader.option(name, value)
     query = (
@@ -44,7 +45,7 @@ def test_every_record_once_over_limits_restarts_and_new_partitions(
     """From Ottla and from Kafka; topics and partitions that come later are found."""
     topic = make_topic(either, partitions=2)
     produce(either, topic, 0, 1000)
-    options = {"topicPattern": f"{topic}(-later)?", "maxRecordsPerTrigger": "300"}
+    options = {"subscribePattern": f"{topic}(-later)?", "maxOffsetsPerTrigger": "300"}
 
     batches = drained(spark, either, tmp_path, **options)
     assert sum(batches) == 1000
@@ -70,14 +71,14 @@ def test_a_topic_made_anew_stops_the_stream(
 ) -> None:
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 20)
-    assert sum(drained(spark, node, tmp_path, topic=topic)) == 20
+    assert sum(drained(spark, node, tmp_path, subscribe=topic)) == 20
     admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
     admin.delete_topics([topic])[topic].result(60)
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     produce(node, topic, 0, 50)
 
     with pytest.raises(Exception, match="created anew since the stream read it"):
-        drained(spark, node, tmp_path, topic=topic)
+        drained(spark, node, tmp_path, subscribe=topic)
     assert len(rows(spark, tmp_path)) == 20
 
 
@@ -88,18 +89,18 @@ def test_deleted_records_stop_the_stream_or_are_passed_over(
 
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 20)
-    drained(spark, node, tmp_path, topic=topic)
+    drained(spark, node, tmp_path, subscribe=topic)
     produce(node, topic, 20, 60)
     admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
     for future in admin.delete_records([TopicPartition(topic, 0, 30)]).values():
         future.result(60)
 
     with pytest.raises(Exception, match="10 of the offsets 20 to 60 were deleted"):
-        drained(spark, node, tmp_path, topic=topic)
-    drained(spark, node, tmp_path, topic=topic, failOnDataLoss="false")
+        drained(spark, node, tmp_path, subscribe=topic)
+    drained(spark, node, tmp_path, subscribe=topic, failOnDataLoss="false")
     assert [row[2] for row in rows(spark, tmp_path)] == [*range(20), *range(30, 60)]
 
 
 def test_a_stream_has_no_end(node: Node, spark: Any, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="a stream has no end"):
-        drained(spark, node, tmp_path, topic="t", end="@5")
+        drained(spark, node, tmp_path, subscribe="t", endingTimestamp="5")

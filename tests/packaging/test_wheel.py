@@ -88,11 +88,12 @@ def uses(lines: list[str]) -> Iterator[str]:
             yield from (f"    print(one.{member})" for member in members)
 
 
-def test_the_wheel_says_that_it_is_typed(wheel: Path) -> None:
+def test_the_wheel_says_that_it_is_typed_and_has_nothing_of_the_repository(wheel: Path) -> None:
     """Without `py.typed` a type checker takes every name for Any."""
     with zipfile.ZipFile(wheel) as content:
         names = content.namelist()
     assert [name for name in names if name.endswith("ottla/py.typed")] != []
+    assert "pyspark_ottla/__init__.py" in names, "Spark finds the data source by it"
     assert [name for name in names if name.startswith(("tests/", "rig/", "bench/"))] == []
 
 

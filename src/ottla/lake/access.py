@@ -7,15 +7,17 @@ writers, which stand in no plan.
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import NoReturn
 
 from ottla.client.connection.security import CONFIG_VARIABLE, read_config
 from ottla.client.connection.settings import check_names
 
-_BOOTSTRAP = "kafka.bootstrap.servers"
-_PREFIX = "kafka."
+BOOTSTRAP = "kafka.bootstrap.servers"
+_CLIENT = "kafka."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,22 @@ class ClientAccess:
         return {**given, **self.settings}
 
 
-def is_of_access(name: str) -> bool:
-    """Whether an option of a DataFrame is a setting of Kafka's clients."""
-    return name.startswith(_PREFIX)
+def require_known(
+    given: Iterable[str],
+    names: Sequence[str],
+    wrong: Callable[[str], NoReturn],
+    passed_over: Iterable[str] = (),
+) -> None:
+    """Call `wrong` with the nearest name where an option of a DataFrame has none of the `names`.
+
+    `given` are in lower case. `kafka.…` are settings of a client.
+    """
+    known = {name.lower(): name for name in names}
+    for name in set(given) - known.keys() - {one.lower() for one in passed_over}:
+        if not name.startswith(_CLIENT):
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            best = f"did you mean {known[near[0]]}? The" if near else "the"
+            wrong(f"there is no option {name!r}; {best} options are {', '.join(names)}, kafka.…")
 
 
 def access_of(options: Mapping[str, str]) -> ClientAccess:
@@ -46,9 +61,9 @@ def access_of(options: Mapping[str, str]) -> ClientAccess:
     Raises ClientError for one that no client of Kafka has.
     """
     settings = {
-        name.removeprefix(_PREFIX): value
+        name.removeprefix(_CLIENT): value
         for name, value in options.items()
-        if name.startswith(_PREFIX) and name != _BOOTSTRAP
+        if name.startswith(_CLIENT) and name != BOOTSTRAP
     }
     check_names(settings)
     return ClientAccess(options.get("config"), settings)
@@ -56,7 +71,7 @@ def access_of(options: Mapping[str, str]) -> ClientAccess:
 
 def bootstrap_of(options: Mapping[str, str]) -> str:
     """The cluster that options of a DataFrame name, with their names in lower case."""
-    return options.get("bootstrap") or options.get(_BOOTSTRAP) or "localhost:9092"
+    return options.get(BOOTSTRAP) or "localhost:9092"
 
 
 def config_of_process() -> str | None:

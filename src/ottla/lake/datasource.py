@@ -1,14 +1,15 @@
 """The PySpark data source `ottla`: topics as a DataFrame, or as a stream; and the sink.
 
-    ottla.lake.register(spark)
-    frame = spark.read.format("ottla").option("topic", "flights").load()
-    frame = spark.readStream.format("ottla").option("topicPattern", "flights-.*").load()
+    frame = spark.read.format("ottla").option("subscribe", "flights").load()
+    frame = spark.readStream.format("ottla").option("subscribePattern", "flights-.*").load()
 
 `stream.options` has the table of options, docs/lake.md what they do. Partitions that
-PARTITION:OFFSET,… does not name start at the earliest and end at the latest offset. A task reads
+`startingOffsets` does not name start at the earliest offset, and end at the latest. A task reads
 ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. A range whose offsets
 are not all accounted for is an error, never a silent gap.
 """
+
+from collections.abc import Mapping
 
 import pyspark
 from pyspark.sql.datasource import (
@@ -19,53 +20,69 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from ottla.lake.schema import SPARK_TYPES
+from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.sink.options import sink_options
 from ottla.lake.sink.stream_writers import stream_writer
 from ottla.lake.sink.writer import OttlaStreamWriter, batch_writer
 from ottla.lake.stream.batch import OttlaReader
 from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
-from ottla.lake.stream.options import SourceOptions, parse_options, wrong
+from ottla.lake.stream.options import LATEST, SourceOptions, parse_options, wrong
 
+# What a catalog says of a table beside its options.
+_OF_TABLES = frozenset(
+    {
+        *("collation", "comment", "external", "is_managed_location", "location", "owner"),
+        "provider",
+    }
+)
 SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
 class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """Registered under the name `ottla`; see `stream.options` for its options."""
+    """Found by Spark in `pyspark_ottla`; see `stream.options` for its options."""
 
     @classmethod
     def name(cls) -> str:
         return "ottla"
 
+    @property
+    def _given(self) -> Mapping[str, str]:
+        """The options; those of a table in a catalog come a second time as `option.NAME`."""
+        return {
+            name: value
+            for name, value in self.options.items()
+            if not name.startswith("option.") and name not in _OF_TABLES
+        }
+
     def schema(self) -> str:
-        columns = parse_options(self.options).columns
-        return ", ".join(f"{name} {SPARK_TYPES[name]}" for name in columns)
+        columns = parse_options(self._given).columns
+        return ", ".join(f"{name} {SOURCE_COLUMNS[name].spark_type}" for name in columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # Spark's signature.
-        return OttlaReader(parse_options(self.options))
+        return OttlaReader(parse_options(self._given))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        return stream_reader(parse_options(self.options))
+        return stream_reader(parse_options(self._given, start="latest"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return batch_writer(sink_options(self.options), schema, overwrite=overwrite)
+        return batch_writer(sink_options(self._given), schema, overwrite=overwrite)
 
     # Spark sets `overwrite` for the output mode complete: as in its Kafka sink, rows are added.
     def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: ARG002, N802
-        return stream_writer(sink_options(self.options), schema)
+        return stream_writer(sink_options(self._given), schema)
 
 
 def stream_reader(options: SourceOptions) -> MicroBatchReader:
     """The stream reader for the Spark that is installed."""
-    if options.end != "latest":
-        wrong("a stream has no end: leave out end, and stop it by trigger(availableNow=True)")
+    if options.end != LATEST:
+        wrong("a stream has no end: leave out ending…, and stop it by trigger(availableNow=True)")
     if SPARK_VERSION >= (4, 2):
         from ottla.lake.stream.limited_batches import LimitedReader  # noqa: PLC0415  # As said.
 
         return LimitedReader(options)
     if options.has_limits:
         wrong(
-            "limits of micro-batches (maxRecordsPerTrigger, maxBytesPerTrigger, min…) need Spark "
+            "limits of micro-batches (maxOffsetsPerTrigger, maxBytesPerTrigger, min…) need Spark "
             f"4.2, and this is {pyspark.__version__}: leave them out, or install pyspark 4.2"
         )
     return UnlimitedReader(options)

@@ -38,12 +38,15 @@ class PartitionBounds:
 class Boundary:
     """Where reading starts or ends, before it is known in offsets.
 
-    `offsets` names some partitions' offsets (-2 earliest, -1 latest) and says nothing of others.
+    `offsets` names some partitions' offsets (-2 earliest, -1 latest) and says nothing of others;
+    so does `times` with times in milliseconds.
     """
 
-    kind: Literal["earliest", "latest", "timestamp", "offsets", "last-load"]
+    kind: Literal["earliest", "latest", "timestamp", "times", "offsets", "last-load"]
     timestamp_ms: int | None = None
     offsets: Mapping[int, int] | None = None
+    times: Mapping[int, int] | None = None
+    is_strict: bool = False  # A partition without a record at or after the time is an error.
 
 
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
@@ -96,13 +99,15 @@ def resolve(
                 resolved[partition] = bound.end
             case "timestamp":
                 resolved[partition] = by_time.get(partition, bound.end)
+            case "times" if partition in (boundary.times or {}):
+                resolved[partition] = by_time.get(partition, bound.end)
             case "last-load":
                 resolved[partition] = last_load.get(partition, bound.log_start)
-            case "offsets":
+            case "offsets" | "times":
                 resolved[partition] = _named_offset(
                     (boundary.offsets or {}).get(partition, _OFFSETS[unnamed]), partition, bound
                 )
-    unknown = sorted(set(boundary.offsets or {}) - set(bounds))
+    unknown = sorted({*(boundary.offsets or {}), *(boundary.times or {})} - set(bounds))
     if unknown:
         raise OttlaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

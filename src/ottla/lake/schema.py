@@ -1,5 +1,7 @@
 """The columns of a row, in Arrow's words; Spark sees the same names and types."""
 
+from typing import NamedTuple
+
 import pyarrow as pa
 
 HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
@@ -18,13 +20,22 @@ ROW_SCHEMA = pa.schema(
     ]
 )
 
-SPARK_TYPES = {
-    "key": "BINARY",
-    "value": "BINARY",
-    "headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>",
-    "topic": "STRING",
-    "partition": "INT",
-    "offset": "BIGINT",
-    "timestamp": "TIMESTAMP",
-    "timestamp_type": "INT",
+
+class SourceColumn(NamedTuple):
+    """A column of the data source: its name in a row, and its type for Spark."""
+
+    in_row: str
+    spark_type: str
+
+
+# Those of Spark's own connector, in its order.
+SOURCE_COLUMNS = {
+    "key": SourceColumn("key", "BINARY"),
+    "value": SourceColumn("value", "BINARY"),
+    "topic": SourceColumn("topic", "STRING"),
+    "partition": SourceColumn("partition", "INT"),
+    "offset": SourceColumn("offset", "BIGINT"),
+    "timestamp": SourceColumn("timestamp", "TIMESTAMP"),
+    "timestampType": SourceColumn("timestamp_type", "INT"),
+    "headers": SourceColumn("headers", "ARRAY<STRUCT<key: STRING, value: BINARY>>"),
 }

@@ -13,7 +13,6 @@ from ottla.lake.stream.options import parse_options
 
 SECRET = "hunter2"
 OPTIONS = {
-    "topic": "flights",
     "config": "/etc/client.properties",
     "kafka.bootstrap.servers": "host:9093",
     "kafka.sasl.jaas.config": f'x required password="{SECRET}";',
@@ -28,7 +27,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options_in_kafkas_names_are_taken_by_source_and_sink() -> None:
     """As people write them for Spark's own connector."""
-    for parsed in (parse_options(OPTIONS), sink_options(OPTIONS)):
+    for parsed in (parse_options(OPTIONS | {"subscribe": "t"}), sink_options(OPTIONS)):
         assert parsed.bootstrap == "host:9093"
         assert parsed.access == ClientAccess(
             "/etc/client.properties",
@@ -54,14 +53,14 @@ def test_other_options_are_refused_without_their_values(name: str, words: str) -
     """A mistyped security.protocol would read without TLS."""
     for parse in (parse_options, sink_options):
         with pytest.raises(OttlaError, match=words) as error:
-            parse({"topic": "t", name: SECRET})
+            parse({name: SECRET})
         assert SECRET not in error.value.message
 
 
 def test_other_settings_of_kafkas_clients_are_accepted() -> None:
     """As Spark's own connector has them; they have no effect."""
-    for parse in (parse_options, sink_options):
-        parsed = parse({"topic": "t", "kafka.group.id": "audit", "kafka.fetch.max.bytes": "1"})
+    options = {"kafka.group.id": "audit", "kafka.fetch.max.bytes": "1"}
+    for parsed in (parse_options(options | {"subscribe": "t"}), sink_options(options)):
         assert parsed.access.settings == {"group.id": "audit", "fetch.max.bytes": "1"}
 
 

@@ -15,6 +15,10 @@ def test_mark_is_an_offset_and_comes_back() -> None:
     assert newest([offset]) == PortionMark(17, 2_000)
 
 
+def test_mark_keeps_the_choice_that_it_followed() -> None:
+    assert newest([as_offset(PortionMark(17, 1, 15))]) == PortionMark(17, 1, 15)
+
+
 def test_newest_of_several_marks_counts() -> None:
     """Where a series has come to another topic, it has a mark there, too."""
     assert newest(
@@ -51,6 +55,8 @@ def test_offset_that_is_no_mark_is_refused(offset: OffsetAndMetadata) -> None:
         (PortionMark(17, 1), 17, 17, PortionState.COMMITTED),
         (PortionMark(3, 1), 17, 17, PortionState.NEW),
         (PortionMark(17, 1), 18, 17, PortionState.NEW),
+        (PortionMark(25, 1, 17), 16, 30, PortionState.COMMITTED),
+        (PortionMark(25, 1, 17), 5, 5, PortionState.NEW),
     ],
 )
 def test_portion_is_new_or_committed(
@@ -68,6 +74,8 @@ def test_portion_is_new_or_committed(
         (None, 18, 17, "no mark of s is there"),
         (PortionMark(5, 1), 3, None, "already at epoch 5: the checkpoint is an old copy"),
         (PortionMark(5, 1), 7, None, "at epoch 5: epochs after it were not written here"),
+        (PortionMark(25, 1, 17), 17, 17, "already at epoch 25"),
+        (PortionMark(25, 1, 17), 16, 17, "already at epoch 25"),
     ],
 )
 def test_portion_that_does_not_follow_the_mark_is_refused(
@@ -76,7 +84,7 @@ def test_portion_that_does_not_follow_the_mark_is_refused(
     """Written or left out, it would be a guess; the error names the option that decides."""
     with pytest.raises(OttlaError, match=words) as error:
         standing(mark, number, first, "s")
-    assert f'.option("firstEpoch", {number}), or {number + 1}' in error.value.message
+    assert f'.option("firstEpoch", "s:{number}"), or "s:{number + 1}"' in error.value.message
 
 
 def test_portion_before_the_named_first_is_left_out() -> None:

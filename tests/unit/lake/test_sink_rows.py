@@ -27,7 +27,7 @@ def values(batch: PreparedBatch) -> list[bytes | None]:
 
 
 def test_columns_become_records() -> None:
-    """Text as UTF-8, times in milliseconds, headers in their order; absent columns are None."""
+    """Text as UTF-8, times in milliseconds; absent columns are None, others left out."""
     at = datetime(2026, 1, 1, 0, 0, 0, 1_999, tzinfo=UTC)
     batch = pa.record_batch(
         {
@@ -35,6 +35,7 @@ def test_columns_become_records() -> None:
             "key": pa.array([b"\xff", None]),
             "headers": pa.array([[("n", b"1"), ("n", None)], None], HEADERS),
             "timestamp": pa.array([at, None], pa.timestamp("us", "UTC")),
+            "offset": pa.array([5, 6]),
         }
     )
     assert list(rows(batch)) == [
@@ -46,7 +47,7 @@ def test_columns_become_records() -> None:
 @pytest.mark.parametrize(
     ("types", "words"),
     [
-        ({"value": "string", "offset": "bigint"}, "column 'offset' has no place"),
+        ({"value": "string", "partition": "bigint"}, "column 'partition' is bigint, not int"),
         ({"value": "int"}, "column 'value' is int, not binary or string"),
         ({"key": "string"}, "no column 'value'"),
         ({"value": "string"}, "to which topic"),

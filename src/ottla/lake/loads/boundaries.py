@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.loss import deleted_at, gone_before, losses
 from ottla.lake.plan import Boundary, require_past, resolve
 from ottla.lake.source import Cluster, TopicDescription
@@ -77,14 +78,29 @@ def offsets_of(
     unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
     """The offset that `boundary` means in each partition. Raises OttlaError as `resolve` does."""
-    by_time = (
-        {}
-        if boundary.timestamp_ms is None
-        else cluster.offsets_at(described.topic, boundary.timestamp_ms)
-    )
+    by_time = _offsets_by_time(cluster, described, boundary)
     return resolve(
         boundary, described.bounds, by_time=by_time, last_load=last_load, unnamed=unnamed
     )
+
+
+def _offsets_by_time(
+    cluster: Cluster, described: TopicDescription, boundary: Boundary
+) -> Mapping[int, int]:
+    """The first offset at or after the boundary's time; absent where there is none."""
+    times = dict(boundary.times or {})
+    if boundary.timestamp_ms is not None:
+        times = dict.fromkeys(described.bounds, boundary.timestamp_ms)
+    found = {ms: cluster.offsets_at(described.topic, ms) for ms in set(times.values())}
+    by_time = {p: found[ms][p] for p, ms in times.items() if p in found[ms]}
+    missing = sorted(times.keys() & described.bounds.keys() - by_time.keys())
+    if missing and boundary.is_strict:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{described.topic}-{missing[0]} has no record at or after @{times[missing[0]]}; to "
+            'start at its end: .option("startingOffsetsByTimestampStrategy", "latest")',
+        )
+    return by_time
 
 
 def _limits(

@@ -9,14 +9,21 @@ _REDACTION = "spark.sql.redaction.string.regex"
 
 
 def register(spark: Any) -> None:
-    """Make the data source `ottla` known to the session `spark`, with filters pushed into it.
+    """Have the session `spark` push filters into the data source `ottla`.
 
-    With Spark Connect the server leaves TLS and logins in options out of its event log, unless the
-    session says itself what to leave out.
+    Spark finds that by itself where its workers' Python has the package `pyspark_ottla`; elsewhere
+    it is made known to the session. With Spark Connect the server leaves TLS and logins in options
+    out of its event log, unless the session says itself what to leave out.
     """
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # As above.
+
     from ottla.lake.datasource import OttlaSource  # noqa: PLC0415  # Imports Spark.
 
-    spark.dataSource.register(OttlaSource)
+    try:
+        spark.dataSource.register(OttlaSource)
+    except PySparkException as error:
+        if "ALREADY_EXISTS" not in str(error.getCondition()):
+            raise
     # Spark 4.0 does not know the setting, and keeps it without a use.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")

@@ -9,6 +9,7 @@ committed records only, every offset accounted for, lost records are an error. `
 memory for some megabytes, whatever is read; the other forms for all of it.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -19,12 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import config_of_process
+from ottla.lake.access import BOOTSTRAP, config_of_process
 from ottla.lake.changelogs.history import VALIDITY, holds_at
 from ottla.lake.changelogs.reading import micros_of, require_history
 from ottla.lake.manifest import Manifest
 from ottla.lake.notebook.registering import register
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.plan import Boundary, parse_boundary
+from ottla.lake.schema import ROW_SCHEMA, SOURCE_COLUMNS
 from ottla.lake.session import session
 from ottla.lake.stream.dividing import planned_tasks
 from ottla.lake.stream.narrowing import Narrowing
@@ -86,7 +88,10 @@ class TopicRows(LakeRows):
 
     @property
     def schema(self) -> Any:
-        return pa.schema([ROW_SCHEMA.field(name) for name in self._options.columns])
+        return pa.schema(
+            ROW_SCHEMA.field(SOURCE_COLUMNS[name].in_row).with_name(name)
+            for name in self._options.columns
+        )
 
     def batches(self) -> Iterator[Any]:
         """Yield Arrow record batches. Raises OttlaError at a record that can't be accounted for.
@@ -197,12 +202,25 @@ def topic(
     clients (default: that of OTTLA_CONFIG), `options` others of the data source
     (`failOnDataLoss`, `skipUnreadable` …). Raises OttlaError for words that mean nothing.
     """
-    words = {"topic": name, "bootstrap": bootstrap, "start": start, "end": end, **(options or {})}
+    words = {"subscribe": name, BOOTSTRAP: bootstrap, "includeHeaders": "true"}
+    words |= _place_words("starting", name, parse_boundary(start))
+    words |= _place_words("ending", name, parse_boundary(end))
     if config is not None:
         words["config"] = config
     if columns is not None:
         words["columns"] = ",".join(columns)
-    return TopicRows(words, limit)
+    return TopicRows(words | dict(options or {}), limit)
+
+
+def _place_words(side: str, topic_name: str, boundary: Boundary) -> dict[str, str]:
+    """The options of the data source that mean the boundary."""
+    if boundary.timestamp_ms is not None:
+        latest = {"startingOffsetsByTimestampStrategy": "latest"}
+        return {f"{side}Timestamp": str(boundary.timestamp_ms), **latest}
+    if boundary.offsets is None:
+        return {f"{side}Offsets": boundary.kind}
+    places = {str(number): offset for number, offset in boundary.offsets.items()}
+    return {f"{side}Offsets": json.dumps({topic_name: places})}
 
 
 def table(

@@ -21,6 +21,7 @@ from pathlib import Path
 import ottla
 from ottla.base.errors import ErrorCode, OttlaError
 
+_OWN_PACKAGES = ("ottla", "pyspark_ottla")
 # With the executor's Spark, or of no use to a task.
 _LEFT_OUT = frozenset({"ottla", "pyspark", "py4j", "pip", "setuptools"})
 # All that a task may need; what is not installed here no load here can use.
@@ -95,11 +96,12 @@ def _required(roots: Iterable[str]) -> dict[str, Distribution]:
 
 def _own_files() -> Iterator[tuple[Path, str]]:
     """Ottla as it is imported here, also where that is a folder of sources."""
-    package = Path(ottla.__file__).parent
-    for source in sorted(package.rglob("*")):
-        if source.is_file() and "__pycache__" not in source.parts:
-            yield source, f"ottla/{source.relative_to(package).as_posix()}"
-    for source in sorted(package.parent.glob("*__mypyc*")):
+    home = Path(ottla.__file__).parent.parent
+    for package in _OWN_PACKAGES:
+        for source in sorted((home / package).rglob("*")):
+            if source.is_file() and "__pycache__" not in source.parts:
+                yield source, source.relative_to(home).as_posix()
+    for source in sorted(home.glob("*__mypyc*")):
         if source.name.startswith("ottla"):
             yield source, source.name
 

@@ -15,6 +15,9 @@ from ottla.client import OffsetAndMetadata, PreparedBatch, sync
 from ottla.lake.access import ClientAccess
 from ottla.lake.sink.marks import PortionMark, PortionState, as_offset, newest, standing
 
+# Where a mark stands before any record has named a topic. It is there since marks are offsets.
+_OFFSETS_TOPIC = "__consumer_offsets"
+
 OnStep = Callable[[str], None]
 
 
@@ -40,8 +43,8 @@ def commit_portion(
 ) -> bool:
     """Write portion `number`, unless it is committed already; whether it was written now.
 
-    `mark_topic`, a topic that exists, holds the mark, else the first one written to. Without
-    either, or where the portion is not to be `marked`, there is no mark. Raises OttlaError; then
+    `mark_topic`, a topic that exists, holds the mark, else the first one written to, else the
+    cluster's own topic of offsets. A portion that is not `marked` has none. Raises OttlaError; then
     nothing of the portion is visible, unless the error says that the outcome is not known: the next
     call finds out.
     """
@@ -69,9 +72,11 @@ def commit_portion(
                 mark_topic = mark_topic or batch.topic
             producer.flush()
             on_step("records sent")
-            where = _mark_place(places, mark_topic)
-            if where is not None and marked:
-                producer.send_offsets({where: as_offset(PortionMark(number, records))}, series.name)
+            if marked:
+                followed = mark.first if mark and series.first is None else series.first
+                next_mark = PortionMark(number, records, followed)
+                where = _mark_place(places, mark_topic or _OFFSETS_TOPIC)
+                producer.send_offsets({where: as_offset(next_mark)}, series.name)
             on_step("mark added")
         on_step("committed")
     return True
@@ -82,10 +87,8 @@ def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
         return admin.groups.offsets(series.name)
 
 
-def _mark_place(
-    places: dict[TopicPartition, OffsetAndMetadata], topic: str | None
-) -> TopicPartition | None:
+def _mark_place(places: dict[TopicPartition, OffsetAndMetadata], topic: str) -> TopicPartition:
     """Where the mark stands: always in one place, so that there is one mark only."""
     if places:
         return max(places, key=lambda place: places[place].offset)
-    return None if topic is None else TopicPartition(topic, 0)
+    return TopicPartition(topic, 0)

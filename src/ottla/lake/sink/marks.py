@@ -13,14 +13,20 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import OffsetAndMetadata
 
 _KIND = "ottla sink"
+# Before the id of a query, or of a batch, in the name of its series.
+SERIES_OF_QUERY = "ottla-sink."
 
 
 @dataclass(frozen=True, slots=True)
 class PortionMark:
-    """Portion `number` of a series is committed; it had `records` records."""
+    """Portion `number` of a series is committed; it had `records` records.
+
+    `first` is the choice of a first portion that the series has followed already.
+    """
 
     number: int
     records: int
+    first: int | None = None
 
 
 class PortionState(Enum):
@@ -32,8 +38,10 @@ class PortionState(Enum):
 
 def as_offset(mark: PortionMark) -> OffsetAndMetadata:
     """The mark as a committed offset: the number of the portion that comes next."""
-    text = json.dumps({"kind": _KIND, "number": mark.number, "records": mark.records})
-    return OffsetAndMetadata(mark.number + 1, text)
+    content = {"kind": _KIND, "number": mark.number, "records": mark.records}
+    if mark.first is not None:
+        content["first"] = mark.first
+    return OffsetAndMetadata(mark.number + 1, json.dumps(content))
 
 
 def newest(committed: Iterable[OffsetAndMetadata]) -> PortionMark | None:
@@ -46,7 +54,7 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
     try:
         found = json.loads(offset.metadata)
         if found["kind"] == _KIND and found["number"] == offset.offset - 1:
-            return PortionMark(int(found["number"]), int(found["records"]))
+            return PortionMark(int(found["number"]), int(found["records"]), found.get("first"))
     except (ValueError, KeyError, TypeError):
         pass
     raise OttlaError(
@@ -54,20 +62,21 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
         f"a group of the sink's has the committed offset {offset.offset} with the metadata "
         f"{offset.metadata!r}, which the sink did not write. Delete the group's offsets where they "
         "were set by mistake (`ottla group reset` shows them), and name the epoch to go on with "
-        'by .option("firstEpoch", N)',
+        'by .option("firstEpoch", "QUERY:N")',
     )
 
 
 def standing(mark: PortionMark | None, number: int, first: int | None, series: str) -> PortionState:
     """Whether portion `number` is new. `first`: the one that needs no mark, whatever it says.
 
+    That choice counts once: where the mark has followed it, it is only left over in a program.
     Spark plans an epoch only once it knows that the one before is committed, so that a portion is
     the one of the mark or the next. Raises OttlaError for any other: a part of the series would be
     missing, or doubled.
     """
     if mark is not None and mark.number == number:
         return PortionState.COMMITTED
-    if first is not None and number <= first:
+    if first is not None and number <= first and (mark is None or mark.first != first):
         return PortionState.NEW if number == first else PortionState.COMMITTED
     if number == (0 if mark is None else mark.number + 1):
         return PortionState.NEW
@@ -84,9 +93,11 @@ def standing(mark: PortionMark | None, number: int, first: int | None, series: s
         found = (
             f"the mark of {series} is at epoch {mark.number}: epochs after it were not written here"
         )
+    query = series.removeprefix(SERIES_OF_QUERY)
     raise OttlaError(
         ErrorCode.INVALID_REQUEST,
         f"epoch {number} was not written, since it is not known whether the topic has it: {found}. "
         "Look at the topic's newest records, then name the first epoch that the topic does not "
-        f'have: .option("firstEpoch", {number}), or {number + 1} to leave this one out',
+        f'have: .option("firstEpoch", "{query}:{number}"), or "{query}:{number + 1}" to leave this '
+        "one out",
     )

@@ -38,25 +38,29 @@ class Row(NamedTuple):
 
 
 def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
-    """Check the columns of a DataFrame by Spark's names of their types. Raises OttlaError."""
-    for name, found in types.items():
-        if name not in COLUMNS:
-            raise _wrong(
-                f"column {name!r} has no place in a record; select {', '.join(COLUMNS)} "
-                "(to_json(struct('*')) AS value takes all columns)"
-            )
-        if found not in _SPARK_TYPES[name]:
-            raise _wrong(f"column {name!r} is {found}, not {' or '.join(_SPARK_TYPES[name])}")
+    """Check the columns of a DataFrame by Spark's names of their types. Raises OttlaError.
+
+    Others than `COLUMNS` are left out, as Spark's Kafka sink does.
+    """
+    for name in types.keys() & COLUMNS:
+        if types[name] not in _SPARK_TYPES[name]:
+            fitting = " or ".join(_SPARK_TYPES[name])
+            raise _wrong(f"column {name!r} is {types[name]}, not {fitting}")
     if "value" not in types:
-        raise _wrong("there is no column 'value'; select at least this one")
+        raise _wrong(
+            "there is no column 'value'; select at least this one (to_json(struct('*')) AS value "
+            "takes all columns)"
+        )
     if not has_topic and "topic" not in types:
         raise _wrong('to which topic? Add .option("topic", NAME), or a column `topic`')
 
 
 def rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """The rows of a batch whose columns fit, in order."""
+    """The rows of a batch whose columns fit, in order; other columns are left out."""
     columns: dict[str, list[Any]] = {
-        name: _plain(name, batch.column(place)) for place, name in enumerate(batch.schema.names)
+        name: _plain(name, batch.column(place))
+        for place, name in enumerate(batch.schema.names)
+        if name in COLUMNS
     }
     absent = [None] * batch.num_rows
     for key, value, headers, topic, partition, timestamp_ms in zip(

@@ -28,6 +28,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import PreparedBatch
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.sink.committing import OnStep, Series, commit_portion
+from ottla.lake.sink.marks import SERIES_OF_QUERY
 from ottla.lake.sink.options import SinkOptions
 from ottla.lake.sink.preparing import Preparer
 from ottla.lake.sink.rows import require_columns, rows
@@ -112,11 +113,12 @@ class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
             return
         query = made[0].query
         options = self._options
+        named, first = options.first_epoch or (None, None)
         series = Series(
             options.bootstrap,
-            f"ottla-sink.{query}",
+            f"{SERIES_OF_QUERY}{query}",
             options.transaction_timeout_ms,
-            options.first_epoch,
+            first if named == query else None,
             options.access,
         )
         self._on_step(f"epoch {batchId}")
@@ -158,7 +160,7 @@ class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
 
     def commit(self, messages: Sequence[Made | None]) -> None:
         options = self._options
-        name = f"ottla-sink.{options.id or uuid.uuid4().hex}"
+        name = f"{SERIES_OF_QUERY}{options.id or uuid.uuid4().hex}"
         series = Series(
             options.bootstrap, name, options.transaction_timeout_ms, access=options.access
         )

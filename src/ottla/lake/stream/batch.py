@@ -18,15 +18,7 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._narrowing = Narrowing()
-
-    def pushFilters(self, filters: Iterable[Any]) -> Iterable[Any]:  # noqa: N802  # Spark's name.
-        """Narrow the plan; return the filters that Spark still has to apply."""
-        from ottla.lake.stream.filters import condition_of  # noqa: PLC0415  # Spark 4.1.
-
-        for pushed in filters:
-            condition = condition_of(pushed)
-            if condition is None or not self._narrowing.takes(condition):
-                yield pushed
+        self.pushFilters = _PushFilters(self._narrowing)
 
     def partitions(self) -> Sequence[InputPartition]:
         """Ranges of the offsets that are wanted, each in one task."""
@@ -36,3 +28,26 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_task(partition.value, self._options)
+
+
+class _PushFilters:
+    """`pushFilters` of a reader, which Spark calls where its setting says so.
+
+    Spark refuses a reader with a `pushFilters` of its own where
+    `spark.sql.python.filterPushdown.enabled` is false, the default: so this one says that it is
+    the method of Spark's own class.
+    """
+
+    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", id))  # Spark 4.1 has it.
+
+    def __init__(self, narrowing: Narrowing) -> None:
+        self._narrowing = narrowing
+
+    def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
+        """Narrow the plan; return the filters that Spark still has to apply."""
+        from ottla.lake.stream.filters import condition_of  # noqa: PLC0415  # Spark 4.1.
+
+        for pushed in filters:
+            condition = condition_of(pushed)
+            if condition is None or not self._narrowing.takes(condition):
+                yield pushed

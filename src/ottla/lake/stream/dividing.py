@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from ottla.lake.stream.reading import (
     planned_ranges,
     tasks_of,
 )
-from ottla.lake.stream.topics import boundaries, chosen
+from ottla.lake.stream.topics import assigned, boundaries, chosen
 from ottla.lake.tables.opening import existing_table
 
 _log = logging.getLogger(__name__)
@@ -40,13 +41,18 @@ class TopicRead(NamedTuple):
 
 
 def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[TaskRanges]:
-    """Tasks for all that is to be read. Small ranges share one, unless options count offsets."""
+    """Tasks for all that is to be read. Small ranges share one, unless options count."""
+    is_counted = options.offsets_per_task is not None or options.tasks_min is not None
+    offsets_max = options.offsets_per_task or _OFFSETS_PER_TASK
+    if options.tasks_min is not None:
+        total = sum(sum(r.limits.ends.values()) - sum(r.limits.starts.values()) for r in reads)
+        offsets_max = max(1, min(offsets_max, total // options.tasks_min))
     cut = [
         ranges(
             described.topic,
             limits.starts,
             limits.ends,
-            offsets_max=options.offsets_per_task or _OFFSETS_PER_TASK,
+            offsets_max=offsets_max,
             tasks_min=1,
             topic_id=described.topic_id,
         )
@@ -63,7 +69,7 @@ def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[TaskRang
             split_bytes=options.bytes_per_task,
         )
         planned += planned_ranges(sized, described.compacted, limits.gone_below)
-    return tasks_of(planned, JOIN_BYTES if options.offsets_per_task is None else -1)
+    return tasks_of(planned, -1 if is_counted else JOIN_BYTES)
 
 
 def planned_tasks(options: SourceOptions, narrowing: Narrowing) -> list[TaskRanges]:
@@ -77,12 +83,14 @@ def planned_tasks(options: SourceOptions, narrowing: Narrowing) -> list[TaskRang
         names = chosen(options, cluster.topic_names() if options.topic_pattern else ())
         starts, ends = boundaries(options.start, names), boundaries(options.end, names)
         for name in names:
-            described = cluster.describe(name)
+            found = cluster.describe(name)
+            described = replace(found, bounds=assigned(name, found.bounds, options))
             warn_of_log_dirs(described, options.log_dirs)
             limits = _limits(cluster, described, starts[name], ends[name], positions, narrowing)
             planned.append(TopicRead(described, limits))
-            found = held_back_in(cluster, options.bootstrap, described, limits.ends, options.access)
-            for line in found:
+            for line in held_back_in(
+                cluster, options.bootstrap, described, limits.ends, options.access
+            ):
                 _log.warning("%s", line)
     for described, limits in planned:
         judge_loss(described.topic, limits.lost, options)

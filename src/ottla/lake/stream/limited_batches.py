@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from ottla.lake.stream.micro_batches import MicroBatchReader
-from ottla.lake.stream.offsets import from_json, to_json
+from ottla.lake.stream.offsets import to_json
 
 
 class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -31,11 +31,10 @@ class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ign
         return ReadAllAvailable()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        is_limited = not isinstance(limit, ReadAllAvailable)
-        return to_json(self.planner.latest(from_json(start), limited=is_limited))
+        return self._after(start, limited=not isinstance(limit, ReadAllAvailable))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self.planner.fix_target()
+        self.planner.when_reachable(self.planner.fix_target)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         newest = self.planner.newest

@@ -16,13 +16,17 @@ from ottla.lake.stream.reading import TaskRanges, read_task
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.
     """Plans in a process of the driver's machine that lives as long as the query.
 
-    Reads in the tasks, which get a copy that has planned nothing.
+    Reads in the tasks, which get a copy that has planned nothing. While no broker answers it waits.
+
+    Spark begins a query that goes on with `partitions(x, x)`, where x is its newest offset. Where
+    its first micro-batch was not committed it asks for the initial offset again, which may be
+    another one by now (`latest`): so the end of a first micro-batch has the initial offset with it.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._planner: StreamPlanner | None = None
-        self._offset = StreamOffset()  # What was given last.
+        self._initial: StreamOffset | None = None
         # What a task gives for its ranges: their records, unless another source sets this.
         self.rows_of: Callable[[TaskRanges, SourceOptions], Iterator[pa.RecordBatch]] = read_task
 
@@ -34,15 +38,25 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         return self._planner
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name, as those below.
-        self._offset = self.planner.initial()
-        return to_json(self._offset)
+        if self._initial is None:
+            self._initial = self.planner.when_reachable(self.planner.initial)
+        return to_json(self._initial)
+
+    def _after(self, given: Mapping[str, Any], *, limited: bool) -> dict[str, Any]:
+        """The end of the micro-batch that starts at `given`: the same where nothing is new."""
+        start, planner = from_json(given), self.planner
+        after = planner.when_reachable(lambda: planner.ahead(start, limited=limited))
+        found = dict(given) if after == start else to_json(after)
+        return found if start != self._initial else {**found, "initial": to_json(start)}
 
     def partitions(
         self, start: Mapping[str, Any], end: Mapping[str, Any]
     ) -> Sequence[InputPartition]:
-        return [
-            InputPartition(one) for one in self.planner.ranges(from_json(start), from_json(end))
-        ]
+        if "initial" in end:
+            self._initial = from_json(end["initial"])
+        known, wanted, planner = from_json(start), from_json(end), self.planner
+        tasks = planner.when_reachable(lambda: planner.ranges(known, wanted))
+        return [InputPartition(ranges) for ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.rows_of(partition.value, self._options)
@@ -53,8 +67,19 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
 
 class UnlimitedReader(MicroBatchReader):
-    """For Spark 4.0 and 4.1, which take whatever is there."""
+    """For Spark 4.0 and 4.1, which take whatever is there, and do not say what they have.
 
-    def latestOffset(self) -> dict[str, Any]:  # noqa: N802
-        self._offset = self.planner.latest(self._offset, limited=False)
-        return to_json(self._offset)
+    A new query asks them for the latest offset first, then for the initial one.
+    """
+
+    _given: Mapping[str, Any] | None = None  # The newest offset that Spark has.
+
+    def latestOffset(self) -> Mapping[str, Any]:  # noqa: N802
+        self._given = self._after(self._given or self.initialOffset(), limited=False)
+        return self._given
+
+    def partitions(
+        self, start: Mapping[str, Any], end: Mapping[str, Any]
+    ) -> Sequence[InputPartition]:
+        self._given = end
+        return super().partitions(start, end)

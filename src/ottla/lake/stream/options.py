@@ -1,14 +1,32 @@
-"""The options of the data source `ottla`: one table says what there is. Pure."""
+"""The options of the data source `ottla`: one table says what there is. Pure.
 
+They are those of Spark's own connector, by its names, and a few more.
+"""
+
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ottla.base import units
+from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import ClientAccess, access_of, bootstrap_of, is_of_access
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.access import BOOTSTRAP, ClientAccess, access_of, bootstrap_of, require_known
+from ottla.lake.plan import Boundary
+from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.splitting import SPLIT_BYTES
+
+# What is named offset by offset: topic → partition → offset, or time.
+ByTopic = Mapping[str, Mapping[int, int]]
+
+# What Spark adds, and what its own connector says to its consumers.
+_PASSED_OVER = (
+    "path",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,30 +40,51 @@ class Option:
     default: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """Where reading starts or ends: in all topics, or by the partitions of those that are named."""
+
+    everywhere: Boundary | None = None
+    by_topic: Mapping[str, Boundary] = field(default_factory=dict)
+
+    def strict(self) -> "Boundaries":
+        """The same place; a partition without a record at or after its time is an error."""
+        everywhere = self.everywhere and replace(self.everywhere, is_strict=True)
+        return Boundaries(
+            everywhere, {t: replace(b, is_strict=True) for t, b in self.by_topic.items()}
+        )
+
+
+LAST_LOAD = Boundaries(Boundary("last-load"))
+LATEST = Boundaries(Boundary("latest"))
+
+
 def _text(_name: str, text: str) -> str:
     return text
 
 
 def _count(name: str, text: str) -> int:
     if not text.isdigit() or int(text) == 0:
-        wrong(f"{name} is {text!r}, not a number of {_unit(name)} above 0")
+        wrong(f"{name} is {text!r}, not a whole number above 0")
     return int(text)
 
 
-def _unit(name: str) -> str:
-    return next((unit for unit in ("offsets", "records") if unit in name.lower()), "")
-
-
 def _flag(name: str, text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        wrong(f"{name} is {text!r}, not true or false")
-    return text.lower() == "true"
+    return _one_of(name, text, "false", "true")
 
 
 def _null_or_fail(name: str, text: str) -> bool:
-    if text.lower() not in ("fail", "null"):
-        wrong(f"{name} is {text!r}, not fail or null")
-    return text.lower() == "null"
+    return _one_of(name, text, "fail", "null")
+
+
+def _latest_or_error(name: str, text: str) -> bool:
+    return _one_of(name, text, "error", "latest")
+
+
+def _one_of(name: str, text: str, false: str, true: str) -> bool:
+    if text.lower() not in (false, true):
+        wrong(f"{name} is {text!r}, not {true} or {false}")
+    return text.lower() == true
 
 
 def _names(_name: str, text: str) -> tuple[str, ...]:
@@ -55,8 +94,8 @@ def _names(_name: str, text: str) -> tuple[str, ...]:
 def _columns(_name: str, text: str) -> tuple[str, ...]:
     columns = _names(_name, text)
     for name in columns:
-        if name not in ROW_SCHEMA.names:
-            wrong(f"there is no column {name!r}; the columns are {ROW_SCHEMA.names}")
+        if name not in SOURCE_COLUMNS:
+            wrong(f"there is no column {name!r}; the columns are {', '.join(SOURCE_COLUMNS)}")
     return columns
 
 
@@ -74,19 +113,61 @@ def _size(name: str, text: str) -> int:
     return found
 
 
+def _place(name: str, text: str) -> Boundaries:
+    match text.lower():
+        case "earliest" | "latest" | "last-load" as kind:
+            return Boundaries(Boundary(kind))
+    found = _by_topic(name, text, 'earliest, latest, last-load or {"TOPIC": {"PARTITION": OFFSET}}')
+    return Boundaries(by_topic={t: Boundary("offsets", offsets=own) for t, own in found.items()})
+
+
+def _time(name: str, text: str) -> Boundaries:
+    moment = int(text) if text.isdigit() else units.moment_ms(text, local_now())
+    if moment is None:
+        wrong(f"{name} is {text!r}, not milliseconds since 1970 or {units.MOMENT_FORMS}")
+    return Boundaries(Boundary("timestamp", timestamp_ms=moment))
+
+
+def _times(name: str, text: str) -> Boundaries:
+    found = _by_topic(name, text, '{"TOPIC": {"PARTITION": MILLISECONDS}}')
+    return Boundaries(by_topic={t: Boundary("times", times=own) for t, own in found.items()})
+
+
+def _by_topic(name: str, text: str, form: str) -> ByTopic:
+    try:
+        return {
+            topic: {int(partition): int(number) for partition, number in own.items()}
+            for topic, own in json.loads(text).items()
+        }
+    except (ValueError, TypeError, AttributeError):
+        wrong(f"{name} is {text!r}, not {form}")
+
+
+def _assigned(name: str, text: str) -> Mapping[str, frozenset[int]]:
+    try:
+        return {topic: frozenset(map(int, own)) for topic, own in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError):
+        wrong(f'{name} is {text!r}, not {{"TOPIC": [PARTITION, PARTITION]}}')
+
+
 OPTIONS = (
-    Option("topic", "topic", "the topic to read", _text),
-    Option("topics", "topics", "topics to read, separated by commas", _names),
+    Option("subscribe", "topics", "topics to read, separated by commas", _names),
     Option(
-        "topicPattern",
+        "subscribePattern",
         "topic_pattern",
         "a regular expression (RE2) that whole names of topics match; a stream finds later ones",
         _text,
     ),
     Option(
+        "assign",
+        "assigned",
+        'partitions to read: `{"TOPIC": [0, 1]}`',
+        _assigned,
+    ),
+    Option(
+        BOOTSTRAP,
         "bootstrap",
-        "bootstrap",
-        "`host:port,…` of Ottla or Apache Kafka; also `kafka.bootstrap.servers`",
+        "`host:port,…` of Ottla or Apache Kafka",
         _text,
         "localhost:9092",
     ),
@@ -94,25 +175,45 @@ OPTIONS = (
         "config",
         "access",
         "a file of settings of Kafka's clients, for TLS and logins (default: OTTLA_CONFIG); "
-        "options `kafka.security.protocol`, `kafka.sasl.…` and `kafka.ssl.…` overrule it",
+        "options `kafka.…` overrule it",
         _text,
     ),
     Option(
+        "startingOffsets",
         "start",
-        "start",
-        "earliest, latest, a time (10m, 2024-01-31, @MILLISECONDS), PARTITION:OFFSET,… (of "
-        "several topics: TOPIC-PARTITION:OFFSET,…) or last-load",
-        _text,
-        "earliest",
+        'earliest (default of a batch), latest (of a stream), `{"TOPIC": {"0": 23, "1": -2}}` (-2 '
+        "earliest, -1 latest) or last-load",
+        _place,
     ),
-    Option("end", "end", "likewise; a stream has none", _text, "latest"),
+    Option("endingOffsets", "end", "likewise; a stream has none", _place, "latest"),
+    Option(
+        "startingTimestamp",
+        "start_time",
+        "instead: the first record at or after a time, in milliseconds or like 10m, 2024-01-31",
+        _time,
+    ),
+    Option("endingTimestamp", "end_time", "likewise; a stream has none", _time),
+    Option(
+        "startingOffsetsByTimestamp",
+        "start_times",
+        'the same for each partition: `{"TOPIC": {"0": MILLISECONDS}}`',
+        _times,
+    ),
+    Option("endingOffsetsByTimestamp", "end_times", "likewise; a stream has none", _times),
+    Option(
+        "startingOffsetsByTimestampStrategy",
+        "latest_without_time",
+        "where a partition has no record at or after the time: error, or latest",
+        _latest_or_error,
+        "error",
+    ),
     Option("table", "table", "the folder whose last load `last-load` means", _text),
+    Option("includeHeaders", "headers", "whether there is a column `headers`", _flag, "false"),
     Option(
         "columns",
         "columns",
-        "a comma-separated choice of columns: fewer cross to the JVM",
+        "a comma-separated choice of columns: fewer cross to the JVM (default: all)",
         _columns,
-        ",".join(ROW_SCHEMA.names),
     ),
     Option(
         "bytesPerTask",
@@ -122,9 +223,15 @@ OPTIONS = (
         str(SPLIT_BYTES),
     ),
     Option(
-        "offsetsPerTask",
+        "maxRecordsPerPartition",
         "offsets_per_task",
         "how many offsets one task reads at most; small ranges do not share a task then",
+        _count,
+    ),
+    Option(
+        "minPartitions",
+        "tasks_min",
+        "how many tasks there are at least; small ranges do not share a task then",
         _count,
     ),
     Option(
@@ -157,7 +264,7 @@ OPTIONS = (
         "",
     ),
     Option(
-        "maxRecordsPerTrigger",
+        "maxOffsetsPerTrigger",
         "records_max",
         "stream: how many offsets one micro-batch has at most (Spark 4.2)",
         _count,
@@ -169,7 +276,7 @@ OPTIONS = (
         _size,
     ),
     Option(
-        "minRecordsPerTrigger",
+        "minOffsetsPerTrigger",
         "records_min",
         "stream: wait until there are so many offsets (Spark 4.2)",
         _count,
@@ -192,19 +299,20 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What the options say. Exactly one of `topic`, `topics` and `topic_pattern` is given."""
+    """What the options say. Exactly one of `topics`, `topic_pattern` and `assigned` is given."""
 
-    topic: str | None
     topics: tuple[str, ...] | None
     topic_pattern: str | None
+    assigned: Mapping[str, frozenset[int]] | None
     bootstrap: str
     access: ClientAccess
-    start: str
-    end: str
+    start: Boundaries
+    end: Boundaries
     table: str | None
     columns: tuple[str, ...]
     bytes_per_task: int
     offsets_per_task: int | None
+    tasks_min: int | None
     fail_on_data_loss: bool
     null_bad_timestamps: bool
     skip_unreadable: bool
@@ -222,26 +330,41 @@ class SourceOptions:
         return any(limit is not None for limit in limits)
 
 
-def parse_options(options: Mapping[str, str]) -> SourceOptions:
-    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""
+def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> SourceOptions:
+    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones.
+
+    `start` is where reading starts unless they say it.
+    """
     given = {name.lower(): value for name, value in options.items()}
-    names = [option.name for option in OPTIONS]
-    for name in given.keys() - {name.lower() for name in names} - {"path"}:
-        if is_of_access(name):
-            continue
-        wrong(f"there is no option {name!r}; the options are {', '.join(names)}")
-    fields: dict[str, Any] = {}
+    require_known(given, [option.name for option in OPTIONS], wrong, _PASSED_OVER)
+    found: dict[str, Any] = {}
     for option in OPTIONS:
         text = given.get(option.name.lower(), option.default)
-        fields[option.field] = None if text is None else option.parse(option.name, text)
-    fields["bootstrap"], fields["access"] = bootstrap_of(given), access_of(given)
-    parsed = SourceOptions(**fields)
-    chosen = [parsed.topic, parsed.topics, parsed.topic_pattern]
+        found[option.field] = None if text is None else option.parse(option.name, text)
+    found["bootstrap"], found["access"] = bootstrap_of(given), access_of(given)
+    if found["access"].settings.get("isolation.level") == "read_uncommitted":
+        wrong("records of open and aborted transactions are not read: leave out isolation.level")
+    is_wanted = found.pop("headers")
+    found["columns"] = found["columns"] or tuple(
+        name for name in SOURCE_COLUMNS if is_wanted or name != "headers"
+    )
+    # As Spark's connector ranks them: the more general time first.
+    by_time = _first(found.pop("start_time"), found.pop("start_times"))
+    if not found.pop("latest_without_time"):
+        by_time = by_time and by_time.strict()
+    found["start"] = by_time or found["start"] or _place("startingOffsets", start)
+    found["end"] = _first(found.pop("end_time"), found.pop("end_times"), found["end"])
+    parsed = SourceOptions(**found)
+    chosen = [parsed.topics, parsed.topic_pattern, parsed.assigned]
     if sum(bool(choice) for choice in chosen) != 1:
-        wrong('which topic? Add .option("topic", NAME), or one of topics and topicPattern')
-    if parsed.table is None and "last-load" in (parsed.start, parsed.end):
+        wrong('which topic? Add .option("subscribe", TOPIC), or one of subscribePattern and assign')
+    if parsed.table is None and LAST_LOAD in (parsed.start, parsed.end):
         wrong('last-load of which table? Add .option("table", DIR)')
     return parsed
+
+
+def _first(*places: Boundaries | None) -> Boundaries | None:
+    return next((place for place in places if place is not None), None)
 
 
 def wrong(what: str) -> NoReturn:

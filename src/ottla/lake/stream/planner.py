@@ -6,6 +6,8 @@ Knows nothing of Spark. Used from one thread; asks the cluster over one connecti
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.lake.cluster import connect
@@ -27,9 +29,11 @@ from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace
 from ottla.lake.stream.options import SourceOptions, wrong
 from ottla.lake.stream.outages import is_outage
 from ottla.lake.stream.reading import TaskRanges, judge_loss
-from ottla.lake.stream.topics import boundaries, chosen
+from ottla.lake.stream.topics import assigned, boundaries, chosen
 
 _log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # The brokers are asked so often at most, however often Spark asks.
 _POLL_S = 0.1
@@ -74,6 +78,18 @@ class StreamPlanner:
         """Close the connection."""
         self._cluster.close()
 
+    def when_reachable(self, ask: Callable[[], T]) -> T:
+        """What `ask` gives, once brokers and leaders answer; logs that the stream waits."""
+        while True:
+            try:
+                found = ask()
+            except OttlaError as error:
+                self._waits(error)
+                self._sleep(_POLL_S)
+            else:
+                self._goes_on()
+                return found
+
     def initial(self) -> StreamOffset:
         """Where a stream without a checkpoint starts."""
         current = self._current()
@@ -81,6 +97,7 @@ class StreamPlanner:
         places = {}
         for topic, found in current.items():
             described = self._cluster.describe(topic)
+            described = replace(described, bounds=assigned(topic, described.bounds, self._options))
             offsets = offsets_of(self._cluster, described, starts[topic], self._positions)
             for partition, offset in offsets.items():
                 end = found.ends.get(partition)
@@ -95,31 +112,42 @@ class StreamPlanner:
         self._target = {key: end.offset for key, end in _ends(current).items()}
 
     def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """How far the next micro-batch goes; `start` itself where there is nothing for one.
+        """The same as `ahead`, and `start` while brokers or leaders are away: a line says so.
 
-        `limited`: within the limits of the options. Raises OttlaError where a topic was deleted,
-        made anew or truncated. While brokers or leaders are away there is nothing new, except
-        where a target has to be reached; one line says that the stream waits, and one that it
-        goes on.
+        Where a target has to be reached that is an error, too.
         """
-        self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
-        self._asked_s = self._now_s()
         try:
-            after = self._latest(start, limited)
+            after = self.ahead(start, limited=limited)
         except OttlaError as error:
-            if self._target is not None or not is_outage(error):
+            if self._target is not None:
                 raise
-            if self._waits_since_s is None:
-                self._waits_since_s = self._now_s()
-                _log.warning("waiting for brokers: %s", error.message)
+            self._waits(error)
             return start
+        self._goes_on()
+        return after
+
+    def _waits(self, error: OttlaError) -> None:
+        """Log the first of the errors that end by themselves; raise any other."""
+        if not is_outage(error):
+            raise error
+        if self._waits_since_s is None:
+            self._waits_since_s = self._now_s()
+            _log.warning("waiting for brokers: %s", error.message)
+
+    def _goes_on(self) -> None:
         if self._waits_since_s is not None:
             waited_s = self._now_s() - self._waits_since_s
             self._waits_since_s = None
             _log.warning("going on: the brokers answer again after %.0f s", waited_s)
-        return after
 
-    def _latest(self, start: StreamOffset, limited: bool) -> StreamOffset:
+    def ahead(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """How far the next micro-batch goes; `start` itself where there is nothing for one.
+
+        `limited`: within the limits of the options. Raises OttlaError where a topic was deleted,
+        made anew or truncated, and while brokers or leaders are away.
+        """
+        self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
+        self._asked_s = self._now_s()
         current = self._current()
         self._check(start, current)
         ends = _ends(current)
@@ -151,6 +179,7 @@ class StreamPlanner:
 
         Raises OttlaError where records between them were deleted, unless the options accept that.
         """
+        require_same_topics(start, {t: TopicEnds(found, {}) for t, found in end.ids.items()})
         reads = []
         for topic in sorted(end.ids):
             moved = {
@@ -178,7 +207,11 @@ class StreamPlanner:
 
     def _current(self) -> dict[str, TopicEnds]:
         names = self._cluster.topic_names() if self._options.topic_pattern else ()
-        return {topic: self._cluster.ends(topic) for topic in chosen(self._options, names)}
+        found = {topic: self._cluster.ends(topic) for topic in chosen(self._options, names)}
+        return {
+            topic: TopicEnds(one.topic_id, assigned(topic, one.ends, self._options))
+            for topic, one in found.items()
+        }
 
     def _check(self, start: StreamOffset, current: Mapping[str, TopicEnds]) -> None:
         require_same_topics(start, current)

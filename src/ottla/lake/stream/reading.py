@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.evidence import judged
@@ -12,6 +13,7 @@ from ottla.lake.loss import loss_lines, losses, require_no_loss
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.replica.reading import open_cluster
+from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.source import Cluster
 from ottla.lake.splitting import JOIN_BYTES, SizedRange, joined
 from ottla.lake.stream.options import SourceOptions
@@ -70,7 +72,6 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     wanted = planned.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, planned.compacted)
-    names = list(options.columns)
     for batch in read_range(
         wanted,
         cluster,
@@ -78,7 +79,7 @@ def _read(
         skip_unreadable=options.skip_unreadable,
         null_bad_timestamps=options.null_bad_timestamps,
     ):
-        yield batch.select(names)
+        yield _as_source(batch, options.columns)
     (ledger,) = judged([account.ledger_with_gaps()], cluster, wanted.topic)
     for line in skipped_lines(wanted.topic, account.skipped):
         _log.warning("%s", line)
@@ -89,6 +90,17 @@ def _read(
             f"{ledger.unexplained} offsets of {wanted} are unexplained: "
             f"{ledger}; look at the log with `ottla log dump`",
         )
+
+
+def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    """The columns as Spark's own connector gives them: without headers they are null."""
+    columns = [rows.column(SOURCE_COLUMNS[name].in_row) for name in names]
+    if "headers" in names:
+        headers = columns[names.index("headers")]
+        is_empty = pc.equal(pc.list_value_length(headers), 0)
+        nothing = pa.scalar(None, headers.type)
+        columns[names.index("headers")] = pc.if_else(is_empty, nothing, headers)
+    return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
 def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: SourceOptions) -> None:

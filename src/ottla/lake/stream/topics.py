@@ -1,14 +1,13 @@
 """Which topics a query reads, by the options."""
 
-import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.stream.options import SourceOptions, wrong
+from ottla.lake.plan import Boundary
+from ottla.lake.stream.options import Boundaries, SourceOptions, wrong
 
-_OF_TOPIC = re.compile(r"([A-Za-z0-9._-]+)-(\d+):(-?\d+)")
+T = TypeVar("T")
 
 
 def chosen(options: SourceOptions, names: Iterable[str]) -> list[str]:
@@ -16,10 +15,8 @@ def chosen(options: SourceOptions, names: Iterable[str]) -> list[str]:
 
     Raises OttlaError INVALID_REGULAR_EXPRESSION.
     """
-    if options.topic:
-        return [options.topic]
-    if options.topics:
-        return sorted(options.topics)
+    if options.topics or options.assigned:
+        return sorted(options.topics or options.assigned or ())
     pattern = _compiled(options.topic_pattern or "")
     return sorted(name for name in names if pattern.fullmatch(name))
 
@@ -34,29 +31,29 @@ def _compiled(pattern: str) -> Any:
     except re2.error as error:
         raise OttlaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"data source ottla: topicPattern `{pattern}` is no regular expression of RE2: {error}",
+            f"data source ottla: subscribePattern `{pattern}` is no regular expression of RE2: "
+            f"{error}",
         ) from error
 
 
-def boundaries(text: str, topics: Iterable[str]) -> Mapping[str, Boundary]:
-    """What `start` or `end` means in each topic.
+def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundary]:
+    """What a start or an end means in each topic. Raises OttlaError for a topic that is not read.
 
-    TOPIC-PARTITION:OFFSET names a topic's partition; without a topic's name there has to be one
-    topic. Raises OttlaError.
+    Of a topic that is not named it is the default.
     """
     names = list(topics)
-    pairs = [_OF_TOPIC.fullmatch(pair) for pair in text.split(",")]
-    if not all(pairs):
-        boundary = parse_boundary(text)
-        if boundary.kind == "offsets" and len(names) > 1:
-            wrong(f"{text!r} names no topic, and several are read: write TOPIC-PARTITION:OFFSET")
-        return dict.fromkeys(names, boundary)
-    by_topic: dict[str, list[str]] = {name: [] for name in names}
-    for topic, number, offset in (pair.groups() for pair in pairs if pair):
-        if topic not in by_topic:
-            wrong(f"{text!r} names the topic {topic!r}, which is not read")
-        by_topic[topic].append(f"{number}:{offset}")
-    return {
-        name: parse_boundary(",".join(own)) if own else Boundary("offsets", offsets={})
-        for name, own in by_topic.items()
-    }
+    unknown = sorted(place.by_topic.keys() - names)
+    if unknown:
+        wrong(f"where the topic {unknown[0]!r} is to be read is said, but it is not read")
+    default = place.everywhere or Boundary("offsets", offsets={})
+    return {name: place.by_topic.get(name, default) for name in names}
+
+
+def assigned(topic: str, found: Mapping[int, T], options: SourceOptions) -> dict[int, T]:
+    """Of what is `found` by partition that of the partitions to read. Raises OttlaError."""
+    if options.assigned is None:
+        return dict(found)
+    missing = sorted(options.assigned[topic] - found.keys())
+    if missing:
+        wrong(f"topic {topic} has no partition {missing[0]}, which assign names")
+    return {number: one for number, one in found.items() if number in options.assigned[topic]}

@@ -4,33 +4,42 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.plan import Boundary
-from ottla.lake.stream.options import OPTIONS, SourceOptions, parse_options
+from ottla.lake.stream.options import LATEST, Boundaries, parse_options
 from ottla.lake.stream.topics import boundaries, chosen
+
+T = {"subscribe": "t"}
 
 
 def test_defaults() -> None:
-    found = parse_options({"topic": "t"})
-    assert (found.topic, found.start, found.end) == ("t", "earliest", "latest")
+    """A batch begins at the earliest offset, a stream at the latest, as with Spark's connector."""
+    found = parse_options(T)
+    assert (found.topics, found.start, found.end) == (
+        ("t",),
+        Boundaries(Boundary("earliest")),
+        LATEST,
+    )
+    assert parse_options(T, start="latest").start == LATEST
     assert found.fail_on_data_loss
     assert found.delay_max_ms == 900_000
     assert found.offsets_per_task is None
-
-
-def test_each_option_has_its_field() -> None:
-    assert [option.field for option in OPTIONS] == list(SourceOptions.__slots__)
+    assert found.columns[-2:] == ("timestamp", "timestampType")
+    assert parse_options(T | {"includeHeaders": "true"}).columns[-1] == "headers"
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
         ({}, "which topic"),
-        ({"topic": "a", "topics": "b"}, "which topic"),
-        ({"topics": " , "}, "which topic"),
-        ({"topic": "a", "maxBytesPerTrigger": "0"}, "not a size such as 500k"),
-        ({"topic": "a", "maxTriggerDelay": "soon"}, "not a span such as 500ms"),
-        ({"topic": "a", "failOnDataLoss": "no"}, "not true or false"),
-        ({"topic": "a", "onBadTimestamp": "skip"}, "not fail or null"),
-        ({"topic": "a", "end": "last-load"}, "last-load of which table"),
+        ({"subscribe": "a", "subscribePattern": "b"}, "which topic"),
+        ({"subscribe": " , "}, "which topic"),
+        (T | {"maxBytesPerTrigger": "0"}, "not a size such as 500k"),
+        (T | {"maxTriggerDelay": "soon"}, "not a span such as 500ms"),
+        (T | {"failOnDataLoss": "no"}, "not true or false"),
+        (T | {"onBadTimestamp": "skip"}, "not null or fail"),
+        (T | {"endingOffsets": "last-load"}, "last-load of which table"),
+        (T | {"startingOffsets": '{"t": 5}'}, "startingOffsets is "),
+        (T | {"assign": "t"}, "assign is 't', not "),
+        (T | {"maxOffsetsPerTriger": "5"}, "did you mean maxOffsetsPerTrigger"),
     ],
 )
 def test_wrong_ones_are_refused(options: dict[str, str], told: str) -> None:
@@ -38,33 +47,39 @@ def test_wrong_ones_are_refused(options: dict[str, str], told: str) -> None:
         parse_options(options)
 
 
-def test_topics_by_list_and_by_pattern() -> None:
+def test_topics_by_list_by_pattern_and_by_partition() -> None:
     """A pattern has to match the whole name."""
     names = ["flights", "flights-2", "old-flights", "weather"]
-    by_list = parse_options({"topics": "weather, flights,weather"})
-    by_pattern = parse_options({"TOPICPATTERN": "flights(-.*)?"})
-    assert chosen(by_list, ()) == ["flights", "weather"]
+    by_list = parse_options({"subscribe": "weather, flights,weather"})
+    by_pattern = parse_options({"SUBSCRIBEPATTERN": "flights(-.*)?"})
+    by_partition = parse_options({"assign": '{"weather": [1], "flights": [0, 2]}'})
+    assert chosen(by_list, ()) == chosen(by_partition, ()) == ["flights", "weather"]
     assert chosen(by_pattern, names) == ["flights", "flights-2"]
     with pytest.raises(OttlaError, match="no regular expression of RE2"):
-        chosen(parse_options({"topicPattern": "a(?=b)"}), names)
+        chosen(parse_options({"subscribePattern": "a(?=b)"}), names)
 
 
-def test_boundaries_of_several_topics() -> None:
-    assert boundaries("@5", ["a", "b"]) == dict.fromkeys("ab", Boundary("timestamp", 5))
-    assert boundaries("a-b-0:5,c-1:-2,c-2:7", ["a-b", "c", "d"]) == {
-        "a-b": Boundary("offsets", offsets={0: 5}),
-        "c": Boundary("offsets", offsets={1: -2, 2: 7}),
-        "d": Boundary("offsets", offsets={}),
+def test_places_of_several_topics() -> None:
+    """Of a topic that is not named it is the default."""
+    place = parse_options(T | {"startingOffsets": '{"a": {"0": 5}, "b": {"1": -2, "2": 7}}'}).start
+    assert boundaries(place, ["a", "b", "c"]) == {
+        "a": Boundary("offsets", offsets={0: 5}),
+        "b": Boundary("offsets", offsets={1: -2, 2: 7}),
+        "c": Boundary("offsets", offsets={}),
     }
-    assert boundaries("2024-01-31T09:00:00-05:00", ["a"]) == {
-        "a": Boundary("timestamp", 1_706_709_600_000)
-    }
-    assert boundaries("0:5", ["a"]) == {"a": Boundary("offsets", offsets={0: 5})}
+    with pytest.raises(OttlaError, match="the topic 'b' is to be read is said"):
+        boundaries(place, ["a"])
 
 
-@pytest.mark.parametrize(
-    ("text", "told"), [("0:5", "names no topic"), ("x-0:5", "the topic 'x', which is not read")]
-)
-def test_boundaries_that_fit_no_topic_are_refused(text: str, told: str) -> None:
-    with pytest.raises(OttlaError, match=told):
-        boundaries(text, ["a", "b"])
+def test_times_go_before_offsets_and_are_strict_unless_said() -> None:
+    """The time of all partitions goes before those of single ones."""
+    time, times = {"startingTimestamp": "5"}, {"startingOffsetsByTimestamp": '{"t": {"0": 7}}'}
+    latest = {"startingOffsetsByTimestampStrategy": "latest"}
+    given = T | {"startingOffsets": "earliest"} | times
+    assert parse_options(given | time | latest).start == Boundaries(Boundary("timestamp", 5))
+    (found,) = parse_options(given).start.by_topic.values()
+    assert found == Boundary("times", times={0: 7}, is_strict=True)
+    moment = {"startingTimestamp": "2024-01-31T09:00:00-05:00"}
+    assert parse_options(T | moment | latest).start == Boundaries(
+        Boundary("timestamp", 1_706_709_600_000)
+    )

@@ -76,7 +76,7 @@ class Times:
 
 def planner(cluster: Any, times: Times | None = None, **options: str) -> StreamPlanner:
     times = times or Times()
-    parsed = parse_options({"topic": "t", "bootstrap": "127.0.0.1:1"} | options)
+    parsed = parse_options({"subscribe": "t"} | options)
     return StreamPlanner(parsed, {}, lambda _: cluster, lambda: times.now_s, times.sleep)
 
 
@@ -93,7 +93,7 @@ def cluster() -> MemoryCluster:
 
 
 def test_it_goes_on_within_its_limits_until_nothing_is_new(cluster: MemoryCluster) -> None:
-    plans = planner(cluster, maxRecordsPerTrigger="40")
+    plans = planner(cluster, maxOffsetsPerTrigger="40")
     at = plans.initial()
     steps = []
     while (after := plans.latest(at, limited=True)) != at:
@@ -109,8 +109,14 @@ def test_it_goes_on_within_its_limits_until_nothing_is_new(cluster: MemoryCluste
 
 
 def test_start_and_its_words(cluster: MemoryCluster) -> None:
-    assert offsets(planner(cluster, start="latest").initial()) == {("t", 0): 100, ("t", 1): 10}
-    assert offsets(planner(cluster, start="0:7").initial()) == {("t", 0): 7, ("t", 1): 0}
+    assert offsets(planner(cluster, startingOffsets="latest").initial()) == {
+        ("t", 0): 100,
+        ("t", 1): 10,
+    }
+    assert offsets(planner(cluster, startingOffsets='{"t": {"0": 7}}').initial()) == {
+        ("t", 0): 7,
+        ("t", 1): 0,
+    }
 
 
 def test_a_target_is_reached_and_not_passed(cluster: MemoryCluster) -> None:
@@ -128,7 +134,7 @@ def test_partitions_and_topics_that_come_later_are_read_from_their_start(
     cluster: MemoryCluster,
 ) -> None:
     """Also where the stream began at the latest offset, and where they are empty so far."""
-    plans = planner(cluster, topic="", topicPattern="t.*", start="latest")
+    plans = planner(cluster, subscribe="", subscribePattern="t.*", startingOffsets="latest")
     at = plans.initial()
     cluster.put("t", "id", 2, 5)
     cluster.put("t2", "id2", 0, 0)
@@ -140,7 +146,7 @@ def test_partitions_and_topics_that_come_later_are_read_from_their_start(
 def test_it_waits_for_enough_but_not_for_ever(cluster: MemoryCluster) -> None:
     """Counted from the last micro-batch: after a long silence the first record need not wait."""
     times = Times()
-    plans = planner(cluster, times, minRecordsPerTrigger="200", maxTriggerDelay="10s")
+    plans = planner(cluster, times, minOffsetsPerTrigger="200", maxTriggerDelay="10s")
     at = plans.latest(plans.initial(), limited=True)
     assert offsets(at) == {("t", 0): 100, ("t", 1): 10}
     cluster.put("t", "id", 0, 120)
@@ -192,7 +198,7 @@ def test_a_log_that_ends_earlier_stops_it(cluster: MemoryCluster) -> None:
 
 def test_a_topic_that_is_gone_is_a_loss(cluster: MemoryCluster) -> None:
     cluster.put("u", "id of u", 0, 5)
-    options = {"topic": "", "topicPattern": "t|u"}
+    options = {"subscribe": "", "subscribePattern": "t|u"}
     strict = planner(cluster, **options)
     at = strict.latest(strict.initial(), limited=False)
     del cluster.topics["u"]
@@ -233,3 +239,54 @@ def test_it_waits_while_no_broker_can_be_reached(cluster: MemoryCluster) -> None
     cluster.is_reachable = False
     with pytest.raises(ConnectionFailed):
         plans.latest(at, limited=False)
+
+
+def test_only_assigned_partitions_are_read(cluster: MemoryCluster) -> None:
+    """Also where others are added; one that is not there is an error."""
+    plans = planner(cluster, subscribe="", assign='{"t": [1]}')
+    at = plans.initial()
+    cluster.put("t", "id", 2, 5)
+    assert offsets(plans.latest(at, limited=False)) == {("t", 1): 10}
+    with pytest.raises(OttlaError, match="topic t has no partition 7"):
+        planner(cluster, subscribe="", assign='{"t": [1, 7]}').initial()
+
+
+def test_a_time_without_a_record_is_an_error_or_the_end(cluster: MemoryCluster) -> None:
+    """As `startingOffsetsByTimestampStrategy` says."""
+    late = {"startingOffsetsByTimestamp": '{"t": {"1": 5}}'}
+    with pytest.raises(OttlaError, match="t-1 has no record at or after @5"):
+        planner(cluster, **late).initial()
+    at = planner(cluster, **late, startingOffsetsByTimestampStrategy="latest").initial()
+    assert offsets(at) == {("t", 0): 0, ("t", 1): 10}
+
+
+def test_a_micro_batch_of_two_topics_of_one_name_is_refused(cluster: MemoryCluster) -> None:
+    """Whatever gave its end: nothing of the new topic is read as if it were the old one."""
+    plans = planner(cluster)
+    start = plans.latest(plans.initial(), limited=False)
+    for _ in range(2):  # The first one makes it anew.
+        cluster.put("t", "another id", 0, 1000)
+    end = planner(cluster).latest(StreamOffset(), limited=False)
+    with pytest.raises(OttlaError, match="created anew since the stream read it"):
+        plans.ranges(start, end)
+
+
+def test_what_waits_for_brokers_goes_on_when_they_are_back(
+    cluster: MemoryCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Other errors pass."""
+    times = Times()
+    cluster.is_reachable = False
+
+    def sleep(seconds: float) -> None:
+        times.sleep(seconds)
+        cluster.is_reachable = times.now_s > 3
+
+    plans = StreamPlanner(
+        parse_options({"subscribe": "t"}), {}, lambda _: cluster, lambda: times.now_s, sleep
+    )
+    assert offsets(plans.when_reachable(plans.initial)) == {("t", 0): 0, ("t", 1): 0}
+    assert [one.getMessage()[:11] for one in caplog.records] == ["waiting for", "going on: t"]
+    cluster.put("t", "id", 0, 50)
+    with pytest.raises(OttlaError, match="not in its log"):
+        plans.when_reachable(planner(cluster, startingOffsets='{"t": {"0": 70}}').initial)

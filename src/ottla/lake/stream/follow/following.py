@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ottla.base.errors import OttlaError
 from ottla.lake import spark
-from ottla.lake.access import config_of_process
+from ottla.lake.access import BOOTSTRAP, config_of_process
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
@@ -121,7 +121,7 @@ def follow(
         table = open_table(target, format, store_options, steps.reached)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
-        parsed = parse_options(options | {"start": "last-load", "table": place})
+        parsed = parse_options(options | {"table": place}, start="last-load")
         batches: MicroBatches = PlainBatches(parsed, once=once, poll_s=poll_s)
         if runner is not None:
             start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
@@ -188,8 +188,8 @@ def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -
     config = config_of_process()
     return {
         **({"config": config} if config else {}),
-        "topic": topic,
-        "bootstrap": bootstrap,
+        "subscribe": topic,
+        BOOTSTRAP: bootstrap,
         "maxBytesPerTrigger": str(max_bytes),
         "minBytesPerTrigger": str(max_bytes),
         "maxTriggerDelay": f"{every_ms}ms",

@@ -4,6 +4,7 @@ The checkpoint is a temporary one of Spark's, made anew from the table's positio
 it can be neither lost, nor behind the table, nor ahead of it.
 """
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -108,10 +109,11 @@ class SparkBatches:
 
     def _start(self, positions: Mapping[int, int], on_batch: Any) -> Any:
         self._spark.dataSource.register(RangeSource)
-        start = ",".join(f"{p}:{offset}" for p, offset in sorted(positions.items())) or "earliest"
+        places = {str(p): offset for p, offset in sorted(positions.items())}
+        start = json.dumps({self._options["subscribe"]: places}) if places else "earliest"
         writer = (
             self._spark.readStream.format(RangeSource.name())
-            .options(**self._options, start=start)
+            .options(**self._options, startingOffsets=start)
             .load()
             .writeStream.foreachBatch(on_batch)
         )
