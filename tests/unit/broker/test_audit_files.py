@@ -279,6 +279,22 @@ def test_a_start_on_a_full_disk_is_refused_with_what_to_do() -> None:
         opened(MemoryFileSystem(capacity_bytes=10))
 
 
+def test_lines_leave_the_last_part_of_the_disk_and_a_start_does_not_need_more() -> None:
+    """What makes room needs it; a broker is started again with the line that says so."""
+    filesystem = MemoryFileSystem(capacity_bytes=8 << 20)
+    files = opened(filesystem)
+    ballast = filesystem.open(f"{FOLDER}/ballast", create=True)
+    ballast.append(bytes(filesystem.free_bytes(FOLDER) - (512 << 10)))
+    with pytest.raises(OSError, match="No space left"):
+        files.append([event(1)])
+    files.close()
+    files = opened(filesystem)
+    assert events(filesystem) == ["start", "start"]
+    filesystem.unlink(f"{FOLDER}/ballast")
+    files.append([event(2)])
+    assert events(filesystem) == ["start", "start", "denied"]
+
+
 def test_what_does_not_fit_into_memory_is_counted_and_on_record() -> None:
     """Ten thousand lines wait; of the others there is one line."""
     filesystem = MemoryFileSystem()
