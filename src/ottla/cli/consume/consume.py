@@ -9,6 +9,7 @@ from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reading import Wish, read
+from ottla.cli.text.completing import topics
 from ottla.cli.text.topics import regex
 from ottla.cli.text.words import Position, moment, position
 
@@ -20,7 +21,7 @@ _FORMAT_HELP = (
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar="TOPIC...")
+@click.argument("words", nargs=-1, required=True, metavar="TOPIC...", shell_complete=topics)
 @regex
 @click.option("--follow", "-f", is_flag=True, help="Go on with what comes; ctrl-C ends.")
 @click.option(

@@ -4,12 +4,13 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import groups
 from ottla.cli.text.output import show
 from ottla.operations.groups import require_all_idle
 
 
 @click.command()
-@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...", shell_complete=groups)
 @options.yes
 @options.bootstrap
 @options.output

@@ -7,6 +7,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import groups
 from ottla.cli.text.output import show, show_one
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription, GroupMember
@@ -28,7 +29,7 @@ _Group = tuple[GroupDescription, list[dict[str, Any]]]
 
 
 @click.command()
-@click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
+@click.argument("group_ids", nargs=-1, metavar="[GROUP]...", shell_complete=groups)
 @click.option("--all", "every", is_flag=True, help="All groups.")
 @options.bootstrap
 @options.output

@@ -9,6 +9,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import groups
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
@@ -25,7 +26,7 @@ _FORGET = "none"
 
 
 @click.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
 @click.option("--to-earliest", is_flag=True, help="To the first record there is.")
 @click.option("--to-latest", is_flag=True, help="To the end: skip all there is.")
 @click.option(

@@ -5,11 +5,12 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.perf.shown import show_performance
+from ottla.cli.text.completing import topics
 from ottla.diagnosis.performance import consume as measured
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("-n", "--records", "most", type=click.IntRange(1), help="Not more than about these.")
 @options.bootstrap
 @options.output

@@ -5,6 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.perf.shown import show_performance
+from ottla.cli.text.completing import topics
 from ottla.cli.text.words import size
 from ottla.client import ProducerOptions
 from ottla.client.producer.options import Acks, Codec
@@ -14,7 +15,7 @@ _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("-n", "--records", "count", type=click.IntRange(1), default=1_000_000)
 @click.option("--size", "record_bytes", type=size, default=100, help="Bytes of a record.")
 @click.option("--acks", type=click.Choice(list(_ACKS)), default="all", show_default=True)

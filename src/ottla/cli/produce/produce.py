@@ -11,6 +11,7 @@ from ottla.cli.connect import run
 from ottla.cli.produce.lines import size_of
 from ottla.cli.produce.progress import Bar
 from ottla.cli.produce.sending import Form, Sent, send
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec
@@ -22,7 +23,7 @@ _RATED_S = 0.5
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option(
     "--file",
     "-f",

@@ -7,6 +7,7 @@ import click
 from ottla.base.settings import TOPIC_SETTINGS
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.settings import change_rows, show_remarks
 from ottla.cli.topic.rows import topic_row
@@ -18,7 +19,7 @@ from ottla.operations.settings import SettingChanges, change_settings
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=topics)
 @click.option(
     "--partitions", "-p", type=click.IntRange(1), help="Increase the number of partitions to this."
 )

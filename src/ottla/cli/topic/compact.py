@@ -4,6 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 from ottla.cli.text.words import interval
 from ottla.client.admin import Admin
@@ -15,7 +16,7 @@ _DONE_COLUMNS = ["partition", "broker", "clean_up_to", "records_kept", "bytes_ke
 
 
 @click.command()
-@click.argument("name", metavar="TOPIC")
+@click.argument("name", metavar="TOPIC", shell_complete=topics)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and change nothing.")
 @click.option("--now", is_flag=True, help="Compact whatever the dirty ratio is.")
 @click.option("--wait", "waits", is_flag=True, help="With --now: return when it is done.")

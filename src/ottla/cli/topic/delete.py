@@ -5,6 +5,7 @@ import click
 from ottla.base.quantities import span_words
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.client.connection.view import TopicView
@@ -13,7 +14,7 @@ from ottla.operations.topics import delete_topics
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=topics)
 @options.yes
 @options.bootstrap
 @options.output

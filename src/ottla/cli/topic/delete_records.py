@@ -7,6 +7,7 @@ from ottla.base.quantities import counted
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.consume.places import resolved
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.cli.text.words import Position, position
@@ -19,7 +20,7 @@ _COLUMNS = ["topic", "partition", "old_start", "new_start", "deleted"]
 
 
 @click.command(name="delete-records")
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=topics)
 @click.option(
     "--before",
     type=position,

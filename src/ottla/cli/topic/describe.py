@@ -9,6 +9,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show, show_title
 from ottla.cli.text.setting_units import with_unit
 from ottla.cli.text.settings import changed_rows
@@ -26,7 +27,7 @@ _COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "end_offse
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar="[NAME]...")
+@click.argument("words", nargs=-1, metavar="[NAME]...", shell_complete=topics)
 @regex
 @click.option("--under-replicated", is_flag=True, help="Only partitions with a replica behind.")
 @click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")

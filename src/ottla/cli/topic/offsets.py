@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.cli.text.words import moment
@@ -18,7 +19,7 @@ _AT_COLUMNS = [*_COLUMNS, "offset", "time"]
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=topics)
 @click.option(
     "--at", "time_ms", type=moment, metavar="TIME", help="Also the first record of then or later."
 )

@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import size_words
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 from ottla.diagnosis.sizes import topic_sizes
 
@@ -14,7 +15,7 @@ _COLUMNS = ["name", "partition_count", "leader_bytes", "replica_bytes"]
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[TOPIC]...")
+@click.argument("names", nargs=-1, metavar="[TOPIC]...", shell_complete=topics)
 @options.bootstrap
 @options.output
 def sizes(names: tuple[str, ...], bootstrap: str, form: str) -> None:

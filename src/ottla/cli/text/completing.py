@@ -1,0 +1,45 @@
+"""Names that a shell completes: of topics and groups, where the cluster tells them quickly."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+import click
+
+from ottla.base.errors import OttlaError
+from ottla.cli.connect import administration
+from ottla.client.admin import Admin
+from ottla.client.connection.cluster import connections_of
+
+# A person waits for each letter.
+_PATIENCE_S = 2.0
+
+
+def topics(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The topics whose names begin with `incomplete`."""
+    return _names(context, incomplete, lambda admin: connections_of(admin).topic_names())
+
+
+def groups(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The groups whose names begin with `incomplete`."""
+
+    async def ask(admin: Admin) -> list[str]:
+        return [entry.group_id for entry in await admin.groups.all()]
+
+    return _names(context, incomplete, ask)
+
+
+def _names(
+    context: click.Context, incomplete: str, ask: Callable[[Admin], Awaitable[Iterable[str]]]
+) -> list[str]:
+    async def found() -> Iterable[str]:
+        async with (
+            asyncio.timeout(_PATIENCE_S),
+            administration(context.params["bootstrap"]) as admin,
+        ):
+            return await ask(admin)
+
+    try:
+        return sorted(name for name in asyncio.run(found()) if name.startswith(incomplete))
+    except (OttlaError, TimeoutError):
+        # The command itself says what is wrong.
+        return []
