@@ -59,8 +59,10 @@ def test_a_certificate_holds_for_its_table(node: Node, table: Any) -> None:
 
     assert (first["rows"], second["rows"]) == (300, 350)
     assert first["verdict"]["compared"] == 300
-    assert _check(folder, first) == (0, "the certificate holds\n")
-    assert _check(folder, second, "--earlier", str(earlier)) == (0, "the certificate holds\n")
+    for known, more in ((first, ()), (second, ("--earlier", str(earlier)))):
+        code, output = _check(folder, known, *more)
+        assert code == 0, output
+        assert output.startswith("the certificate holds; not checked here:")
 
 
 def _change_a_row(folder: Path, document: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ checker = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(checker)
 
 
-@pytest.fixture(params=["parquet", "delta"])
+@pytest.fixture(params=["parquet", "delta", "iceberg"])
 def issued(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Document]:
     """A table of three loads, and its certificate, which holds."""
     folder = tmp_path / "table"
@@ -111,7 +111,7 @@ FORGERIES: dict[str, tuple[Callable[[Path, Document], None], str]] = {
     "row changed": (file_changed, "holds other rows than the certificate says"),
     "file elsewhere": (file_elsewhere, "is not in the table's folder"),
     "file left out": (without_a_file, "has other rows than its ledger of partition 1"),
-    "rows called compacted": (rows_called_compacted, "has other ledgers or files"),
+    "rows called compacted": (rows_called_compacted, "of load 3 says otherwise"),
     "term below zero": (ledger(1, loaded=6, compacted=-1), "does not account for each offset"),
     "offset unaccounted": (ledger(2, end=16), "does not account for each offset"),
     "load left out": (load_left_out, "load 3 does not follow the load before it"),
