@@ -59,8 +59,8 @@ def test_a_certificate_holds_for_its_table(node: Node, table: Any) -> None:
 
     assert (first["rows"], second["rows"]) == (300, 350)
     assert first["verdict"]["compared"] == 300
-    for known, more in ((first, ()), (second, ("--earlier", str(earlier)))):
-        code, output = _check(folder, known, *more)
+    for known, words in ((first, ()), (second, ("--earlier", str(earlier)))):
+        code, output = _check(folder, known, *words)
         assert code == 0, output
         assert output.startswith("the certificate holds; not checked here:")
 

@@ -111,7 +111,7 @@ def test_a_range_is_decoded_again_by_a_mended_rule(
 
     again = replace(node, topic, tmp_path, "0:7", "0:23")
     assert (again.manifest, again.rows) == (None, 16)
-    assert proven(node, tmp_path).loads == after.loads
+    assert proven(node, tmp_path).other_commits == after.other_commits
     expired = ottla.lake.expire(str(tmp_path), keep=1)
     assert [one for one in expired.removed if one.startswith("_dead_letters/")]
     assert proven(node, tmp_path).dead_letters == 3

@@ -41,7 +41,9 @@ class KafkaCluster:
         view = self._client.topic(topic)
         starts = self._client.list_offsets(topic, EARLIEST)
         ends = self._client.list_offsets(topic, LATEST)
-        policy = self._client.topic_settings(topic).get("cleanup.policy") or ""
+        settings = self._client.topic_settings(topic)
+        policy = settings.get("cleanup.policy") or ""
+        retention = settings.get("delete.retention.ms")
         return TopicDescription(
             topic=topic,
             topic_id=str(view.topic_id) if view.topic_id.int else None,
@@ -50,6 +52,7 @@ class KafkaCluster:
             compacted="compact" in policy,
             has_ledger=self._client.has_ledger(),
             at_ms=at_ms,
+            **({"delete_retention_ms": int(retention)} if retention else {}),
         )
 
     def topic_names(self) -> list[str]:

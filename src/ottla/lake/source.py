@@ -25,6 +25,8 @@ class TopicDescription:
     has_ledger: bool = False
     # When the cluster was asked, by the clock here: what comes later is not in `bounds`.
     at_ms: int = 0
+    # How long compaction leaves tombstones in the log; Kafka's default where it is not known.
+    delete_retention_ms: int = 86_400_000
 
 
 class LogEnd(NamedTuple):

@@ -57,6 +57,11 @@ from ottla.cli.text.output import show, show_one
 )
 @load_options.losses
 @load_options.override
+@click.option(
+    "--reconcile",
+    is_flag=True,
+    help="Read the log again from its start: rows go whose deletions compaction has removed.",
+)
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @load_options.log_dirs
 @load_options.dead_letter_topic
@@ -85,6 +90,7 @@ def changelog(
     skip_unreadable: bool,
     accept_loss: bool,
     override: str | None,
+    reconcile: bool,
     on_bad_timestamp: str,
     log_dirs: tuple[str, ...],
     dead_letter_topic: str | None,
@@ -128,6 +134,7 @@ def changelog(
         "dead_letter_topic": dead_letter_topic,
         "log_dirs": log_dirs,
         "override": override,
+        "reconcile": reconcile,
         "format": table_format,
         "store_options": store_options,
         "spark_settings": loads.SparkSettings(master, name, conf),

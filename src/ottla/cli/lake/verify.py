@@ -59,7 +59,8 @@ def verify(
     ottla lake verify /lake/flights --offline
     ottla lake verify s3://lake/flights --spark --master spark://head:7077
 
-    Names every offset that is missing, doubled or altered; exits with 3 where there is one.
+    Names every offset that is missing, doubled or altered; exits with 3 where there is one, and
+    with 1 where the table has no load yet.
     """  # noqa: D301
     if on_spark and master == "here":
         raise click.UsageError("--spark and --here contradict each other: leave one out")
@@ -81,7 +82,7 @@ def verify(
     else:
         _show(found, form)
     if not found.proven:
-        ctx.exit(REFUSED_BY_RECORDS)
+        ctx.exit(REFUSED_BY_RECORDS if found.problems else 1)
 
 
 def _show(found: Any, form: str) -> None:
@@ -108,9 +109,14 @@ def _show(found: Any, form: str) -> None:
         click.secho(problem, fg="yellow")
     for problem in found.problems:
         click.secho(problem, fg="red")
+    if found.is_empty and not found.problems:
+        click.echo("nothing to prove: the table has no load yet")
+        return
     verdict = "proven" if found.proven else f"NOT proven: {len(found.problems)} problem(s)"
+    commits = [counted(found.loads, "load")]
+    commits += [counted(count, kind) for kind, count in sorted(found.other_commits.items())]
     click.echo(
         f"{verdict}: {counted(found.rows, 'row')} of {found.topic} in "
-        f"{counted(found.loads, 'load')}, hash {found.hash}; {found.compared:,} compared "
+        f"{', '.join(commits)}, hash {found.hash}; {found.compared:,} compared "
         f"with the topic, {found.only_in_lake:,} only in the lake by now"
     )

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ottla.base.errors import OttlaError
 from ottla.lake.changelogs.jobs import JobRunner
+from ottla.lake.changelogs.lost_deletions import require_no_lost_deletions
 from ottla.lake.changelogs.merging import Merged, MergeJob, merge_bucket, merged_from_text
 from ottla.lake.changelogs.reducing import (
     OnNullKey,
@@ -30,9 +31,13 @@ from ottla.lake.loads.committing import (
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.manifest import Changelog, DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.plan import Range
+from ottla.lake.plan import Range, ranges
+from ottla.lake.splitting import SizedRange
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
+
+# Of what is read again, by one task.
+_OFFSETS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +48,36 @@ class ChangesPlan:
     changelog: Changelog
     state: TableState
     on_null_key: OnNullKey = "fail"
+    # Partitions to read again up to their positions, and from where: rows of the state from there
+    # on go, unless they are read.
+    again: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def columns_before(self) -> TableSchema | None:
         return self.load.before.table_schema if self.load.before else None
+
+    @property
+    def ranges(self) -> list[SizedRange]:
+        """What is read: what is new, behind what is read again."""
+        load, before = self.load, self.load.before
+        if before is None or not self.again:
+            return list(load.ranges)
+        ends = {partition: before.positions[partition] for partition in self.again}
+        again = ranges(
+            load.described.topic,
+            self.again,
+            ends,
+            offsets_max=_OFFSETS_AT_ONCE,
+            tasks_min=1,
+            topic_id=load.described.topic_id,
+        )
+        return [*(SizedRange(one, one.end - one.start) for one in again), *load.ranges]
+
+    def is_new(self, ledger: PartitionLedger) -> bool:
+        """Whether a range that was read lies above the table's position."""
+        before = self.load.before
+        position = before.positions.get(ledger.partition, 0) if before else 0
+        return ledger.partition not in self.again or ledger.start >= position
 
 
 def commit_changes(
@@ -72,14 +103,17 @@ def commit_changes(
         typing = _typing(plan, settings)
         reduced: list[Reduced] = []
         merged: list[Merged] = []
-        if load.ranges:
+        if plan.ranges:
             run = start_runner()
             reduced, typing = _reduced(table, plan, settings, typing, run)
             on_step("changes reduced")
             merged = _merged(table, plan, reduced, typing, run)
         on_step("files written")
-        ledgers, found = settled_ledgers(load, [one.read for one in reduced], settings)
-        manifest = _manifest(plan, reduced, merged, ledgers, found, typing)
+        new = [one for one in reduced if plan.is_new(one.read.ledger)]
+        ledgers, found = settled_ledgers(load, [one.read for one in new], settings)
+        if not settings.accept_loss and not plan.again:
+            require_no_lost_deletions(load, ledgers, settings.bootstrap)
+        manifest = _manifest(plan, new, merged, ledgers, found, typing)
         commit_checked(table, load, settings, manifest)
     return manifest
 
@@ -103,7 +137,7 @@ def _typing(plan: ChangesPlan, settings: LoadSettings) -> LoadTyping | None:
         plan.columns_before,
         dead_timestamps=settings.dead_timestamps,
         starts=load.limits.starts,
-        ranges=[sized.wanted for sized in load.ranges],
+        ranges=[sized.wanted for sized in plan.ranges],
         bootstrap=settings.bootstrap,
     )
     return with_operation(typing)
@@ -117,7 +151,7 @@ def _reduced(
     run: JobRunner,
 ) -> tuple[list[Reduced], LoadTyping | None]:
     """Run the first stage; again, with more columns, where records have fields that none has."""
-    sizes = [sized.size_bytes for sized in plan.load.ranges]
+    sizes = [sized.size_bytes for sized in plan.ranges]
     for _ in range(SCHEMAS_MAX):
         jobs = _reduce_jobs(table, plan, settings, typing)
         found = sorted(
@@ -158,7 +192,7 @@ def _reduce_jobs(
             columns=Columns(typing.sorting if typing else None),
             dead_path=_dead_stem(table, load, sized.wanted),
         )
-        for sized in load.ranges
+        for sized in plan.ranges
     ]
 
 
@@ -182,6 +216,9 @@ def _merged(
         for piece in one.pieces:
             sizes[piece.bucket] = sizes.get(piece.bucket, 0) + piece.size_bytes
             changes.setdefault(piece.bucket, {}).setdefault(one.path, []).append(piece.number)
+    for bucket in range(plan.changelog.buckets) if plan.again else ():
+        changes.setdefault(bucket, {})
+        sizes.setdefault(bucket, 0)
     jobs = [
         MergeJob(
             bucket=bucket,
@@ -196,6 +233,7 @@ def _merged(
             of_other_columns=frozenset(
                 path for path, number in state.schemas.items() if number != columns.number
             ),
+            again=plan.again,
         )
         for bucket, by_path in sorted(changes.items())
     ]

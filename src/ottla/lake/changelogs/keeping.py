@@ -14,7 +14,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any, Literal
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import OttlaError, WrongWords
 from ottla.lake import spark
 from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.reducing import OnNullKey
@@ -60,6 +60,7 @@ def changelog(
     dead_letter_topic: str | None = None,
     log_dirs: Sequence[str] = (),
     override: str | None = None,
+    reconcile: bool = False,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
@@ -86,7 +87,10 @@ def changelog(
     keeps the row that it had. `rows` of the result are the changes that were read. With `every_ms`
     it runs again so long after each run, until `stop` is set, and calls `on_run` with what each
     did, and `on_trouble` with a failure that it tries again, `on_recovery` once brokers answer
-    again; of two that run like that the one that was started later goes on. `on_progress` is
+    again; of two that run like that the one that was started later goes on. Compaction may have
+    removed deletions before the table read them, where `delete.retention.ms` has passed since its
+    last run: that fails the run (RecordsLost), unless `accept_loss`; with `reconcile` the log is
+    read again from its start, and rows go that it no longer has. `on_progress` is
     called with the tasks of each stage; `lag_s` is the table's lag at the start.
     All else is as in `load`. Raises OttlaError (LoadLost, where another run committed meanwhile;
     FencedWriter; nothing is changed).
@@ -102,6 +106,8 @@ def changelog(
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
     require_readable(decode)
+    if reconcile and every_ms is not None:
+        raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")
     has_own = runner is not None or spark_session is not None
     engine = checked_settings(master, spark_settings, has_own=has_own)
     steps = Steps(on_step)
@@ -132,7 +138,7 @@ def changelog(
                 cluster.topic_id(dead_letter_topic)
         table = open_table(target, format, store_options, steps.reached)
         table.store.prepare((f"{HIDDEN_FOLDER}/", WORK_FOLDER))
-        wishes = ChangelogWishes(kind, buckets, on_null_key, group)
+        wishes = ChangelogWishes(kind, buckets, on_null_key, group, reconcile)
         writer = ChangelogWriter(table, topic, settings, wishes, steps, on_step)
         if every_ms is None:
             return run()

@@ -6,7 +6,7 @@ Reads the bucket's part of the table's state, applies the changes, and writes it
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import pyarrow as pa
@@ -46,6 +46,8 @@ class MergeJob:
     columns: Columns = field(default_factory=Columns)
     # Files of the state that have other columns.
     of_other_columns: frozenset[str] = frozenset()
+    # Partitions of which the changes have all from an offset on: other rows from there on go.
+    again: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,10 @@ def merge_bucket(job: MergeJob) -> str:
 def _state(job: MergeJob, file: DataFile, schema: pa.Schema) -> pa.Table:
     """The rows of a file of the state, in the columns that the table has now."""
     rows = read_state(job.store, file)
+    for partition, start in job.again.items():
+        from_there = pc.greater_equal(rows.column("offset"), start)
+        of_it = pc.equal(rows.column("partition"), partition)
+        rows = rows.filter(pc.invert(pc.and_(of_it, from_there)))
     if file.path in job.of_other_columns:
         times = [(one, rows.column(one.name)) for one in VALIDITY if job.keeps == "history"]
         rows = job.columns.decoded(rows)

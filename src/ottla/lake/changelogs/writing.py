@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.committing import ChangesPlan, commit_changes
 from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.kinds import kept_by
@@ -26,7 +27,7 @@ from ottla.lake.loads.committing import (
     require_no_planned_loss,
 )
 from ottla.lake.loads.epochs import WriterEpoch
-from ottla.lake.manifest import Keeps, Manifest
+from ottla.lake.manifest import Changelog, Keeps, Manifest
 from ottla.lake.plan import Boundary
 from ottla.lake.tables.overriding import Foundation, foundation, on_record
 from ottla.lake.tables.table import LakeTable
@@ -44,6 +45,8 @@ class ChangelogWishes:
     buckets: int | None = None
     on_null_key: OnNullKey = "fail"
     group: str | None = None
+    # Whether the log is read again from its start, so that rows go whose deletions are gone.
+    reconcile: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,11 @@ class ChangelogWriter:
         kept = kept_by(before, self._wishes.kind, self._wishes.buckets, plan, settings)
         self._on_step("planned")
         manifest = before
-        if not plan.is_empty:
+        again = self._again(plan, kept)
+        is_new = bool(again) or not plan.is_empty
+        if is_new:
             state = read_state_of(table, before, plan.before_digest, problems)
-            whole = ChangesPlan(plan, kept, state, self._wishes.on_null_key)
+            whole = ChangesPlan(plan, kept, state, self._wishes.on_null_key, again)
             manifest = commit_changes(
                 table, whole, settings, start_runner, self._steps, self._on_step
             )
@@ -107,7 +112,25 @@ class ChangelogWriter:
                 removed = self._follow_up(manifest)
         else:
             removed = self._follow_up(manifest)
-        return Applied(manifest, not plan.is_empty, tuple(removed))
+        return Applied(manifest, is_new, tuple(removed))
+
+    def _again(self, plan: LoadPlan, kept: Changelog) -> dict[int, int]:
+        """Partitions to read again, and from where. Raises OttlaError for tables that can't be."""
+        if not self._wishes.reconcile or plan.before is None:
+            return {}
+        if kept.keeps == "history" or any(one.dead_letters for one in self._table.history()):
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                "a table that keeps the history of each key, or has dead letters, can't be "
+                "reconciled: what it has can't be read from the log again. Make it anew in another "
+                "folder",
+            )
+        bounds, positions = plan.described.bounds, plan.before.positions
+        return {
+            p: bound.log_start
+            for p, bound in bounds.items()
+            if bound.log_start < positions.get(p, 0)
+        }
 
     def _follow_up(self, newest: Manifest | None) -> list[str]:
         """What comes after a commit, or in place of one; the names of files that were removed."""

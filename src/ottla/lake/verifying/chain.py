@@ -36,10 +36,14 @@ def read_chain(
                 *letters_after(letters, link.manifest),
             )
         ]
-        report.loads += 1
-        if link.manifest.kind == "replacement":
+        kind = link.manifest.kind
+        if kind in MOVES_POSITIONS:
+            report.loads += 1
+        else:
+            report.other_commits[kind] = report.other_commits.get(kind, 0) + 1
+        if kind == "replacement":
             report.read_again += link.manifest.ledgers
-        for ledger in link.manifest.ledgers if link.manifest.kind in MOVES_POSITIONS else ():
+        for ledger in link.manifest.ledgers if kind in MOVES_POSITIONS else ():
             before = report.ledgers.get(ledger.partition)
             if before is None:
                 report.ledgers[ledger.partition] = ledger

@@ -164,7 +164,10 @@ def _compare(
         for line in skipped_lines(wanted.topic, spoilt)
     ]
     lake_sum = sum_of(rows_of(job.store, present, kept, damaged), key)
-    found.only_in_lake += max(0, sum(held.file.rows for held in present) - lake_sum[0])
+    if floor > wanted.start:
+        gone = Range(wanted.topic, wanted.partition, wanted.start, floor)
+        below = rows_of(job.store, present, gone, damaged)
+        found.only_in_lake += sum(batch.num_rows for batch in below)
     by_broker = account_of(cluster, kept) if described.has_ledger else None
     ledger = account.ledger().settled(told(by_broker)) if by_broker else account.ledger_with_gaps()
     (ledger,) = judged([ledger], cluster, kept.topic)

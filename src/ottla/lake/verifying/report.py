@@ -8,10 +8,12 @@ from ottla.ledger.partition import PartitionLedger, Told, Unreadable
 
 @dataclass(slots=True)
 class Verification:
-    """What was found. The table is proven where `problems` is empty."""
+    """What was found. The table is proven where it has a commit, and `problems` is empty."""
 
     topic: str
     loads: int = 0
+    # How many commits of each other kind there are: they load nothing.
+    other_commits: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     hash: str = hash_text(0)
     # Rows whose offsets the topic still holds, compared one with the other.
@@ -41,4 +43,9 @@ class Verification:
 
     @property
     def proven(self) -> bool:
-        return not self.problems
+        return not self.problems and not self.is_empty
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no commit of the table is known."""
+        return not self.loads and not self.other_commits
