@@ -152,3 +152,15 @@ def test_a_ledger_that_counts_aborted_records_as_others_is_found(
         f"{topic}-0: the topic has 5 records of aborted transactions between the offsets 0 and 16, "
         "and the ledgers of the loads count 3"
     )
+
+
+def test_a_file_that_cannot_be_read_holds_no_rows_that_are_only_in_the_lake(
+    loaded: tuple[Path, str],
+) -> None:
+    """Nothing is known of its rows; the topic has them all."""
+    path = Path(ottla.lake.files(str(loaded[0]))[0])
+    path.write_bytes(b"PAR1" + bytes(path.stat().st_size - 4))
+    found = ottla.lake.verify(str(loaded[0]), bootstrap=loaded[1])
+    assert not found.proven
+    assert found.only_in_lake == 0
+    assert 0 < found.compared < 200

@@ -23,12 +23,11 @@ import importlib, pkgutil, ottla.cli.lake, ottla.lake
 for module in pkgutil.walk_packages(ottla.cli.lake.__path__, "ottla.cli.lake."):
     importlib.import_module(module.name)
 for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
-    if not module.name.startswith(SPARKS_OWN):
+    if not module.name.startswith(SPARKS_OWN) and "._" not in module.name:
         importlib.import_module(module.name)
 """
 # Modules that only Spark imports.
 SPARKS_OWN = (
-    "ottla.lake.__main__",
     "ottla.lake.datasource",
     "ottla.lake.sink.",
     "ottla.lake.stream.batch",
@@ -109,3 +108,15 @@ def test_two_masters_are_refused() -> None:
         checked_settings("there", None, has_own=True)
     assert checked_settings("here", SparkSettings(name="n"), has_own=False).is_here
     assert not checked_settings(None, None, has_own=True).is_here
+
+
+@pytest.mark.parametrize("verb", ["load", "follow", "changelog"])
+def test_refused_words_leave_no_table_behind(verb: str, tmp_path) -> None:
+    """They are checked before anything is made, or brokers are asked."""
+    target = tmp_path / "table"
+    run = getattr(ottla.lake, verb)
+    with pytest.raises(WrongWords, match="no master of Spark"):
+        run("t", str(target), bootstrap="127.0.0.1:1", master="there")
+    with pytest.raises(WrongWords, match="name one of them"):
+        run("t", str(target), master="here", spark_settings=SparkSettings("local[2]"))
+    assert not target.exists()
