@@ -87,7 +87,7 @@ def test_a_partitioned_table_has_the_rows_of_one_that_is_not(
     assert folders == ["event_day=2026-03-01", "event_day=2026-03-02", "event_day=2026-03-03"]
 
     before = len(ottla.lake.files(str(by_day)))
-    compacted = ottla.lake.compact(str(by_day), here=True)
+    compacted = ottla.lake.compact(str(by_day), master="here")
     assert (before, compacted.removed, compacted.added) == (9, 6, 3)
     assert rows_of(by_day) == rows_of(plain)
     found = ottla.lake.verify(str(by_day), bootstrap=node.bootstrap)

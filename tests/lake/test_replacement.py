@@ -168,7 +168,7 @@ def test_a_damaged_file_among_overlapping_ones_is_no_loss(
         assert producer.flush(60) == 0
         load(node, topic, tmp_path, events=events)
         events = None
-    ottla.lake.compact(str(tmp_path), here=True)
+    ottla.lake.compact(str(tmp_path), master="here")
     before = {
         file.path: (tmp_path / file.path).read_bytes()
         for file in existing_table(str(tmp_path)).live_files()
@@ -285,7 +285,7 @@ def test_a_compaction_that_takes_its_files_is_met_again(
     def compact(step: str) -> None:
         if step == "files cut" and left[0]:
             left[0] -= 1
-            ottla.lake.compact(str(tmp_path), here=True)
+            ottla.lake.compact(str(tmp_path), master="here")
 
     def run() -> ottla.lake.ReplacementResult:
         return replace(node, topic, tmp_path, "0:7", "0:23", decode=wider(), on_step=compact)

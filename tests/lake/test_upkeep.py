@@ -58,7 +58,7 @@ def test_typed_columns_are_compacted_with_their_rows(
         ottla.lake.load(
             topic, str(tmp_path), bootstrap=node.bootstrap, decode=decode, runner=run_here
         )
-    done = ottla.lake.compact(str(tmp_path), here=True)
+    done = ottla.lake.compact(str(tmp_path), master="here")
 
     assert (done.removed, done.added, done.rows) == (3, 1, 15)
     paths = ottla.lake.files(str(tmp_path))
@@ -77,4 +77,4 @@ def test_a_changelog_table_is_not_compacted(
     produce(node, topic, 0, 10)
     ottla.lake.changelog(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_jobs_here)
     with pytest.raises(OttlaError, match="is a changelog table"):
-        ottla.lake.compact(str(tmp_path), here=True)
+        ottla.lake.compact(str(tmp_path), master="here")

@@ -49,7 +49,7 @@ class Table:
         )
 
     def compact(self) -> None:
-        assert ottla.lake.compact(str(self.folder), here=True).manifest is not None
+        assert ottla.lake.compact(str(self.folder), master="here").manifest is not None
 
     def compact_and_expire(self) -> None:
         self.compact()
@@ -179,7 +179,7 @@ def test_upkeep_looks_up_files_again_where_a_commit_comes_between(
     left.append(table.compact)
     table.write()
     table.load()
-    assert ottla.lake.compact(str(table.folder), here=True).manifest is None
+    assert ottla.lake.compact(str(table.folder), master="here").manifest is None
     assert table.rows(kind) == 30
 
 
@@ -191,7 +191,7 @@ def test_a_compaction_whose_files_expire_is_lost(table: Table, kind: Format) -> 
         table.load(format=kind)
     with pytest.raises(LoadLost, match="another commit"):
         ottla.lake.compact(
-            str(table.folder), here=True, on_step=at("planned", table.compact_and_expire)
+            str(table.folder), master="here", on_step=at("planned", table.compact_and_expire)
         )
     assert table.rows(kind) == 20
 
@@ -265,7 +265,7 @@ def test_loads_and_compactions_at_once(table: Table, kind: Format) -> None:
     def compactor() -> None:
         while not stop.is_set():
             try:
-                ottla.lake.compact(str(table.folder), here=True)
+                ottla.lake.compact(str(table.folder), master="here")
             except LoadLost:
                 pass
             except BaseException as error:  # noqa: BLE001  # For the test to tell.

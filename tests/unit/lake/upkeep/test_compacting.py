@@ -45,12 +45,13 @@ def table_rows(folder: Path, kind: str) -> list[tuple[int, int]]:
 def test_small_files_become_one_with_the_same_rows_and_hash(tmp_path: Path, kind: Format) -> None:
     loaded(tmp_path, kind)
     before = proven(tmp_path)
-    done = ottla.lake.compact(str(tmp_path), here=True)
+    done = ottla.lake.compact(str(tmp_path), master="here")
 
     assert (done.removed, done.added, done.rows) == (6, 2, 60)
     assert len(ottla.lake.files(str(tmp_path))) == 2
     after = proven(tmp_path)
-    assert (after.rows, after.hash, after.loads) == (before.rows, before.hash, 4)
+    assert (after.rows, after.hash, after.loads) == (before.rows, before.hash, 3)
+    assert after.other_commits == {"compaction": 1}
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
     offsets = pq.read_table(ottla.lake.files(str(tmp_path))[0])["offset"].to_pylist()
     assert offsets == list(range(30))
@@ -60,12 +61,13 @@ def test_small_files_become_one_with_the_same_rows_and_hash(tmp_path: Path, kind
 def test_loads_go_on_and_compaction_comes_again(tmp_path: Path, kind: Format) -> None:
     """A second one finds nothing; after more loads it takes up their files, too."""
     loaded(tmp_path, kind)
-    ottla.lake.compact(str(tmp_path), here=True)
-    assert ottla.lake.compact(str(tmp_path), here=True).manifest is None
+    ottla.lake.compact(str(tmp_path), master="here")
+    assert ottla.lake.compact(str(tmp_path), master="here").manifest is None
     loaded(tmp_path, kind, times=2)
-    assert ottla.lake.compact(str(tmp_path), here=True).added == 2
+    assert ottla.lake.compact(str(tmp_path), master="here").added == 2
     assert table_rows(tmp_path, kind) == readers.expected(2, 50)
-    assert proven(tmp_path).loads == 7
+    found = proven(tmp_path)
+    assert (found.loads, found.other_commits) == (5, {"compaction": 2})
 
 
 @FORMATS
@@ -77,7 +79,7 @@ def test_a_load_that_commits_meanwhile_wins_its_version(tmp_path: Path, kind: Fo
         if step == "files written":
             loaded(tmp_path, kind, times=1)
 
-    done = ottla.lake.compact(str(tmp_path), here=True, on_step=load_meanwhile)
+    done = ottla.lake.compact(str(tmp_path), master="here", on_step=load_meanwhile)
     assert done.manifest is not None
     assert done.manifest.version == 5
     loaded(tmp_path, kind, times=1)
@@ -92,10 +94,10 @@ def test_of_two_compactions_one_says_that_it_lost(tmp_path: Path, kind: Format) 
 
     def compact_meanwhile(step: str) -> None:
         if step == "files written":
-            ottla.lake.compact(str(tmp_path), here=True)
+            ottla.lake.compact(str(tmp_path), master="here")
 
     with pytest.raises(LoadLost, match=r"removed data/v0000000001-.* first"):
-        ottla.lake.compact(str(tmp_path), here=True, on_step=compact_meanwhile)
+        ottla.lake.compact(str(tmp_path), master="here", on_step=compact_meanwhile)
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
     assert proven(tmp_path).uncounted == []
 
@@ -124,7 +126,7 @@ def test_a_writer_that_starts_meanwhile_does_not_stop_it(tmp_path: Path) -> None
                 )
             )
 
-    done = ottla.lake.compact(str(tmp_path), here=True, on_step=start)
+    done = ottla.lake.compact(str(tmp_path), master="here", on_step=start)
     assert done.manifest is not None
     assert (done.manifest.writer_epoch, proven(tmp_path).rows) == (1, 60)
 
@@ -136,7 +138,7 @@ import ottla.lake
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-ottla.lake.compact({folder!r}, here=True, on_step=kill)
+ottla.lake.compact({folder!r}, master="here", on_step=kill)
 """
 
 
@@ -154,7 +156,7 @@ def test_killed_at_any_step_it_neither_loses_nor_doubles(
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
 
     loaded(tmp_path, kind, times=1)
-    ottla.lake.compact(str(tmp_path), here=True)
+    ottla.lake.compact(str(tmp_path), master="here")
     assert len(ottla.lake.files(str(tmp_path))) == 2
     assert table_rows(tmp_path, kind) == readers.expected(2, 40)
     assert (proven(tmp_path).rows, proven(tmp_path).uncounted) == (80, [])
@@ -182,23 +184,23 @@ def test_damaged_files_are_not_compacted(tmp_path: Path, damage: Callable[[Path]
     first = existing_table(str(tmp_path)).live_files()[0].path
     damage(tmp_path / first)
     with pytest.raises(OttlaError, match=f"{first} .*nothing was committed"):
-        ottla.lake.compact(str(tmp_path), here=True)
+        ottla.lake.compact(str(tmp_path), master="here")
     assert existing_table(str(tmp_path)).latest()[0].version == 3
     assert len(os.listdir(tmp_path / "data")) == 6 - (damage is damage_missing)
 
 
 def test_where_no_table_is_none_is_made(tmp_path: Path) -> None:
     with pytest.raises(OttlaError, match="no table"):
-        ottla.lake.compact(str(tmp_path / "mistyped"), here=True)
+        ottla.lake.compact(str(tmp_path / "mistyped"), master="here")
     assert not (tmp_path / "mistyped").exists()
 
 
 def test_sizes_of_files_and_row_groups_are_kept(tmp_path: Path) -> None:
     loaded(tmp_path)
     size = max(file.size_bytes for file in existing_table(str(tmp_path)).live_files())
-    assert ottla.lake.compact(str(tmp_path), here=True, target_bytes=size).manifest is None
+    assert ottla.lake.compact(str(tmp_path), master="here", target_bytes=size).manifest is None
     done = ottla.lake.compact(
-        str(tmp_path), here=True, target_bytes=2 * size + 100, row_group_bytes=1
+        str(tmp_path), master="here", target_bytes=2 * size + 100, row_group_bytes=1
     )
     assert (done.removed, done.added) == (4, 2)
     counts = [pq.read_metadata(one).num_row_groups for one in ottla.lake.files(str(tmp_path))]
