@@ -12,6 +12,12 @@ from ottla.coordination.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.frames import encode_request
+from ottla.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -118,6 +124,31 @@ def test_one_client_has_few_large_requests_in_work_and_all_are_answered():
         for each in callers[2:]:
             await each.close()
         await broker.stop()
+
+    asyncio.run(main())
+
+
+def test_a_user_beyond_its_request_quota_waits_on_every_connection():
+    """One connection's work keeps another's request from being carried out until it is paid for."""
+
+    async def main():
+        clock = ManualClock()
+        broker = await started(clock)
+        busy, other = await caller(broker), await caller(broker)
+        await busy.call(ApiVersionsRequest(), 0)
+        entity = [EntityData(entity_type="user", entity_name="ANONYMOUS")]
+        ops = [OpData(key="request_percentage", value=0.01)]
+        entry = EntryData(entity=entity, ops=ops)
+        await other.call(AlterClientQuotasRequest(entries=[entry]), 1)
+        await busy.call(many(3_000), 12)
+        waiting = asyncio.ensure_future(other.call(ApiVersionsRequest(), 0))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        clock.advance(3_600_000)
+        await waiting
+        await busy.close()
+        await other.close()
+        await broker.stop(clean=False)
 
     asyncio.run(main())
 
