@@ -2,7 +2,7 @@
 
 from suites import go_tests
 from suites.result import Result
-from suites.suite import Side, Suite
+from suites.suite import AUTHORIZER, Side, Suite
 
 _PACKAGE = "github.com/segmentio/kafka-go"
 # Those of its tests that need a broker, by the beginnings of their names.
@@ -38,6 +38,7 @@ SUITE = Suite(
     run=_run,
     # As in its own project's test environment.
     settings={
+        **AUTHORIZER,
         "auto.create.topics.enable": "true",
         "message.max.bytes": "200000000",
     },

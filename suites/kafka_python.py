@@ -13,7 +13,7 @@ from pathlib import Path
 from rig.jars import KAFKA_VERSION
 from rig.paths import RIG
 from suites.result import Outcome, Result
-from suites.suite import Side, Suite
+from suites.suite import AUTHORIZER, Side, Suite
 
 _VERSION = "3.0.12"
 # Those for TLS and SASL start brokers of their own.
@@ -112,6 +112,6 @@ SUITE = Suite(
     needs=(),
     fetch=_fetch,
     run=_run,
-    settings={"num.partitions": "4"},
+    settings={**AUTHORIZER, "num.partitions": "4"},
     brokers=1,
 )

@@ -4,21 +4,14 @@ A note stands beside its test where that fails on either side; a failure without
 suite's own words.
 """
 
-_NO_AUTHORIZER = "No authorizer on either side: both answer SECURITY_DISABLED."
 _NO_SASL = "Needs a SASL listener on port 9093, which neither side has here."
 _MADE_AGAIN = (
     "With auto.create.topics.enable the test's own question about the deleted topic makes it again."
 )
 NOTES: dict[tuple[str, str], str] = {
-    ("kafka-go", "TestAlterUserScramCredentials"): (
-        "Ottla has no users yet: it does not serve AlterUserScramCredentials."
-    ),
     ("kafka-go", "TestDescribeUserScramCredentials"): (
-        "Ottla has no users yet; Kafka still lists the user that the test has just deleted."
+        "Kafka still lists the user that the test has just deleted."
     ),
-    ("kafka-go", "TestClientCreateACLs"): _NO_AUTHORIZER,
-    ("kafka-go", "TestClientDeleteACLs"): _NO_AUTHORIZER,
-    ("kafka-go", "TestClientDescribeACLs"): _NO_AUTHORIZER,
     ("kafka-go", "TestUnsupportedSASLMechanism"): _NO_SASL,
     ("kafka-go", "TestWriter/writing_a_message_with_SASL_Plain_authentication"): _NO_SASL,
     ("kafka-go", "TestConn/test_delete_topics"): _MADE_AGAIN,
@@ -44,7 +37,6 @@ NOTES: dict[tuple[str, str], str] = {
     ("kafka-python", "test_admin_integration: test_create_partitions"): (
         "Places new partitions on broker 0; both sides count their brokers from 1."
     ),
-    ("kafka-python", "test_admin_integration: test_create_describe_delete_acls"): _NO_AUTHORIZER,
     ("kafka-python", "test_consumer_integration: test_group"): (
         "Waits 15 seconds for four consumers to settle, which a busy machine may take longer for."
     ),

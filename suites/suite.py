@@ -10,6 +10,12 @@ from pathlib import Path
 from rig.java import have_java
 from suites.result import Outcome, Result
 
+# Brokers with ACLs, where a client that does not log in may do everything.
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Side:

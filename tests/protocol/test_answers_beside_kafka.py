@@ -110,6 +110,13 @@ def _users(*names: str) -> Message:
     return DescribeUserScramCredentialsRequest(users=[UserName(name=name) for name in names])
 
 
+def _made(user: str, size: int) -> Message:
+    upsertion = credentials.ScramCredentialUpsertion(
+        name=user, mechanism=2, iterations=4096, salt=b"salt", salted_password=b"x" * size
+    )
+    return credentials.AlterUserScramCredentialsRequest(upsertions=[upsertion])
+
+
 def _removed(user: str, mechanism: int) -> Message:
     deletion = credentials.ScramCredentialDeletion(name=user, mechanism=mechanism)
     return credentials.AlterUserScramCredentialsRequest(deletions=[deletion])
@@ -121,6 +128,7 @@ def requests() -> Iterator[tuple[Message, int]]:
         yield _set("1", name, value), 1
         yield _set("", name, value), 1
     yield from ((_removed(user, kind), 0) for user, kind in (("no", 1), ("u", 9), ("", 1)))
+    yield from ((_made("made", size), 0) for size in (1, 63, 64, 65))
     yield from ((_users(*names), 0) for names in ((), ("no",), ("",), ("no", "no")))
     for replicas in (None, [1], [], [9], [1, 1], [-1]):
         yield _move(("t", 0, replicas)), 0

@@ -93,11 +93,10 @@ class AlterUserScramCredentials(Handler):
                 f"Too {'few' if change.iterations < ITERATIONS_MIN else 'many'} iterations: "
                 f"{change.iterations}; {ITERATIONS_MIN} to {ITERATIONS_MAX} are accepted",
             )
-        elif not change.salt or len(change.salted_password) != mechanism.hash_bytes:
+        elif not change.salt or not change.salted_password:
+            # One of another length than a hash is stored, as in Kafka; no password is its own.
             raise OttlaError(
-                ErrorCode.UNACCEPTABLE_CREDENTIAL,
-                "The salt is empty, or the salted password is not one of "
-                f"{mechanism.sasl_name}, which has {mechanism.hash_bytes} bytes",
+                ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salt or the salted password is empty"
             )
         return mechanism
 

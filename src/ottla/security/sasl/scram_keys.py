@@ -29,11 +29,6 @@ class ScramMechanism(Enum):
         """`SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
 
-    @property
-    def hash_bytes(self) -> int:
-        """How long a hash is, and so a salted password."""
-        return hashlib.new(self.hash_name).digest_size
-
 
 def mechanism_numbered(number: int) -> ScramMechanism | None:
     """The mechanism that Kafka gives this number; None where there is none."""
