@@ -1,19 +1,27 @@
 """A broker inside the test process: ready, torn down, and the first record of a new group.
 
 Each in a fresh process, for only there does a test's first broker start; the import of the
-package is told beside it.
+package is told beside it, and the fixture of a pytest run that has the package installed.
 """
 
 import argparse
 import asyncio
+import atexit
 import json
+import os
+import re
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from bench.figures import AT_MOST, Figure, Scale, spread
 from bench.sides import child
+from rig.paths import ROOT
 
 _MODULE = "bench.in_process"
 
@@ -27,6 +35,8 @@ def measure(scale: Scale) -> list[Figure]:
     group = [value for run in runs for value in run["group_ms"]]
     own = [value for run in runs for value in run["own_group_ms"]]
     imported = [run["import_ms"] for run in runs]
+    installed = _installed()
+    tests = [_under_pytest(installed) for _ in range(rounds)]
     return [
         _figure("in-process broker ready, the first of a process", first, 50),
         _figure("in-process broker ready, later ones", later, 50),
@@ -36,11 +46,46 @@ def measure(scale: Scale) -> list[Figure]:
         # offsets, whoever the broker is: its own log tells (debug=cgrp,broker,protocol).
         _figure("first record in a new group, librdkafka", group, 150),
         _figure("import of ottla.testing", imported, None),
+        _figure("pytest, installed, no byte code written: the first ottla_broker", tests, 700),
     ]
 
 
 def _figure(name: str, values: list[float], bound: float | None) -> Figure:
     return Figure(name, statistics.median(values), "ms", AT_MOST, bound, spread(values))
+
+
+# Prints how long the fixture takes, by pytest's own report of the slowest.
+_TEST = "def test_it(ottla_broker):\n    pass\n"
+_SLOWEST = re.compile(r"([\d.]+)s setup")
+
+
+def _installed() -> Path:
+    """The package as pip installs it, in a folder of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="bench-installed-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("*.egg-info"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation")
+    subprocess.run([*pip, "--target", "site", "."], cwd=folder, check=True)
+    (folder / "test_it.py").write_text(_TEST)
+    return folder
+
+
+def _under_pytest(installed: Path) -> float:
+    """The setup of the first test with a broker, in milliseconds."""
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=1"]
+    done = subprocess.run(
+        [*line, "--durations-min=0", "test_it.py"],
+        cwd=installed,
+        env={**os.environ, "PYTHONPATH": "site", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = _SLOWEST.search(done.stdout)
+    assert found is not None, done.stdout
+    return float(found[1]) * 1000
 
 
 def run(brokers: int) -> dict[str, Any]:
