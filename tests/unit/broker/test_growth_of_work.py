@@ -18,6 +18,7 @@ from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
 from .inprocess import SETTINGS, Caller
@@ -31,6 +32,20 @@ AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:x",
 }
+# Everything is open but topics: what a client may ask of them is decided one by one.
+TOPICS_DENIED = {
+    "authorizer.class.name": AUTHORIZER["authorizer.class.name"],
+    "allow.everyone.if.no.acl.found": "true",
+}
+DENY_TOPICS = AclCreation(
+    resource_type=2,
+    resource_name="*",
+    resource_pattern_type=3,
+    principal="User:*",
+    host="*",
+    operation=2,
+    permission_type=2,
+)
 # Calls that no element makes: the turns of the loop until the answer has come.
 CALLS_MIN = 3_000
 TURNS = 40
@@ -91,12 +106,14 @@ async def growth(broker, each, *, same):
     return 1.0 if many < CALLS_MIN else many / few
 
 
-@pytest.mark.parametrize("security", [{}, AUTHORIZER], ids=["allowed", "denied"])
+@pytest.mark.parametrize(
+    "security", [{}, AUTHORIZER, TOPICS_DENIED], ids=["allowed", "denied", "topics denied"]
+)
 def test_twice_the_elements_are_at_most_two_and_a_half_times_the_work(security):
     """In every list of every API, in the first and the last version that has it.
 
-    With different names and with one name, for a client that may do everything, and for one that
-    may do nothing.
+    With different names and with one name, for a client that may do everything, for one that may
+    do nothing, and for one that may do nothing with topics.
     """
 
     async def main():
@@ -111,11 +128,15 @@ def test_twice_the_elements_are_at_most_two_and_a_half_times_the_work(security):
         own = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
         if not security:
             await client.call(CreateTopicsRequest(topics=[own]), 7)
+        if security is TOPICS_DENIED:
+            await client.call(CreateAclsRequest(creations=[DENY_TOPICS]), 3)
         ranges = (await client.call(ApiVersionsRequest(), 0)).api_keys
         apis = {one.api_key: (one.min_version, one.max_version) for one in ranges}
         found = {}
         for each in first_and_last(growing(apis)):
             if each.api in CHANGING and not security:
+                continue
+            if security is TOPICS_DENIED and "topics" not in each.path:
                 continue
             for same in (False, True):
                 # What is made on first use makes the first of two dearer: measured again.
