@@ -109,8 +109,7 @@ def start(
             return
         click.echo(f"Ottla serves on {address}, data in {folders}")
         click.echo(_CONTRACT[settings.text("log.flush.policy")] + "; ctrl-C stops")
-        if why_plain := _compiled.reason():
-            click.echo(f"the codec runs in its plain form, which is slower: {why_plain}")
+        _say_if_plain()
         _instruct(made, [address])
 
     run(settings, on_ready=on_ready)
@@ -152,7 +151,13 @@ def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: 
         )
         settings = BrokerSettings(plan.settings(1))
         click.echo(_CONTRACT[settings.text("log.flush.policy")])
+        _say_if_plain()
         _instruct(made, addresses)
+
+
+def _say_if_plain() -> None:
+    if why := _compiled.reason():
+        click.echo(f"the codec runs in its plain form, which is slower: {why}")
 
 
 def _require_decision(data: Path, secure: bool | None) -> None:
