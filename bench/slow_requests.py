@@ -2,9 +2,9 @@
 
 First a stranger's seven on the default listener, with 10 MB of tagged fields, 60,000 names, a
 pattern and one topic many times; then every list of every API in its newest version, filled to
-1 MiB with different names and with one name. Beside it another connection asks for ApiVersions all
-the time: the longest that it waits is what others wait. The time of the broker's processor for a
-request of n and of 2n elements tells how the work grows.
+1 MiB with different names and with one name; then names that an authorizer denies. Beside it
+another connection asks for ApiVersions all the time: the longest that it waits is what others wait.
+The time of the broker's processor for a request of n and of 2n elements tells how the work grows.
 """
 
 import contextlib
@@ -17,12 +17,24 @@ from dataclasses import dataclass
 from bench.figures import AT_MOST, Figure, Scale
 from ottla.broker.serving.portions import DIVIDED, WHOLE_ELEMENTS_MAX
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 from ottla.wire.messages.describe_transactions import DescribeTransactionsRequest
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.wire.messages.list_transactions import ListTransactionsRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+)
 from rig.broker import ottla
 from rig.frames import unsigned_varint
 from rig.large_requests import TOPIC, Growing, growing
@@ -35,6 +47,20 @@ _GROWTH_MAX = 2.5
 _REQUEST_BYTES = 1 << 20
 _TAGS_BYTES = 10_000_000
 _NAMES = 60_000
+_DENIED = 4_000
+_PROTECTED = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+_DENY_TOPICS = AclCreation(
+    resource_type=2,
+    resource_name="*",
+    resource_pattern_type=3,
+    principal="User:*",
+    host="*",
+    operation=2,
+    permission_type=2,
+)
 # Requests that are answered only when something happens have no answer here.
 _PATIENCE_S = 30.0
 # Work below this is the broker's own, beside requests.
@@ -56,6 +82,10 @@ def measure(scale: Scale) -> list[Figure]:
             client.call(CreateTopicsRequest(topics=[own]), 7)
         figures = [_figure(name, _cost(node, frame)) for name, frame in _stranger(node)]
         figures += _every_list(node, scale.pick(_REQUEST_BYTES, _REQUEST_BYTES // 16))
+    with ottla(settings=_PROTECTED) as node:
+        with WireClient(node.port) as client:
+            client.call(CreateAclsRequest(creations=[_DENY_TOPICS]), 3)
+        figures += [_figure(name, _cost(node, frame)) for name, frame in _without_rights(node)]
     return figures
 
 
@@ -87,6 +117,31 @@ def _stranger(node: Node) -> Iterator[tuple[str, bytes]]:
         own = DescribeConfigsResource(resource_type=2, resource_name=TOPIC)
         configs = DescribeConfigsRequest(resources=[own] * 10_000)
         yield "DescribeConfigs, one topic 10,000 times", client.frame(configs, 4)
+
+
+def _without_rights(node: Node) -> Iterator[tuple[str, bytes]]:
+    """Of a client that may do nothing with topics, and everything else."""
+    with WireClient(node.port) as client:
+        names = [f"hidden-{index}" for index in range(_DENIED)]
+        offsets = OffsetFetchRequest(
+            group_id="own",
+            topics=[OffsetFetchRequestTopic(name=each, partition_indexes=[0]) for each in names],
+        )
+        yield "OffsetFetch, 4,000 denied topics", client.frame(offsets, 7)
+        own = OffsetFetchRequestGroup(group_id="own", topics=None)
+        many = OffsetFetchRequest(groups=[own] * _NAMES)
+        yield "OffsetFetch, one group 60,000 times", client.frame(many, 8)
+        topics = [MetadataRequestTopic(name=str(index)) for index in range(2 * _NAMES)]
+        asked = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        yield "Metadata, 120,000 denied names", client.frame(asked, 9)
+        deleted = DeleteTopicsRequest(topic_names=names)
+        yield "DeleteTopics, 4,000 denied names", client.frame(deleted, 5)
+        alterations = [AlterableConfig(name=str(index), value="") for index in range(9_000)]
+        broker = AlterConfigsResource(
+            resource_type=4, resource_name="", configs=[*alterations, alterations[-1]]
+        )
+        altered = IncrementalAlterConfigsRequest(resources=[broker], validate_only=True)
+        yield "IncrementalAlterConfigs, the last name twice", client.frame(altered, 1)
 
 
 def _every_list(node: Node, request_bytes: int) -> list[Figure]:
