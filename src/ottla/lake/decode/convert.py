@@ -107,8 +107,9 @@ class Converter:
         """Look for fields that no column has."""
         for value, row in zip(values, rows, strict=True):
             if value is not None and not known >= value.keys():
-                for name in value.keys() - known:
-                    self.found(row, (*path, name), value[name])
+                for name in value:  # In the record's order: that of the columns follows from it.
+                    if name not in known:
+                        self.found(row, (*path, name), value[name])
 
     def found(self, row: int, path: Path, value: Any) -> None:
         """Note a field that no column has."""

@@ -150,9 +150,10 @@ class _SideDecoder:
         if not self._whole:
             objects = self._objects(parsed, converter)
             converter.unknown(objects, self._known, (), rows)
-            columns = [self._column(one, objects, converter, rows) for one in self._columns]
         else:
-            columns = [converter.column(parsed.values, one.type, (), rows) for one in self._columns]
+            objects = parsed.values
+        columns = [self._column(one, objects, converter, rows) for one in self._columns]
+        self._require_values(columns, content, parsed, converter)
         found = converter.findings
         refused += [_moved(one, start) for one in parsed.refused]
         refused += [
@@ -234,17 +235,30 @@ class _SideDecoder:
     def _column(
         self, one: Column, objects: Sequence[Any], converter: Converter, rows: Sequence[int]
     ) -> Any:
-        if len(one.source) == 1 and not one.also:
+        if not one.source:
+            values = objects
+        elif len(one.source) == 1 and not one.also and not self._whole:
             name = one.source[0]
             values = [None if each is None else each.get(name) for each in objects]
         else:
             values = [_at(each, (one.source, *one.also)) for each in objects]
-        column = converter.column(values, one.type, one.source, rows)
-        if not one.nullable:
-            for row, (value, each) in enumerate(zip(values, objects, strict=True)):
-                if value is None and each is not None:
+        return converter.column(values, one.type, one.source, rows)
+
+    def _require_values(
+        self,
+        columns: Sequence[Any],
+        content: Sequence[bytes | None],
+        parsed: _Parsed,
+        converter: Converter,
+    ) -> None:
+        """Refuse rows without a value for a column that needs one; tombstones have none."""
+        excused = {one.row for one in parsed.refused} | converter.findings.waiting
+        for one, column in zip(self._columns, columns, strict=True):
+            if one.nullable or not column.null_count:
+                continue
+            for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
+                if content[row] is not None and row not in excused:
                     converter.refuse(row, one.source, "it is null or missing, and may not be")
-        return column
 
     # -- what becomes of fields that no column has
 

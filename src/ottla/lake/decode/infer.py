@@ -5,7 +5,7 @@ Texts stay strings: what looks like a time in a sample may be something else in 
 
 from typing import Any
 
-from ottla.lake.decode.types import Type, decimal_of, list_of, plain, struct_of
+from ottla.lake.decode.types import Type, decimal_of, list_of, map_of, plain, struct_of
 
 _INT64 = 2**63
 # Objects with more names than this are maps rather than records.
@@ -67,7 +67,7 @@ def merged(first: Type | None, second: Type | None) -> Type | None:
 def widened(narrow: Type, other: Type) -> Type | None:
     """The type that holds all values of both, exactly; None where there is none.
 
-    As table formats let a column grow: larger integers, a larger float, more digits.
+    As table formats let a column grow: larger integers, a larger float, more digits, more fields.
     """
     if narrow == other:
         return narrow
@@ -80,10 +80,25 @@ def widened(narrow: Type, other: Type) -> Type | None:
         scale = max(narrow.scale, other.scale)
         whole = max(narrow.precision - narrow.scale, other.precision - other.scale)
         return decimal_of(whole + scale, scale) if whole + scale <= 38 else None
+    if kinds == ("struct", "struct"):
+        return _widened_structs(narrow, other)
+    if kinds in (("list", "list"), ("map", "map")):
+        inner = widened(narrow.element, other.element)
+        return inner and (list_of(inner) if narrow.kind == "list" else map_of(inner))
     for units in (("timestamp(ms)", "timestamp(us)"), ("datetime(ms)", "datetime(us)")):
         if set(kinds) == set(units):
             return plain(units[1])
     return None
+
+
+def _widened_structs(narrow: Type, other: Type) -> Type | None:
+    fields = dict(narrow.fields)
+    for name, kind in other.fields:
+        found = widened(fields.get(name, kind), kind)
+        if found is None:
+            return None
+        fields[name] = found
+    return struct_of(tuple(fields.items())) if len(fields) <= _FIELDS_MAX else None
 
 
 def _merged_structs(first: Type, second: Type) -> Type:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.decoder import NewField
-from ottla.lake.decode.infer import merged, widened
+from ottla.lake.decode.infer import widened
 from ottla.lake.decode.spec import Column, Side, free_name
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type, list_of, map_of, struct_of
@@ -68,7 +68,8 @@ def renamed(
 def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, list[str]]:
     """Return the table's schema with what a declaration adds or widens, and what that is.
 
-    Columns that the declaration leaves out stay. Raises OttlaError where it wants another type.
+    Columns and fields that the declaration leaves out stay, and so does a type that is wider than
+    the declared one. Raises OttlaError where it wants another type.
     """
     found, said = schema, []
     sides: tuple[Side, Side] = ("key", "value")
@@ -79,15 +80,16 @@ def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, l
             if before is None:
                 columns[one.name] = one
                 said.append(f"add {one.name} {one.type}")
-            elif before.type != one.type:
-                wide = merged(before.type, one.type)
-                if wide != one.type:
-                    raise _refused(
-                        f"the column {one.name} is {before.type} in the table and can't become "
-                        f"{one.type}: declare it under another name"
-                    )
-                columns[one.name] = replace(before, type=one.type)
-                said.append(f"widen {one.name} from {before.type} to {one.type}")
+                continue
+            wide = widened(before.type, one.type)
+            if wide is None:
+                raise _refused(
+                    f"the column {one.name} is {before.type} in the table and can't become "
+                    f"{one.type}: declare it under another name"
+                )
+            if wide != before.type:
+                columns[one.name] = replace(before, type=wide)
+                said.append(f"widen {one.name} from {before.type} to {wide}")
         found = found.with_columns(side, tuple(columns.values()))
     return (replace(found, number=schema.number + 1) if said else schema), said
 
@@ -116,7 +118,7 @@ def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:
 def _grown(kind: Type, path: tuple[str, ...], new: Type) -> Type:
     """The type with a field added or widened at `path` below it."""
     if not path:
-        return widened(kind, new) or merged(kind, new) or kind
+        return widened(kind, new) or kind
     name, *rest = path
     if kind.kind in ("list", "map"):
         inner = _grown(kind.element, tuple(rest), new)

@@ -44,7 +44,8 @@ class LoadTyping:
         """The typing once the columns have what tasks found: (partition, field, first offset)."""
         offsets: dict[tuple[Side, tuple[str, ...]], dict[int, int]] = {}
         fields: dict[tuple[Side, tuple[str, ...]], NewField] = {}
-        for partition, new, offset in news:
+        # In the order of the records, whichever task was done first.
+        for partition, new, offset in sorted(news, key=lambda one: (one[0], one[2])):
             key = (new.side, new.path)
             first = offsets.setdefault(key, {})
             first[partition] = min(offset, first.get(partition, offset))

@@ -209,11 +209,24 @@ def test_numbers_keep_all_their_digits_where_a_column_is_a_decimal() -> None:
 def test_a_column_that_may_not_be_null_makes_its_record_a_bad_one() -> None:
     """Missing and null are errors there; a record without value has no columns at all."""
     how = of("json", {"id": "int64!", "x": {"type": "string", "source": "deep.x"}})
-    found = decoded(how, [b'{"deep":{"x":"y"}}', b'{"id":null}', b'{"id":3}', None])
+    found = decoded(how, [b'{"deep":{"x":"y"}}', b'{"id":null}', b'{"id":3}', None, b"null"])
     assert errors(found) == dict.fromkeys(
-        (0, 1), "schema: id: it is null or missing, and may not be"
+        (0, 1, 4), "schema: id: it is null or missing, and may not be"
     )
-    assert lists(found) == [[None, None, 3, None], ["y", None, None, None]]
+    assert lists(found) == [[None, None, 3, None, None], ["y", None, None, None, None]]
+
+
+def test_a_value_that_may_not_be_null_as_a_whole_is_no_null_of_json() -> None:
+    """A tombstone has no value; what can't be read is refused for that."""
+    how = of("json", {"n": {"type": "int64!", "source": "$"}, "x": {"type": "int64", "source": "x"}})
+    found = decoded(how, [b"7", b"null", None, b"{", b'{"x":1}'])
+    why = errors(found)
+    assert why.pop(1) == "schema: it is null or missing, and may not be"
+    assert {row: error.partition(":")[0] for row, error in why.items()} == {
+        3: "decode.value",
+        4: "schema",
+    }
+    assert lists(found) == [[7, None, None, None, None], [None, None, None, None, 1]]
 
 
 def test_infinity_and_nan_are_no_json_also_where_decimals_are_read() -> None:

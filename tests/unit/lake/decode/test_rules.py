@@ -1,6 +1,9 @@
 """How typed columns follow the fields of records."""
 
 import json
+import os
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
@@ -48,6 +51,27 @@ def test_a_new_field_is_a_column_or_a_field_of_one() -> None:
     ]
 
 
+def test_columns_come_in_the_order_of_the_records_fields() -> None:
+    """Whatever the seed of Python's hashes: each process of a load, and each load, has the same."""
+    program = (
+        "from ottla.lake.decode.rows import RowSorter, RowSorting\n"
+        "from ottla.lake.decode.spec import Decode, Format\n"
+        "from tests.unit.lake.decode.batches import raw\n"
+        "sorter = RowSorter(RowSorting(Decode(value=Format('json'))))\n"
+        'sorter.sort(raw([b\'{"z":1,"y":{"q":1},"x":2,"w":3,"v":4}\']), {})\n'
+        "print([path[-1] for _, path in sorter.news])"
+    )
+    for seed in ("1", "2", "3"):
+        ran = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ran.stdout.strip() == "['z', 'y', 'x', 'w', 'v']"
+
+
 def test_before_and_after_of_an_envelope_grow_together() -> None:
     """A field that only one of them has shown is a column's field in both."""
     declared = schema(before="struct<id: int64>", after="struct<id: int64>")
@@ -74,9 +98,19 @@ def test_a_declaration_adds_and_widens_and_changes_nothing_else() -> None:
     found, said = reconciled(schema(id="int32", x="string"), schema(id="int64", y="date"))
     assert said == ["widen id from int32 to int64", "add y date"]
     assert [one.name for one in found.value] == ["id", "x", "y"]
-    for kind in ("string", "int32"):
+    for kind in ("string", "float64", "json", "list<int64>"):
         with pytest.raises(OttlaError, match=rf"id is int64 in the table and can't become {kind}"):
             reconciled(schema(id="int64"), schema(id=kind))
+
+
+def test_a_declaration_that_is_narrower_leaves_the_column_as_it_is() -> None:
+    """The records have widened it meanwhile, or given it fields: the declaration is older."""
+    wide = schema(id="int64", o="struct<a: int64, b: string>", l="list<int64>")
+    older = schema(id="int32", o="struct<a: int32>", l="list<int32>")
+    assert reconciled(wide, older) == (wide, [])
+    found, said = reconciled(older, wide)
+    assert [str(one.type) for one in found.value] == [str(one.type) for one in wide.value]
+    assert len(said) == 3
 
 
 @given(types(), types(), types())
