@@ -36,7 +36,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -51,6 +51,7 @@ from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
+from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.durable import Doubt, doubted_once_tried
@@ -65,6 +66,7 @@ from ottla.lake.tables.iceberg_entries import (
     schema_problems,
     snapshots_before,
 )
+from ottla.lake.tables.iceberg_hint import write_hint
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (
     DIGEST_KEY,
@@ -175,6 +177,7 @@ class IcebergLog:
                     table.metadata.properties[_RETRIES] = "0"  # In this process only.
                     with _removed_where_refused(table):
                         table.maintenance.expire_snapshots().by_ids(old).commit()
+                    self._write_hint(table)
                     for path in unneeded:
                         self._store.remove(path)
                 return needed
@@ -202,6 +205,7 @@ class IcebergLog:
                 with _removed_where_refused(table):
                     self._try(table, manifest, digest, columns)
                 self._committed = table
+                self._write_hint(table)
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
                 _raise_refusal(error)
                 # Another commit came first, or an answer was lost: the log says which.
@@ -211,6 +215,10 @@ class IcebergLog:
                 continue
             return True
         return False
+
+    def _write_hint(self, table: Table) -> None:
+        if self._settings.is_own and isinstance(self._store, LocalStore):
+            write_hint(self._store, table)
 
     def _try(self, table: Table, manifest: Manifest, digest: str, columns: pa.Schema) -> None:
         said = {
@@ -223,9 +231,7 @@ class IcebergLog:
         share_snapshots(table)
         with table.transaction() as transaction:
             transaction.set_properties(said)
-            if not set(columns.names) <= set(table.schema().column_names):
-                with transaction.update_schema() as changes:
-                    changes.union_by_name(columns)
+            self._unite_columns(transaction, columns)
             if table.name_mapping() is None:
                 mapping = table.schema().name_mapping.model_dump_json()
                 transaction.set_properties({_NAME_MAPPING: mapping})
@@ -240,6 +246,19 @@ class IcebergLog:
                 for file in removed:
                     snapshot.delete_data_file(file)
             expire_old(transaction, table)
+
+    def _unite_columns(self, transaction: Transaction, columns: pa.Schema) -> None:
+        """Add columns, and fields inside of them, and widen types. Raises OttlaError."""
+        try:
+            with transaction.update_schema() as changes:
+                changes.union_by_name(columns)
+        except (ValidationException, ValueError) as error:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Iceberg table in {self._store.url} can't have the columns of this load "
+                f"({error}); nothing was committed: declare the type that the table has, or "
+                "another column",
+            ) from error
 
     def _to_remove(self, table: Table, manifest: Manifest) -> list[IcebergFile]:
         """The files of the table that `manifest` removes; raises where one counts no more."""
