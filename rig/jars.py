@@ -118,6 +118,14 @@ SPARK_DELTA = JarSet(
     transitive=False,
 )
 
+# Iceberg for Spark, whose newest runtime is for Spark 4.1: for comparisons by hand only.
+SPARK_ICEBERG = JarSet(
+    name="spark-iceberg",
+    override="OTTLA_SPARK_ICEBERG_JARS",
+    coordinates=("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",),
+    transitive=False,
+)
+
 SETS = (KAFKA, SPARK_CONNECTOR, SPARK_DELTA, ZOOKEEPER, S3PROXY, HADOOP)
 
 

@@ -60,7 +60,7 @@ STEPS = (
     Step("widen customer.address.zip", {"customer": f"{_BUYER}>>"}),
     Step("add tags", {"tags": "list<string>"}),
     Step("add labels", {"labels": "map<string>"}),
-    Step("widen at", {"at": "timestamp(us)"}),
+    Step("add seen", {"seen": "timestamp(us)"}),
     Step("rename name to title", {"title": "string"}, gone=("name",)),
     Step("widen amount", {"amount": "decimal(12,2)"}),
     Step("widen lines.[].count", {"lines": "list<struct<sku: string, count: int64>>"}),
@@ -95,19 +95,21 @@ def sent_and_read(kind: Type, number: int) -> tuple[Any, Any]:
     match kind.kind:
         case "struct":
             fields = {name: sent_and_read(each, number) for name, each in kind.fields}
-            return {n: one for n, (one, _) in fields.items()}, {n: r for n, (_, r) in fields.items()}
+            return {n: one for n, (one, _) in fields.items()}, {
+                n: r for n, (_, r) in fields.items()
+            }
         case "list" | "map":
             sent, read = sent_and_read(kind.element, number)
             return ([sent], [read]) if kind.kind == "list" else ({"k": sent}, {"k": read})
         case "int16" | "int32" | "int64":
-            value = (1 << (int(kind.kind[3:]) - 2)) + number
-            return value, value
+            whole = (1 << (int(kind.kind[3:]) - 2)) + number
+            return whole, whole
         case "float32" | "float64":
-            value = (0.5 if kind.kind == "float32" else 1e300) * (number + 1)
-            return value, value
+            real = (0.5 if kind.kind == "float32" else 1e300) * (number + 1)
+            return real, real
         case "decimal":
-            value = Decimal(f"{'7' * (kind.precision - kind.scale - 2)}{number:02d}.25")
-            return str(value), str(value)
+            digits = f"{'7' * (kind.precision - kind.scale - 2)}{number:02d}.25"
+            return digits, digits
         case "boolean":
             return True, True
         case "date":
@@ -168,9 +170,9 @@ class Year:
 
 def plain(found: pa.Table, names: Sequence[str]) -> list[Row]:
     """Rows in order of offset, in words that all readers share; null is left out everywhere."""
-    columns_and_offset = found.select(["offset", *names])
-    rows = columns_and_offset.sort_by("offset").to_pylist(maps_as_pydicts="strict")
-    return [_plain({name: row[name] for name in names}) for row in rows]
+    rows = found.select(["offset", *names]).to_pylist(maps_as_pydicts="strict")
+    rows.sort(key=lambda row: int(row.pop("offset")))
+    return [_plain(row) for row in rows]
 
 
 def _plain(value: Any) -> Any:

@@ -11,12 +11,14 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Producer
 from deltalake import DeltaTable
 from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.cli.lake.files import files
 from ottla.lake import EventSettings, run_here
 from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.spec import columns
@@ -143,14 +145,12 @@ def test_duckdb_reads_the_files_of_one_day_only(
     topic = make_topic(node, partitions=1)
     send(node, topic, [DAY_0 + number * HOUR for number in range(72)])
     load(node, topic, tmp_path, EventSettings("day"))
-    files = f"'{tmp_path}/data/**/*.parquet', hive_partitioning = true, filename = true"
-    query = (
-        f"select count(*), count(distinct filename) from read_parquet({files}) "
-        "where event_day = date '2026-03-02'"
-    )
-    assert duckdb.sql(query).fetchall() == [(24, 1)]
-    plan = duckdb.sql(f"explain analyze {query}").fetchall()[0][1]
-    assert "1/3" in plan.replace("Scanning Files: ", "")
+    with duckdb.connect() as engine:
+        engine.execute(CliRunner().invoke(files, [str(tmp_path), "--sql", "duckdb"]).output)
+        query = f"select count(*) from \"{tmp_path.name}\" where event_day = date '2026-03-02'"
+        assert engine.sql(query).fetchall() == [(24,)]
+        plan = engine.sql(f"explain analyze {query}").fetchall()[0][1]
+        assert "1/3" in plan.replace("Scanning Files: ", "")
 
 
 def test_the_first_load_decides_how_rows_are_kept_apart(

@@ -228,23 +228,30 @@ def test_typed_columns_are_columns_of_the_table(
         assert (found.problems, len(found.replaced), found.dead_letters) == ([], 1, 1)
 
 
-def test_type_that_delta_can_not_change_is_refused(
+def test_wider_type_has_deltas_files_written_anew_unless_others_wrote_some(
     node: Node, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
-    """Nothing is committed, and the table is as it was."""
+    """By a commit of its own, which is proven; what another program has compacted is not ours."""
     topic = make_topic(node, partitions=1)
     load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
     producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
-    for wanted in ("int32", "int64"):
-        producer.produce(topic, b'{"id":1}')
+    kinds = ("int8", "int16", "int16", "int32")
+    for number, kind in enumerate(kinds):
+        if number == 3:
+            DeltaTable(str(tmp_path)).optimize.compact()
+        producer.produce(topic, b'{"id":%d}' % number, partition=0)
         assert producer.flush(120) == 0
-        decode = Decode(value=Format("json", columns({"id": wanted})))
-        if wanted == "int32":
+        decode = Decode(value=Format("json", columns({"id": kind})))
+        if number < 3:
             load(format="delta", decode=decode)
-    with pytest.raises(OttlaError, match=r"column id of the Delta table .* is integer"):
-        load(decode=decode)
+            continue
+        with pytest.raises(OttlaError, match=r"each is written anew.*files of other programs"):
+            load(decode=decode)
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
-    assert (found.problems, found.rows) == ([], 1)
+    assert (found.problems, found.rows, found.loads) == ([], 3, 4)
+    assert [field.type.type for field in DeltaTable(str(tmp_path)).schema().fields][-1] == "short"
+    load(decode=Decode(value=Format("json", columns({"id": "int16"}))))
+    assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).compared == 4
 
 
 SPARK = """

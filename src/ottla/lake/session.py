@@ -181,6 +181,20 @@ def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
     )
 
 
+def running_session() -> Any:
+    """The Spark session of this process; None where none runs."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # As below.
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        # Also where another thread made it: its settings are not ours to change.
+        return SparkSession.active()
+    except PySparkException:
+        return None
+
+
 def session(wanted: SparkSettings | None = None) -> Any:
     """Return the running Spark session, or start one as `wanted`.
 
@@ -200,11 +214,9 @@ def session(wanted: SparkSettings | None = None) -> Any:
     python = workers_python(wanted.conf, os.environ, defaults, sys.executable)
     os.environ["PYSPARK_PYTHON"] = python
     os.environ["PATH"] = path_with(python, os.environ.get("PATH", ""), sys.executable)
-    try:
-        # Also where another thread made it: its settings are not ours to change.
-        return SparkSession.active()
-    except PySparkException:
-        pass  # None runs.
+    running = running_session()
+    if running is not None:
+        return running
     builder = SparkSession.builder
     settings = builder_settings(wanted, os.environ, defaults)
     settings = quiet_settings(settings, os.environ, defaults) | settings

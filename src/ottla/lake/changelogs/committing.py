@@ -216,7 +216,8 @@ def _merged(
         for piece in one.pieces:
             sizes[piece.bucket] = sizes.get(piece.bucket, 0) + piece.size_bytes
             changes.setdefault(piece.bucket, {}).setdefault(one.path, []).append(piece.number)
-    for bucket in range(plan.changelog.buckets) if plan.again else ():
+    must_rewrite = plan.again or table.must_rewrite(columns.schema)
+    for bucket in range(plan.changelog.buckets) if must_rewrite else ():
         changes.setdefault(bucket, {})
         sizes.setdefault(bucket, 0)
     jobs = [

@@ -27,11 +27,13 @@ from ottla.lake.decode.protobuf_values import ProtobufReader
 from ottla.lake.decode.reading import BadValue, Schemas, ValueReader, message_indexes, unframed
 from ottla.lake.decode.spec import Column, Decode, Format, SchemaRules, Side
 from ottla.lake.decode.typed_schema import TypedSchema
-from ottla.lake.decode.types import Type, plain
+from ottla.lake.decode.types import Type, other_unit, plain, type_at
 
 # Values decoded at a time: as Python objects they take several times their bytes.
 _ROWS_AT_ONCE = 1 << 14
 _BYTES_AT_ONCE = 8 << 20
+# Of Connect, beside values of one batch and those before it, that types are taken from.
+_SCHEMAS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,9 @@ class _SideDecoder:
         self._whole = any(not one.source for one in columns)
         # What the schemas of values said of their types; a field's type is looked up there.
         self._types: dict[int, Type] = {}
+        self._other_units: dict[int, str] = {}
+        self._connect_schema: Any = None
+        self._connect_unit = ""
         self._learn(self._fixed)
         derives = how.columns is None or rules != SchemaRules()
         self._judge = Judge(self._added, self._widened, _merged) if derives else IGNORE
@@ -202,6 +207,8 @@ class _SideDecoder:
         assert self._schemas is not None, "a registry is checked by the declaration"
         reader = self._schemas.reader(number, indexes)
         self._learn(reader)
+        if self._other_units[id(reader)]:
+            raise BadValue(self._other_units[id(reader)], stage="schema")
         return reader.read(rest)
 
     def _learn(self, reader: ValueReader | None) -> None:
@@ -210,14 +217,33 @@ class _SideDecoder:
             if self._how.debezium:
                 kind = debezium.flattened_type(kind, self.side)
             # Readers live as long as `schemas`, so that no other one gets this id.
-            self._types[id(reader)] = kind or plain("json")
+            self._types[id(reader)] = kind = kind or plain("json")
+            self._other_units[id(reader)] = self._other_unit(kind)
+
+    def _other_unit(self, kind: Type) -> str:
+        """In words, where times of this type count another unit than their columns; else empty."""
+        for one in self._columns:
+            for path in (one.source, *one.also):
+                found = type_at(kind, path)
+                other = found and other_unit(one.type, found, scales=self._base64_decimals)
+                if other:
+                    where = ".".join(path)
+                    return f"{where}: its schema counts {other[1]}, and the column {other[0]}"
+        return ""
 
     def _learn_connect(self, value: Any) -> None:
-        """Take types from Connect's schema beside a payload of JSON, once."""
-        if self._how.kind == "json" and not self._types:
+        """Take types from Connect's schema beside a payload of JSON. Raises BadValue."""
+        if self._how.kind != "json" or not isinstance(value, dict) or "schema" not in value:
+            return
+        if value["schema"] != self._connect_schema:
+            self._connect_schema = value["schema"]
             found = debezium.connect_type(value, self.side)
-            if found is not None:
-                self._types[0] = found
+            self._connect_unit = self._other_unit(found) if found else ""
+            is_new = found is not None and found not in self._types.values()
+            if found is not None and is_new and len(self._types) < _SCHEMAS_MAX:
+                self._types[len(self._types)] = found
+        if self._connect_unit:
+            raise BadValue(self._connect_unit, stage="schema")
 
     def _objects(self, parsed: _Parsed, converter: Converter) -> list[Any]:
         """The values, None for those that have no fields."""
@@ -280,13 +306,7 @@ class _SideDecoder:
         """The type of a field by the schemas of the values that were read."""
         found = None
         for kind in self._types.values():
-            each: Type | None = kind
-            for name in path:
-                if each is None:
-                    break
-                inner = each.element if name in {"[]", "{}"} and each.fields else None
-                each = inner or dict(each.fields).get(name)
-            found = merged(found, each)
+            found = merged(found, type_at(kind, path))
         return found
 
 

@@ -68,6 +68,8 @@ def widened(narrow: Type, other: Type) -> Type | None:
     """The type that holds all values of both, exactly; None where there is none.
 
     As table formats let a column grow: larger integers, a larger float, more digits, more fields.
+    Not another unit of times, nor another scale: the same bytes of a record could mean another
+    value then, and Iceberg has no such change.
     """
     if narrow == other:
         return narrow
@@ -77,17 +79,14 @@ def widened(narrow: Type, other: Type) -> Type | None:
     if set(kinds) == {"float32", "float64"}:
         return plain("float64")
     if kinds == ("decimal", "decimal"):
-        scale = max(narrow.scale, other.scale)
-        whole = max(narrow.precision - narrow.scale, other.precision - other.scale)
-        return decimal_of(whole + scale, scale) if whole + scale <= 38 else None
+        if narrow.scale != other.scale:
+            return None
+        return decimal_of(max(narrow.precision, other.precision), narrow.scale)
     if kinds == ("struct", "struct"):
         return _widened_structs(narrow, other)
     if kinds in (("list", "list"), ("map", "map")):
         inner = widened(narrow.element, other.element)
         return inner and (list_of(inner) if narrow.kind == "list" else map_of(inner))
-    for units in (("timestamp(ms)", "timestamp(us)"), ("datetime(ms)", "datetime(us)")):
-        if set(kinds) == set(units):
-            return plain(units[1])
     return None
 
 

@@ -42,6 +42,17 @@ RAW = FileLayout()
 DEAD = FileLayout(DEAD_FIELDS)
 
 
+def in_columns(rows: Any, schema: Any) -> Any:
+    """The table `rows` in the columns and types of `schema`; null where it has none."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.schema.names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
 def layout_of(schema: TableSchema | None) -> FileLayout:
     """The layout of the data files that a load with this schema writes."""
     if schema is None:

@@ -56,6 +56,7 @@ _SYNONYMS = {
     "datetime": "datetime(us)",
     "time": "time(us)",
 }
+_UNITS = ("(ms)", "(us)")
 _PRECISION_MAX = 38
 # Nesting of a declared type; each level is a level of recursion here and in Arrow.
 _DEPTH_MAX = 32
@@ -128,6 +129,33 @@ def map_of(element: Type) -> Type:
 def struct_of(fields: tuple[tuple[str, Type], ...]) -> Type:
     """The type of objects with these fields."""
     return Type("struct", fields)
+
+
+def type_at(kind: Type, path: tuple[str, ...]) -> Type | None:
+    """The type of the field at `path`, where `[]` and `{}` are elements; None where none is."""
+    found: Type | None = kind
+    for name in path:
+        if found is None:
+            break
+        inner = found.element if name in {"[]", "{}"} and found.fields else None
+        found = inner or dict(found.fields).get(name)
+    return found
+
+
+def other_unit(one: Type, other: Type, *, scales: bool) -> tuple[str, str] | None:
+    """The first two types at one place of both that count in another unit: times, and decimals.
+
+    Decimals only where `scales`: a number of those says nothing of its scale.
+    """
+    if one.kind != other.kind and one.kind[-4:] in _UNITS and other.kind[-4:] in _UNITS:
+        return (one.kind, other.kind) if one.kind[:-4] == other.kind[:-4] else None
+    if scales and one.kind == other.kind == "decimal" and one.scale != other.scale:
+        return str(one), str(other)
+    fields = dict(other.fields)
+    found = (
+        other_unit(each, fields[name], scales=scales) for name, each in one.fields if name in fields
+    )
+    return next(filter(None, found), None)
 
 
 def decimal_of(precision: int, scale: int) -> Type:

@@ -28,6 +28,7 @@ from ottla.lake.loads.event_times import (
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.renewing import commit_over_upkeep
 from ottla.lake.loads.typing import LoadTyping, load_typing
+from ottla.lake.loads.widening import needs_widening, widen
 from ottla.lake.loss import losses, require_no_loss
 from ottla.lake.manifest import Kind, Manifest, next_manifest
 from ottla.lake.plan import ranges, require_same_id, require_same_topic
@@ -217,11 +218,29 @@ def commit_plan(
             results, typing = _run(table, plan, settings, typing, rule, start_runner())
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
+        if plan.before is not None and typing is not None and needs_widening(table, typing):
+            plan, typing = _widened(table, plan, plan.before, typing, steps)
         manifest = _manifest(plan, results, ledgers, found, typing, events)
         require_sound(table, plan, settings, manifest)
         if commit is not None:
             return commit(manifest)
         return commit_over_upkeep(table, plan.before, manifest)
+
+
+def _widened(
+    table: LakeTable, plan: LoadPlan, before: Manifest, typing: LoadTyping, steps: Steps
+) -> tuple[LoadPlan, LoadTyping]:
+    """The plan and its typing once the table has the wider columns, by a commit of its own."""
+    if plan.kind == "replacement":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"a column gets a wider type than the table in {table.store.url} has, for which all of "
+            "its files are written anew; nothing was replaced: `ottla lake load` with the same "
+            "declaration does that, run it first",
+        )
+    newest, digest = widen(table, before, typing, steps)
+    # Its manifest has the changes on record.
+    return replace(plan, before=newest, before_digest=digest), replace(typing, changes=())
 
 
 def settled_ledgers(

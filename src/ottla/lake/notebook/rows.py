@@ -23,6 +23,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.access import BOOTSTRAP, config_of_process
 from ottla.lake.changelogs.history import VALIDITY, holds_at
 from ottla.lake.changelogs.reading import micros_of, require_history
+from ottla.lake.decode.layout import in_columns
 from ottla.lake.manifest import Manifest
 from ottla.lake.notebook.registering import register
 from ottla.lake.plan import Boundary, parse_boundary
@@ -127,7 +128,7 @@ class TableRows(LakeRows):
         self._limit = limit
         newest, _ = self._table.latest()
         self._moment = None if as_of is None else micros_of(as_of)
-        found = self._columns(newest)
+        self._all = found = self._columns(newest)
         if as_of is not None:
             require_history(target, newest)
             found = pa.schema([one for one in found if one not in VALIDITY])
@@ -149,10 +150,11 @@ class TableRows(LakeRows):
     def to_spark(self, spark: Any = None) -> Any:
         started = spark or session()
         addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
+        # Types by the table: of two files one may have the narrower type of a column.
+        empty = started.createDataFrame(self._all.empty_table())
         if not addresses:
-            return started.createDataFrame(self.schema.empty_table().to_pandas())
-        reading = started.read.option("mergeSchema", "true")
-        frame = reading.parquet(*addresses)
+            return empty.select(*self.schema.names)
+        frame = started.read.schema(empty.schema).parquet(*addresses)
         if self._moment is not None:
             frame = frame.where(
                 f"unix_micros(valid_from) <= {self._moment} AND "
@@ -168,7 +170,8 @@ class TableRows(LakeRows):
                 wanted = [*self._schema.names, *times]
                 present = [n for n in wanted if n in parquet.schema_arrow.names]
                 for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
-                    yield _fitted(self._held(batch), self._schema)
+                    held = pa.Table.from_batches([self._held(batch)])
+                    yield from in_columns(held, self._schema).to_batches()
 
     def _held(self, batch: Any) -> Any:
         """The rows that held at the time that is asked for."""
@@ -249,17 +252,6 @@ def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:
         left -= min(left, batch.num_rows)
         if not left:
             return
-
-
-def _fitted(batch: Any, schema: Any) -> Any:
-    """The batch with the columns of `schema`; null where its file has none."""
-    columns = [
-        batch.column(field.name).cast(field.type)
-        if field.name in batch.schema.names
-        else pa.nulls(batch.num_rows, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _for_hadoop(address: str) -> str:

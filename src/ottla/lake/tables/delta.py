@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -148,14 +148,18 @@ class DeltaLog:
             if not newest.is_of(manifest.version - 1, manifest.previous):
                 return newest.is_of(manifest.version, digest)
             self._require_live(table, manifest)
-            missing = self._missing_columns(table, columns)
+            wanted = self._as_delta(columns)
+            changes = _changes(table, wanted)
+            is_wider = _OTHER_TYPE in changes.values()
+            if is_wider:
+                self._require_all_anew(table, manifest)
             try:
-                if missing:
+                if not is_wider and _MORE_FIELDS in changes.values():
                     # Of its own, before the files that have them: to readers they are null so far.
-                    table.alter.add_columns(missing)
+                    table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
                     continue
                 doubt.is_tried = True
-                self._try(table, manifest, digest, adds, buckets)
+                self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
             except (DeltaError, OSError) as error:
                 # Another commit came first, or its own answer was lost: the log says which.
                 refusal = refusal_of_disk(error)
@@ -187,16 +191,18 @@ class DeltaLog:
         digest: str,
         adds: Sequence[AddAction],
         buckets: Buckets,
+        wider: Schema | None,
     ) -> None:
+        """Commit. With `wider` columns all files of the table go, which `manifest` removes."""
         now = manifest.created_ms
         removes = [
             RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
             for file in manifest.removed
         ]
         table.create_write_transaction(
-            [*adds, *removes],
-            mode="append",
-            schema=table.schema(),
+            [*adds, *(removes if wider is None else [])],
+            mode="append" if wider is None else "overwrite",
+            schema=wider or table.schema(),
             partition_by=[field.name for field in _partition_fields(buckets)],
             commit_properties=CommitProperties(
                 custom_metadata={
@@ -258,20 +264,24 @@ class DeltaLog:
                 "it, or load into a table of another format",
             ) from error
 
-    def _missing_columns(self, table: DeltaTable, columns: pa.Schema) -> list[Field]:
-        """Columns that the table does not have yet; raises for those of another type."""
-        found = {field["name"]: field["type"] for field in _fields(table.schema())}
-        wanted = self._as_delta(columns)
-        for field in _fields(wanted):
-            kind = found.get(field["name"], field["type"])
-            if kind != field["type"]:
-                raise OttlaError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"column {field['name']} of the Delta table in {self._store.url} is {kind}, "
-                    f"and this load's is {field['type']}: Delta does not change a column's type; "
-                    "declare the type that the table has, or load into a new folder",
-                )
-        return [field for field in wanted.fields if field.name not in found]
+    def _require_all_anew(self, table: DeltaTable, manifest: Manifest) -> None:
+        """Refuse wider columns where files with the narrower ones would stay."""
+        staying = set(_live(table)) - {file.path for file in manifest.removed}
+        if staying:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"a column gets a wider type than the Delta table in {self._store.url} has. Delta "
+                "has one type for all files, so that each is written anew, which a load does; "
+                f"{min(staying)} can't be: files of other programs, values of a history that have "
+                "ended, and files that a replacement leaves keep theirs. Nothing was committed: "
+                "declare the type that the table has, or load into a new folder",
+            )
+
+    def must_rewrite(self, columns: pa.Schema) -> bool:
+        table = self._open()
+        if table is None:
+            return False
+        return _OTHER_TYPE in _changes(table, self._as_delta(columns)).values()
 
     def _create(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> DeltaTable:
         with self._as_error():
@@ -379,6 +389,40 @@ def _kinds(columns: Schema) -> dict[str, str]:
 def _fields(columns: Schema) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(columns.to_json())["fields"]
     return found
+
+
+_SAME, _MORE_FIELDS, _OTHER_TYPE = range(3)
+
+
+def _change(found: Any, wanted: Any) -> int:
+    """How a type of Delta's has to change: not at all, by fields that come to it, or more."""
+    if not (isinstance(found, dict) and isinstance(wanted, dict)):
+        return _SAME if found == wanted else _OTHER_TYPE
+    if found["type"] != wanted["type"]:
+        return _OTHER_TYPE
+    match found["type"]:
+        case "array":
+            return _change(found["elementType"], wanted["elementType"])
+        case "map":
+            # delta-rs reads no file whose map has other fields than the table's.
+            same = _change(found["valueType"], wanted["valueType"]) == _SAME
+            return _SAME if same else _OTHER_TYPE
+    kinds = {field["name"]: field["type"] for field in found["fields"]}
+    return max(
+        _change(kinds[field["name"]], field["type"]) if field["name"] in kinds else _MORE_FIELDS
+        for field in wanted["fields"]
+    )
+
+
+def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
+    """How each column has to change."""
+    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    return {
+        field["name"]: _change(found[field["name"]], field["type"])
+        if field["name"] in found
+        else _MORE_FIELDS
+        for field in _fields(wanted)
+    }
 
 
 def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:

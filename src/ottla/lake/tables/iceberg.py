@@ -49,6 +49,7 @@ from ottla.lake.events.iceberg_transforms import (
 )
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
+from ottla.lake.folder.version_hint import write_hint
 from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.local import LocalStore
@@ -66,7 +67,6 @@ from ottla.lake.tables.iceberg_entries import (
     schema_problems,
     snapshots_before,
 )
-from ottla.lake.tables.iceberg_hint import write_hint
 from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (
     DIGEST_KEY,
@@ -187,6 +187,9 @@ class IcebergLog:
                     raise self._refused(str(error)) from error
                 time.sleep(0.01 * tried)
         raise self._refused("others commit to it all the time")
+
+    def must_rewrite(self, columns: pa.Schema) -> bool:  # noqa: ARG002  # Readers widen older files.
+        return False
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
         with doubted_once_tried(self._store.url, manifest.version) as doubt:

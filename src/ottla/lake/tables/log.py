@@ -116,6 +116,12 @@ class TableLog(Protocol):
         Returns paths of files that have to stay by the log. Raises OttlaError.
         """
 
+    def must_rewrite(self, columns: Any) -> bool:
+        """Whether files with `columns`, an Arrow schema, can stand beside no older ones.
+
+        So it is where a type is wider than the table's, and the format has one for all files.
+        """
+
     def commit(self, manifest: Manifest, digest: str) -> bool:
         """Add and remove the files of `manifest` and name it, in one step.
 

@@ -18,6 +18,7 @@ rolled back is noticed.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.lake.folder.library_faults import as_log_error
@@ -112,6 +113,9 @@ class LoggedTable:
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
         ours = {file.path for file in self.live_files()}
         return touched | ours | self._log.forget(oldest, dry_run=dry_run)
+
+    def must_rewrite(self, columns: Any) -> bool:
+        return self._log.must_rewrite(columns)
 
     def inspect(self) -> LogFindings:
         found = check_log_files(self.store, self._log, self._records, self._heads.all())

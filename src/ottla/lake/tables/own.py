@@ -15,6 +15,7 @@ Each step is durable before the next: the files, the manifest, the head.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
@@ -92,6 +93,9 @@ class OwnTable:
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # Manifests stay.
         return frozenset(self.live_paths())
+
+    def must_rewrite(self, columns: Any) -> bool:  # noqa: ARG002  # Each file has its own types.
+        return False
 
     def inspect(self) -> LogFindings:
         return LogFindings()

@@ -7,7 +7,7 @@ one before. Formats differ in what makes a manifest count.
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding
@@ -129,6 +129,9 @@ class LakeTable(Protocol):
 
         A task attempt adds a hyphen, a name of its own, and `.parquet`.
         """
+
+    def must_rewrite(self, columns: Any) -> bool:
+        """Whether all files have to be written anew for others with `columns`, an Arrow schema."""
 
     def commit(self, manifest: Manifest) -> None:
         """Make what `manifest` names visible.

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.decode.layout import FileLayout, layout_of
-from ottla.lake.events.buckets import By
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.loads.typing import LoadTyping
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.session import SparkSettings, checked_settings
@@ -33,7 +33,7 @@ from ottla.lake.upkeep.commits import (
     require_live,
     require_rows,
 )
-from ottla.lake.upkeep.counting import counting_now
+from ottla.lake.upkeep.counting import Columns, CountingFiles, counting_now
 from ottla.lake.upkeep.grouping import groups
 from ottla.lake.upkeep.rewriting import Rewrite, rewriter
 
@@ -82,18 +82,15 @@ def compact(
         table = open_table(target, None, store_options, steps.reached)
         before, _ = table.latest()
         require_rows(before, target)
-        chosen = _chosen(table, target_bytes)
+        counting = counting_now(table)
+        chosen = _chosen(counting, target_bytes)
         steps.reached("planned")
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
         run = rewriter(engine, spark_session)
-        layout = layout_of(before.table_schema)
         load_id = uuid.uuid4().hex
-        by = before.events.by if before.events else "none"
-        rewrites = _rewrites(
-            table, before.version + 1, load_id, chosen, layout, row_group_bytes, by
-        )
+        rewrites = _rewrites(table, before, load_id, chosen, counting.columns, row_group_bytes)
         with (
             table.running.mark(load_id),
             removed_on_failure(table, before.version + 1, load_id, steps),
@@ -117,8 +114,7 @@ def compact(
     )
 
 
-def _chosen(table: LakeTable, target_bytes: int) -> list[tuple[DataFile, ...]]:
-    counting = counting_now(table)
+def _chosen(counting: CountingFiles, target_bytes: int) -> list[tuple[DataFile, ...]]:
     if counting.newest is None:
         return []
     # Files that another program replaced in the table format's log are its own to compact.
@@ -128,26 +124,29 @@ def _chosen(table: LakeTable, target_bytes: int) -> list[tuple[DataFile, ...]]:
 
 def _rewrites(
     table: LakeTable,
-    version: int,
+    before: Manifest,
     load_id: str,
     chosen: Sequence[tuple[DataFile, ...]],
-    layout: FileLayout,
+    columns: Columns,
     row_group_bytes: int,
-    by: By,
 ) -> list[Rewrite]:
+    by = before.events.by if before.events else "none"
+    newest = before.table_schema
     return [
         Rewrite(
             store=table.store,
             path=in_bucket(
-                table.file_stem(version, load_id, group[0].partition, group[0].start),
+                table.file_stem(before.version + 1, load_id, group[0].partition, group[0].start),
                 by,
                 group[0].event,
             ),
             files=group,
             start=group[0].start,
             end=group[-1].end,
-            layout=layout,
+            layout=layout_of(newest),
             row_group_bytes=row_group_bytes,
+            older={file.path: columns[file.path] for file in group if columns[file.path] != newest},
+            columns=newest,
         )
         for group in chosen
     ]
@@ -159,10 +158,12 @@ def compaction_on(
     files: Sequence[DataFile],
     load_id: str,
     planned: TableSchema | None,
+    typing: LoadTyping | None = None,
 ) -> Callable[[Manifest, str | None], Manifest]:
     """What gives the manifest behind any other one; `files` are what `rewrites` have written.
 
-    `planned` are the columns of the files. It raises LoadLost where others changed that meanwhile.
+    `planned` are the table's columns, and `typing` has others that the files begin with. It raises
+    LoadLost where others changed that meanwhile.
     """
     removed = list({file.path: file for one in rewrites for file in one.files}.values())
     in_order = sorted(files, key=lambda file: (file.partition, file.start))
@@ -185,6 +186,8 @@ def compaction_on(
             files=[file for file in in_order if not is_letters(file)],
             ledgers=(),
             kind="compaction",
+            table_schema=typing.table_schema() if typing else None,
+            schema_changes=typing.changes if typing else (),
             removed=[file for file in removed if not is_letters(file)],
             dead_letters=[file for file in in_order if is_letters(file)],
             removed_dead_letters=[file for file in removed if is_letters(file)],

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
 
 # A file of more than this part of the target stays as it is.
@@ -23,13 +24,15 @@ def groups(
     """Return groups of two files or more, each of at most `target_bytes`.
 
     The files of a group follow each other: no file that counts has offsets between theirs, of
-    those of one bucket of event time, which are not mixed with others. Only
-    files with the newest columns are taken, since a commit names one set of columns.
+    those of one bucket of event time, which are not mixed with others. Files with older columns
+    get the newest, unless only one of the two keeps the raw ones.
     """
+    keep_raw = layout_of(newest).keep_raw
     small = {
         file.path
         for file in live
-        if file.size_bytes <= _SMALL * target_bytes and columns[file.path] == newest
+        if file.size_bytes <= _SMALL * target_bytes
+        and layout_of(columns[file.path]).keep_raw == keep_raw
     }
     in_order = sorted(live, key=lambda file: (file.partition, file.event, file.start))
     return [

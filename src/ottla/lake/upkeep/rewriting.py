@@ -5,21 +5,23 @@ Runs on any executor. As tasks of a load do, each attempt writes a file of its o
 
 import json
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import spark
-from ottla.lake.decode.layout import FileLayout
+from ottla.lake.changelogs.typed import Columns, columns_from
+from ottla.lake.decode.layout import FileLayout, in_columns, layout_of
 from ottla.lake.folder.file_check import FileUnreadable, check_bytes, file_batches
-from ottla.lake.manifest import DataFile
+from ottla.lake.manifest import DataFile, TableSchema
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.session import SparkSettings, running_session, session
 from ottla.lake.stores.store import FileStore
 
 
@@ -34,6 +36,9 @@ class Rewrite:
     end: int
     layout: FileLayout
     row_group_bytes: int
+    # The columns of files that have older ones, by path, and those that take their place.
+    older: Mapping[str, TableSchema | None] = field(default_factory=dict)
+    columns: TableSchema | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -74,7 +79,7 @@ def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:
         # The hash of its rows says nothing of typed columns.
         if check_bytes(wanted.store, file):
             raise _damaged(file, "is not as it was written")
-        for batch in file_batches(wanted.store, file.path, wanted.layout):
+        for batch in _batches(wanted, file):
             kept = batch
             if not is_whole:
                 offsets = batch.column("offset")
@@ -91,6 +96,20 @@ def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:
     copied = (output.rows - rows, hash_text((output.hash - hashed) % MODULUS))
     if is_whole and copied != (file.rows, file.hash):
         raise _damaged(file, "does not hold the rows that its manifest says")
+
+
+def _batches(wanted: Rewrite, file: DataFile) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in the columns that are written: those of older ones decoded again.
+
+    Rows that do not have their keys and values any more keep what they have, in wider types.
+    """
+    if file.path not in wanted.older:
+        yield from file_batches(wanted.store, file.path, wanted.layout)
+        return
+    newer = columns_from(wanted.columns) if wanted.layout.keep_raw else Columns()
+    for batch in file_batches(wanted.store, file.path, layout_of(wanted.older[file.path])):
+        rows = newer.decoded(pa.Table.from_batches([batch]))
+        yield from in_columns(rows, wanted.layout.schema).to_batches()
 
 
 def _damaged(file: DataFile, what: str) -> OttlaError:
@@ -112,6 +131,12 @@ def rewriter(settings: SparkSettings, spark_session: Any) -> RewriteRunner:
     if settings.is_here:
         return run_here
     return partial(_run_on_spark, spark_session or session(settings))
+
+
+def rewriter_of_process() -> RewriteRunner:
+    """Spark where this process has a session, else this process."""
+    running = running_session()
+    return run_here if running is None else partial(_run_on_spark, running)
 
 
 def _run_on_spark(running: Any, wanted: Sequence[Rewrite]) -> list[DataFile]:

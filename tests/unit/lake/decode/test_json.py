@@ -218,7 +218,9 @@ def test_a_column_that_may_not_be_null_makes_its_record_a_bad_one() -> None:
 
 def test_a_value_that_may_not_be_null_as_a_whole_is_no_null_of_json() -> None:
     """A tombstone has no value; what can't be read is refused for that."""
-    how = of("json", {"n": {"type": "int64!", "source": "$"}, "x": {"type": "int64", "source": "x"}})
+    how = of(
+        "json", {"n": {"type": "int64!", "source": "$"}, "x": {"type": "int64", "source": "x"}}
+    )
     found = decoded(how, [b"7", b"null", None, b"{", b'{"x":1}'])
     why = errors(found)
     assert why.pop(1) == "schema: it is null or missing, and may not be"

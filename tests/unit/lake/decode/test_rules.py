@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from base64 import b64encode
 
 import pytest
 from hypothesis import example, given
@@ -77,6 +78,45 @@ def test_before_and_after_of_an_envelope_grow_together() -> None:
     declared = schema(before="struct<id: int64>", after="struct<id: int64>")
     found, _ = evolved(declared, [new("after.x", "string")], envelopes=frozenset({"value"}))
     assert {str(one.type) for one in found.value} == {"struct<id: int64, x: string>"}
+
+
+def connect_envelope(scale: int, number: bytes) -> bytes:
+    """An envelope of a row with a decimal and a date, as Connect's converter to JSON writes it."""
+    decimal = {
+        "field": "price",
+        "type": "bytes",
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "parameters": {"scale": str(scale), "connect.decimal.precision": "10"},
+    }
+    day = {"field": "day", "type": "int32", "name": "io.debezium.time.Date"}
+    row = {"type": "struct", "fields": [decimal, day]}
+    payload = {"op": "c", "after": {"price": b64encode(number).decode(), "day": 19_000}}
+    fields = [{**row, "field": "before"}, {**row, "field": "after"}]
+    return json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode()
+
+
+def test_connects_schema_gives_types_and_says_where_a_column_counts_otherwise() -> None:
+    """The unscaled number 1234 is 12.34 with two digits: with four it is no value of the column."""
+    how = Format("json", debezium=True)
+    sorter = RowSorter(RowSorting(Decode(value=how)))
+    sorter.sort(raw([connect_envelope(2, b"\x04\xd2")]), {})
+    found, _ = evolved(TypedSchema(), [new for new, _ in sorter.news.values()])
+    assert str(found.value[2].type) == "struct<price: decimal(10,2), day: date>"
+    values: list[bytes | None] = [connect_envelope(scale, b"\x04\xd2") for scale in (2, 4, 2)]
+    read = decoded(how, values, schema=found)
+    assert [row and str(row["price"]) for row in lists(read)[2]] == ["12.34", None, "12.34"]
+    assert errors(read) == {
+        1: "schema: before: its schema counts decimal(10,4), and the column decimal(10,2)"
+    }
+
+
+@pytest.mark.parametrize(
+    ("narrow", "other"),
+    [("timestamp(ms)", "timestamp(us)"), ("decimal(10,2)", "decimal(12,4)"), ("int64", "json")],
+)
+def test_a_type_that_reads_a_record_otherwise_is_no_wider_one(narrow: str, other: str) -> None:
+    """Rows may be decoded again after a change of columns, and have to mean what they meant."""
+    assert widened(parse_type(narrow), parse_type(other)) is None
 
 
 def test_a_renamed_column_takes_fields_of_both_names() -> None:

@@ -13,7 +13,8 @@ def file(partition: int, start: int, end: int, size: int) -> DataFile:
 
 
 def chosen(files: list[DataFile], target: int, old: tuple[DataFile, ...] = ()) -> list[list[int]]:
-    columns = {one.path: TableSchema(1, ()) if one in old else None for one in files}
+    hashed = TableSchema(1, (), {"keep_raw": False})
+    columns = {one.path: hashed if one in old else None for one in files}
     return [[one.start for one in group] for group in groups(files, columns, None, target)]
 
 
@@ -33,7 +34,14 @@ def test_partitions_stay_apart() -> None:
     assert chosen([file(0, 0, 10, 1), file(1, 0, 10, 1)], 100) == []
 
 
-def test_files_with_older_columns_stay_as_they_are() -> None:
+def test_files_with_older_columns_go_with_the_newest_ones() -> None:
+    """They are written in the columns that the table has now."""
+    files = [file(0, start, start + 10, 1) for start in (0, 10)]
+    columns = {files[0].path: TableSchema(1, ()), files[1].path: TableSchema(2, ())}
+    assert groups(files, columns, TableSchema(2, ()), 100) == [tuple(files)]
+
+
+def test_files_without_the_raw_columns_that_others_have_stay_as_they_are() -> None:
     """Those on both sides of them do not become one, since their offsets do not touch."""
     files = [file(0, start, start + 10, 1) for start in (0, 10, 20, 30)]
     assert chosen(files, 100, old=(files[1],)) == [[20, 30]]

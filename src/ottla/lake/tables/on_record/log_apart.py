@@ -53,6 +53,9 @@ class LogApart:
     def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
         self._refuse(since)
 
+    def must_rewrite(self, columns: Any) -> bool:
+        self._refuse(columns)
+
     def commit(self, manifest: Manifest, digest: str) -> bool:
         self._refuse(manifest, digest)
 

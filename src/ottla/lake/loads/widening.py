@@ -1,0 +1,76 @@
+"""All files of a table written anew, for a format that has one type of a column for all of them.
+
+Delta is such a format: many of its readers know no table whose files differ in the type of a
+column. So a load whose columns are wider first makes a commit of its own, which has the rows of all
+files in the new columns, and which is proven as a compaction is.
+"""
+
+import uuid
+
+from ottla.lake.decode.layout import layout_of
+from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.loads.typing import LoadTyping
+from ottla.lake.log.contents import in_bucket
+from ottla.lake.manifest import Manifest
+from ottla.lake.tables.table import LakeTable
+from ottla.lake.upkeep.commits import commit_on_newest, lost_to
+from ottla.lake.upkeep.compacting import ROW_GROUP_BYTES, compaction_on
+from ottla.lake.upkeep.counting import counting_now
+from ottla.lake.upkeep.rewriting import Rewrite, rewriter_of_process
+
+
+def needs_widening(table: LakeTable, typing: LoadTyping | None) -> bool:
+    """Whether the table's files have to be written anew before files with these columns come."""
+    schema = typing.table_schema() if typing else None
+    return schema is not None and table.must_rewrite(layout_of(schema).schema)
+
+
+def widen(
+    table: LakeTable, before: Manifest, typing: LoadTyping, steps: Steps
+) -> tuple[Manifest, str | None]:
+    """Write all files anew in the columns of `typing`. Returns that commit's manifest and digest.
+
+    It runs on Spark where this process has a session. Raises OttlaError (LoadLost, where another
+    load committed since `before`; nothing is changed).
+    """
+    counting = counting_now(table)
+    schema, load_id = typing.table_schema(), uuid.uuid4().hex
+    by = before.events.by if before.events else "none"
+    rewrites = [
+        Rewrite(
+            store=table.store,
+            path=in_bucket(
+                table.file_stem(before.version + 1, load_id, file.partition, file.start),
+                by,
+                file.event,
+            ),
+            files=(file,),
+            start=file.start,
+            end=file.end,
+            layout=layout_of(schema),
+            row_group_bytes=ROW_GROUP_BYTES,
+            older={file.path: counting.columns[file.path]},
+            columns=schema,
+        )
+        for file in counting.files
+        if file.path in counting.readers_see
+    ]
+
+    def on_top(newest: Manifest, digest: str | None) -> Manifest:
+        if newest.positions != before.positions:
+            raise lost_to(table, "moved its positions", "load")
+        return make(newest, digest)
+
+    with (
+        table.running.mark(load_id),
+        removed_on_failure(table, before.version + 1, load_id, steps),
+    ):
+        files = rewriter_of_process()(rewrites)
+        make = compaction_on(table, rewrites, files, load_id, before.table_schema, typing)
+        manifest = commit_on_newest(table, on_top)
+    # Of the load's own commit, which follows.
+    steps.done.clear()
+    newest, digest = table.latest()
+    if newest is None or newest.version != manifest.version:
+        raise lost_to(table, "came", "load")
+    return newest, digest
