@@ -116,6 +116,7 @@ class Users(_Part):
     find = waits(parts.Users.find)
     set_password = waits(parts.Users.set_password)
     remove = waits(parts.Users.remove)
+    end_sessions = waits(parts.Users.end_sessions)
 
 
 class Tokens(_Part):
