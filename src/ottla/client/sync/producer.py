@@ -52,6 +52,7 @@ class Producer(OtherNames):
         self._accumulator.lock = self._lock
         self._router = self._twin._router
         self._is_quick = self._router.is_default and _is_add_atomic()
+        self._must_check = self._twin._must_check
         self._to_key, self._to_value = self._twin._to_key, self._twin._to_value
         self._wake = self._twin._on_news_from_elsewhere
 
@@ -82,7 +83,7 @@ class Producer(OtherNames):
         """
         try:
             queues = self._router.known.get(topic)
-            if queues is None or self._twin._must_check:
+            if queues is None or self._must_check:
                 self._twin._check_sendable()
                 queues = queues or self._thread.call(self._router.queues(topic))
             if value.__class__ is not bytes:
@@ -151,5 +152,5 @@ class Producer(OtherNames):
         """Flush for at most `timeout` seconds, then end; an open transaction is aborted."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._must_check = True
         self._thread.end(self._twin.close(timeout))
