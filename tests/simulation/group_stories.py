@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import Consumer, ConsumerOptions
 from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.options import cluster_options
+from ottla.client.consumer.options import DEFAULTS, cluster_options
 from ottla.testing.simulation.cluster import SimulatedCluster
 from ottla.testing.simulation.network.transport import TransportEndpoint
 from ottla.wire.messages.join_group import (
@@ -107,7 +107,7 @@ class Member:
 @asynccontextmanager
 async def _client(cluster: SimulatedCluster) -> AsyncIterator[tuple[Cluster, int]]:
     """A client, and the group's coordinator."""
-    client = Cluster(cluster.bootstrap, cluster_options(OPTIONS))
+    client = Cluster(cluster.bootstrap, cluster_options({**DEFAULTS, **OPTIONS}))
     try:
         yield client, await client.coordinator(GROUP)
     finally:
