@@ -73,7 +73,7 @@ def test_on_a_full_disk_nothing_waits_for_its_delay():
         removals = Removals(asyncio.get_running_loop(), inline=True)
         removals.remove_later(Deletion(filesystem, ["/d/one"], [], DAY_MS))
         removals.remove_later(Deletion(filesystem, ["/d/two"], [], DAY_MS))
-        removals.hurry()
+        removals.remove_now()
         assert filesystem.listdir("/d") == []
         removals.close()
 

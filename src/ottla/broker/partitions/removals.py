@@ -25,7 +25,7 @@ class Removals:
             deletion.delay_ms / 1000, self._remove, deletion
         )
 
-    def hurry(self) -> None:
+    def remove_now(self) -> None:
         """Remove all files that still wait now, as the disk has no room for them."""
         for deletion, timer in list(self._waiting.items()):
             timer.cancel()

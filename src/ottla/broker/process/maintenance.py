@@ -110,7 +110,7 @@ class Maintenance:
         """Where a disk is short of space, apply retention now and give back what is deleted."""
         if self._directories.is_short_of_space():
             await self.apply_retention()
-            self._removals.hurry()
+            self._removals.remove_now()
 
     async def expire_producers(self) -> None:
         """Forget producers that have been silent for too long, by the setting as it is now."""

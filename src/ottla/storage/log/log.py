@@ -400,7 +400,7 @@ class Log:
         return self.leader_epochs.end_offset(leader_epoch, self.log_end_offset)
 
     def update_config(self, config: LogConfig) -> None:
-        """DiskUse other settings from now on; index sizes hold from the next segment on."""
+        """Use other settings from now on; index sizes hold from the next segment on."""
         self.config = config
         for segment in self.segments:
             segment.indexes.config = config
