@@ -93,7 +93,7 @@ class Delivery:
 
     def _wait_here(self, timeout: float | None) -> None:
         """Block this thread until the outcome is known, by the client's own thread."""
-        if asyncio._get_running_loop() is not None:
+        if _is_on_a_loop():
             raise ClientError(
                 ErrorCode.INVALID_REQUEST,
                 "nothing is known of this batch yet: await the delivery, or flush the producer",
@@ -143,3 +143,12 @@ class Delivery:
                 future.set_result(self)
         while self._callbacks:
             self._callbacks.pop(0)(self)
+
+
+def _is_on_a_loop() -> bool:
+    """Whether an event loop runs in this thread: waiting here would stop it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
