@@ -9,8 +9,6 @@ ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. A 
 are not all accounted for is an error, never a silent gap.
 """
 
-from collections.abc import Mapping
-
 import pyspark
 from pyspark.sql.datasource import (
     DataSource,
@@ -28,13 +26,6 @@ from ottla.lake.stream.batch import OttlaReader
 from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
 from ottla.lake.stream.options import LATEST, SourceOptions, parse_options, wrong
 
-# What a catalog says of a table beside its options.
-_OF_TABLES = frozenset(
-    {
-        *("collation", "comment", "external", "is_managed_location", "location", "owner"),
-        "provider",
-    }
-)
 SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
 
@@ -45,31 +36,27 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
     def name(cls) -> str:
         return "ottla"
 
-    @property
-    def _given(self) -> Mapping[str, str]:
-        """The options; those of a table in a catalog come a second time as `option.NAME`."""
-        return {
-            name: value
-            for name, value in self.options.items()
-            if not name.startswith("option.") and name not in _OF_TABLES
-        }
-
     def schema(self) -> str:
-        columns = parse_options(self._given).columns
+        if any(name.startswith("option.") for name in self.options):
+            wrong(
+                "Spark gives a Python data source no options when it reads a table of a catalog: "
+                "write CREATE TEMPORARY VIEW … USING ottla OPTIONS (…) in place of CREATE TABLE"
+            )
+        columns = parse_options(self.options).columns
         return ", ".join(f"{name} {SOURCE_COLUMNS[name].spark_type}" for name in columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002  # Spark's signature.
-        return OttlaReader(parse_options(self._given))
+        return OttlaReader(parse_options(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        return stream_reader(parse_options(self._given, start="latest"))
+        return stream_reader(parse_options(self.options, start="latest"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        return batch_writer(sink_options(self._given), schema, overwrite=overwrite)
+        return batch_writer(sink_options(self.options), schema, overwrite=overwrite)
 
     # Spark sets `overwrite` for the output mode complete: as in its Kafka sink, rows are added.
     def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: ARG002, N802
-        return stream_writer(sink_options(self._given), schema)
+        return stream_writer(sink_options(self.options), schema)
 
 
 def stream_reader(options: SourceOptions) -> MicroBatchReader:
