@@ -15,8 +15,9 @@ from rig.nodes import Node
 
 MakeTopic = Callable[..., str]
 FORMATS = ("kafka", "ottla")
-# So that a wait of the connector's consumers is one.
 _SERVERS = "kafka.bootstrap.servers"
+
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(autouse=True)

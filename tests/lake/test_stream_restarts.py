@@ -27,7 +27,7 @@ INSTALLED = "installed"
 SPARKS = os.environ.get("OTTLA_TEST_SPARKS", f"4.0,{INSTALLED}").split(",")
 _PROGRAM = Path(__file__).with_name("stream_program.py")
 
-pytestmark = pytest.mark.timeout(1200)  # The first run downloads a Spark.
+pytestmark = pytest.mark.timeout(1800)  # The first run downloads a Spark.
 
 
 class Streams:
@@ -230,7 +230,8 @@ def test_its_first_micro_batch_was_not_committed(
     """It began at the latest offset of that time, not of now."""
     latest = of(broker, topic, startingOffsets="latest")
     streams.drain(tmp_path, **latest)
-    (tmp_path / "checkpoint" / "commits" / "0").unlink()
+    for name in ("0", ".0.crc"):
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
     produce(broker.node, topic, 150, 170)
     streams.drain(tmp_path, **latest)
     streams.drain(tmp_path, **latest)
