@@ -40,7 +40,7 @@ def environment(version: str, others: Sequence[str] = (), folder: Path = FOLDER)
         return python
     if not python.exists():
         venv.create(home, with_pip=True)
-    words = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    words: list[str | Path] = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*words, *asked], check=True, stdout=sys.stderr)
     (packages,) = (home / "lib").glob("python*/site-packages")
     (packages / "ottla.pth").write_text(f"{ROOT / 'src'}\n")

@@ -1,6 +1,6 @@
 """Partitions as they stand, and where their logs begin and end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -68,3 +68,14 @@ def _unknown(name: TopicPartition, known: Iterable[TopicPartition]) -> OttlaErro
         f"topic {name.topic!r} has partitions 0 to {count - 1}, not {name.partition}; see "
         f"`ottla topic describe {name.topic}`",
     )
+
+
+def brokers_down(views: Iterable[TopicView], live: Collection[int]) -> tuple[int, ...]:
+    """Brokers with replicas of these topics that are not among `live`, by id."""
+    replicas = {broker for view in views for entry in view.partitions for broker in entry.replicas}
+    return tuple(sorted(replicas.difference(live)))
+
+
+def fewest_alive(view: TopicView, live: Collection[int]) -> int:
+    """How many replicas are alive of the partition that has the fewest alive."""
+    return min(sum(broker in live for broker in entry.replicas) for entry in view.partitions)

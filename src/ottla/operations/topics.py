@@ -10,7 +10,7 @@ from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.admin.topics import BROKER_DEFAULT
 from ottla.client.connection.view import TopicView
 from ottla.diagnosis.consequences import away_sentence, notes
-from ottla.diagnosis.topics import brokers_down, fewest_alive
+from ottla.diagnosis.partitions import brokers_down, fewest_alive
 from ottla.operations.settings import naming_nearest
 
 DELETE_DELAY = "file.delete.delay.ms"

@@ -4,8 +4,7 @@ from uuid import UUID
 
 from ottla.client.connection.view import NO_LEADER, PartitionView, TopicView
 from ottla.diagnosis.groups import total_lag
-from ottla.diagnosis.partitions import PartitionOffsets
-from ottla.diagnosis.topics import brokers_down, fewest_alive
+from ottla.diagnosis.partitions import PartitionOffsets, brokers_down, fewest_alive
 
 VIEW = TopicView(
     "t",

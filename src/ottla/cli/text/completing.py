@@ -1,4 +1,4 @@
-"""Names that a shell completes: of topics and groups, where the cluster tells them quickly."""
+"""Names that a shell completes: of topics and groups, where the cluster answers quickly."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
