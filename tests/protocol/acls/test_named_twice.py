@@ -19,7 +19,10 @@ _PATIENCE_S = 60.0
 
 
 def test_a_list_of_all_topics_beside_a_list_of_none_hides_topics() -> None:
-    """OffsetFetch and DescribeShareGroupOffsets by a client that may DESCRIBE only the group."""
+    """OffsetFetch and DescribeShareGroupOffsets by a client that may DESCRIBE only the group.
+
+    A group that is named twice is answered once.
+    """
     with ottla(settings=SETTINGS) as node:
         subject = Subject(node.port)
         (commit,) = [case for case in CASES if case.name == "OffsetCommit"]
@@ -57,9 +60,9 @@ def _committed(client: WireClient) -> int:
     """How many topics the answer shows that were not named."""
     group = offset_fetch.OffsetFetchRequestGroup
     asked = [group(group_id=GROUP, topics=None), group(group_id=GROUP, topics=[])]
-    every, none = client.call(offset_fetch.OffsetFetchRequest(groups=asked), 8).groups
-    assert (every.error_code, none.error_code, none.topics) == (0, 0, [])
-    return len(every.topics)
+    (once,) = client.call(offset_fetch.OffsetFetchRequest(groups=asked), 8).groups
+    assert once.error_code == 0
+    return len(once.topics)
 
 
 def _shared(client: WireClient) -> int:
@@ -67,9 +70,8 @@ def _shared(client: WireClient) -> int:
     group = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup
     asked = [group(group_id=_SHARE_GROUP, topics=None), group(group_id=_SHARE_GROUP, topics=[])]
     request = describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=asked)
-    every, none = client.call(request, 1).groups
-    assert none.topics == []
-    return len(every.topics)
+    (once,) = client.call(request, 1).groups
+    return len(once.topics)
 
 
 def test_a_hidden_topic_by_name_and_id_is_refused_as_any_other() -> None:
