@@ -25,11 +25,20 @@ def test_a_dead_broker_is_named_for_nine_seconds_as_kafka_names_it():
     departed.on_image(BOTH, 1_000)
     assert departed.named_to("librdkafka", 1_000) == []
     departed.on_image({ONE.id: ONE}, 2_000)
-    assert departed.named_to("confluent-kafka-python", 10_999) == [TWO]
     assert departed.named_to("apache-kafka-java", 10_999) == [TWO]
     assert departed.named_to("", 10_999) == [TWO]
     assert departed.named_to("ottla", 10_999) == []
-    assert departed.named_to("librdkafka", 11_000) == []
+    assert departed.named_to("", 11_000) == []
+
+
+def test_librdkafka_is_given_a_dead_broker_for_a_minute():
+    """By whatever language's name it calls itself."""
+    departed = Departed()
+    departed.on_image(BOTH, 0)
+    departed.on_image({ONE.id: ONE}, 2_000)
+    assert departed.named_to("confluent-kafka-python", 61_999) == [TWO]
+    assert departed.named_to("librdkafka", 61_999) == [TWO]
+    assert departed.named_to("librdkafka", 62_000) == []
 
 
 def test_an_image_without_a_change_names_a_dead_broker_no_longer():
@@ -50,7 +59,7 @@ def test_who_came_back_is_not_named_twice():
     departed.on_image(BOTH, 2_000)
     assert departed.named_to("librdkafka", 2_000) == []
     departed.on_image({ONE.id: ONE}, 50_000)
-    assert departed.named_to("librdkafka", 58_999) == [TWO]
+    assert departed.named_to("librdkafka", 109_999) == [TWO]
 
 
 def test_metadata_names_them_where_they_were():

@@ -9,13 +9,16 @@ its session ends, so its clients seldom see one vanish. Ottla's own client takes
 for the live ones, and copes with one that vanishes: to it no dead broker is named.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
 # Kafka's `broker.session.timeout.ms`: for so long Kafka names a broker that has died.
 _NAMED_FOR_MS = 9_000
+# By then librdkafka has tried to connect again (`reconnect.backoff.max.ms`, 10 s) several times.
+_NAMED_TO_LIBRDKAFKA_MS = 60_000
+_LIBRDKAFKA = ("rdkafka", "confluent-kafka")
 _OWN_CLIENT = "ottla"
 
 
@@ -24,26 +27,25 @@ class Departed:
 
     def __init__(self) -> None:
         self._alive: Mapping[BrokerId, BrokerImage] = {}
-        # With the time until when they are named, monotonic.
+        # With the time at which they left, monotonic.
         self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
 
     def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
         """Compare the live brokers of a new image with those of the last one."""
         self._left = {
-            broker_id: left
-            for broker_id, left in self._still_named(now_ms)
-            if broker_id not in alive
+            broker_id: (broker, left_ms)
+            for broker_id, (broker, left_ms) in self._left.items()
+            if broker_id not in alive and now_ms < left_ms + _NAMED_TO_LIBRDKAFKA_MS
         }
         for broker_id, broker in self._alive.items():
             if broker_id not in alive:
-                self._left[broker_id] = (broker, now_ms + _NAMED_FOR_MS)
+                self._left[broker_id] = (broker, now_ms)
         self._alive = alive
 
     def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
         """Brokers to name besides the live ones; `software` is the client's name for itself."""
-        if software.startswith(_OWN_CLIENT):
+        if not self._left or software.startswith(_OWN_CLIENT):
             return []
-        return [broker for _, (broker, _) in self._still_named(now_ms)]
-
-    def _still_named(self, now_ms: int) -> Iterator[tuple[BrokerId, tuple[BrokerImage, int]]]:
-        return ((each, left) for each, left in self._left.items() if left[1] > now_ms)
+        is_librdkafka = any(name in software for name in _LIBRDKAFKA)
+        named_ms = _NAMED_TO_LIBRDKAFKA_MS if is_librdkafka else _NAMED_FOR_MS
+        return [broker for broker, left_ms in self._left.values() if now_ms < left_ms + named_ms]
