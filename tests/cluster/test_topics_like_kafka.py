@@ -1,5 +1,6 @@
 """Topics made and moved while a broker is down, asked of Apache Kafka and of us."""
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -82,11 +83,18 @@ class Asked:
             for p in sorted(topic.partitions, key=lambda p: p.partition_index)
         ]
 
-    def placed(self, name: str) -> list[tuple[bool, int, int, set[int]]]:
-        """What does not depend on where the placement began."""
+    def placed(self, name: str, count: int) -> list[tuple[bool, int, int, set[int]]]:
+        """What does not depend on where the placement began, once all partitions are shown.
+
+        Kafka answers a growth before the broker that is asked knows of it.
+        """
+        deadline_s = time.monotonic() + 60
+        while len(found := self.partitions(name)) < count:
+            assert time.monotonic() < deadline_s, found
+            time.sleep(0.05)
         return [
             (leader == replicas[0], len(replicas), replicas.count(AWAY), set(isr) - set(replicas))
-            for leader, replicas, isr, _, _ in self.partitions(name)
+            for leader, replicas, isr, _, _ in found
         ]
 
     def metadata(self, name: str, version: int) -> list[Any]:
@@ -159,7 +167,7 @@ def made_beside_the_dead(asked: Asked) -> list[Any]:
         asked.grow("alone", 2, [[AWAY]]),
         asked.create("moved", replicas=[[1, 2]]),
     ]
-    said += [asked.placed("three"), asked.placed("two"), asked.partitions("named")]
+    said += [asked.placed("three", 6), asked.placed("two", 5), asked.partitions("named")]
     return said
 
 

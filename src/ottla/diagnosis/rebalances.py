@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.admin import Admin
 from ottla.client.admin.groups import GroupDescription
 from ottla.client.admin.rebalances import RebalanceStory
@@ -17,8 +18,13 @@ class GroupRebalances:
 
 
 async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
-    """Raises BrokerRefused GROUP_ID_NOT_FOUND, and UnsupportedByBroker where there is no Ottla."""
-    (group,) = await admin.groups.describe_all([group_id])
+    """Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker where there is no Ottla."""
+    group = await admin.groups.describe(group_id)
+    if group.state == "Dead":
+        raise OttlaError(
+            ErrorCode.GROUP_ID_NOT_FOUND,
+            f"no such group: {group_id}; `ottla group list` names those there are",
+        )
     return GroupRebalances(group, await admin.rebalances.of(group_id))
 
 
