@@ -162,6 +162,7 @@ class Line:
     """The end of a connection: `identity` is what a handshake proved, replies are kept."""
 
     peer_host, peer_port, local_host = "10.0.0.9", 4711, "10.0.0.1"
+    closed = False
 
     def __init__(self, broker_id=None):
         self.identity = None
