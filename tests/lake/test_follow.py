@@ -379,7 +379,7 @@ def test_on_spark_a_fenced_writer_is_told_as_it_is(
         ends.append(at)
         raise FencedWriter(ErrorCode.INVALID_PRODUCER_EPOCH, "another one has taken over")
 
-    options = {"topic": topic, "bootstrap": node.bootstrap}
+    options = {"subscribe": topic, "kafka.bootstrap.servers": node.bootstrap}
     batches = SparkBatches(spark, options, poll_s=0.1)
     with pytest.raises(FencedWriter, match="another one has taken over"):
         batches.run({0: 20}, commit, threading.Event(), threading.Event())

@@ -248,7 +248,12 @@ def test_wider_type_has_deltas_files_written_anew_unless_others_wrote_some(
         with pytest.raises(OttlaError, match=r"each is written anew.*files of other programs"):
             load(decode=decode)
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
-    assert (found.problems, found.rows, found.loads) == ([], 3, 4)
+    assert (found.problems, found.rows, found.loads, found.other_commits) == (
+        [],
+        3,
+        3,
+        {"compaction": 1},
+    )
     assert [field.type.type for field in DeltaTable(str(tmp_path)).schema().fields][-1] == "short"
     load(decode=Decode(value=Format("json", columns({"id": "int16"}))))
     assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).compared == 4

@@ -114,7 +114,7 @@ def test_the_data_source_refuses_a_topic_made_anew_after_its_plan(
 
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 50)
-    source = OttlaSource({"topic": topic, "bootstrap": node.bootstrap})
+    source = OttlaSource({"subscribe": topic, "kafka.bootstrap.servers": node.bootstrap})
     reader: Any = source.reader(None)
     (partition,) = reader.partitions()
     make_anew(node, topic, produce)

@@ -150,8 +150,10 @@ class TableRows(LakeRows):
     def to_spark(self, spark: Any = None) -> Any:
         started = spark or session()
         addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
-        # Types by the table: of two files one may have the narrower type of a column.
-        empty = started.createDataFrame(self._all.empty_table())
+        # Types by the table: of two files one may have the narrower type of a column. By a row of
+        # nulls, since Spark Connect takes no types from a table without rows.
+        nulls = [pa.nulls(1, field.type) for field in self._all]
+        empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
         if not addresses:
             return empty.select(*self.schema.names)
         frame = started.read.schema(empty.schema).parquet(*addresses)

@@ -52,7 +52,7 @@ def runner_on(started: Any, lag_s: float | None, on_progress: OnProgress) -> Run
         shares = [_share([planned[place] for place in group]) for group in groups]
         report = _reporter(shares, lag_s, on_progress)
         report(0)
-        with _watched(started, report):
+        with _watched(started, report, len(shares)):
             results = spark.run_tasks(started, planned)
         report(len(shares))
         return results
@@ -89,7 +89,7 @@ def jobs_on(
         ]
         report = _reporter(shares, lag_s, on_progress)
         report(0)
-        with _watched(started, report):
+        with _watched(started, report, len(shares)):
             texts = spark.run_jobs(started, jobs, run, sizes, consequence)
         report(len(shares))
         return texts
@@ -142,15 +142,22 @@ def _reporter(
 
 
 @contextmanager
-def _watched(started: Any, report: Callable[[int], None]) -> Iterator[None]:
-    """Report how many tasks are done of the one job that runs meanwhile."""
+def _watched(started: Any, report: Callable[[int], None], count: int) -> Iterator[None]:
+    """Report how many tasks are done of the one job of `count` tasks that runs meanwhile.
+
+    The last one counts when the results are here, which the caller reports.
+    """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # An extra, and slow to import.
 
     try:
         context = started.sparkContext
     except PySparkException:
         context = None  # Spark Connect has none, and reports by itself.
-    with _of_connect(started, report) if context is None else _of_context(context, report):
+
+    def watched(done: int) -> None:
+        report(min(done, count - 1))
+
+    with _of_connect(started, watched) if context is None else _of_context(context, watched):
         yield
 
 
