@@ -1,5 +1,6 @@
 """Kafka's `ssl.*` settings: what they mean, and how unusable keys and certificates are refused."""
 
+import os
 from datetime import UTC, datetime
 
 import pytest
@@ -133,6 +134,33 @@ def test_a_trust_store_with_a_key_alone_is_named(tmp_path):
         ssl_truststore_location=trusted,
     )
     assert f"ssl.truststore.location {trusted} holds no certificate" in message
+
+
+@pytest.mark.parametrize("of_keys", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("pipe", "it is not a regular file"),
+        ("device", "it is not a regular file"),
+        ("folder", "it is not a regular file"),
+        ("large", "it has more than 1048576 bytes"),
+    ],
+)
+def test_a_store_is_a_regular_file_of_bounded_size(tmp_path, kind, why, of_keys):
+    """A client may name it while the broker runs: no pipe stops it, and no device fills memory."""
+    path = tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path = "/dev/zero"
+    else:
+        path.write_bytes(SERVER.pem + bytes(10 << 20))
+    stores = {"ssl_keystore_location": store(tmp_path, SERVER.pem)}
+    name = "ssl_keystore_location" if of_keys else "ssl_truststore_location"
+    message = refusal(**{**stores, name: str(path)}, ssl_client_auth="required")
+    assert message == f"cannot read {name.replace('_', '.')} {path}: {why}"
 
 
 def test_a_key_of_another_certificate_is_named(tmp_path):

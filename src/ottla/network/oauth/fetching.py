@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from ottla.base.small_files import read_small
 from ottla.network.oauth.address import IssuerAddress
 
 # A megabyte of JSON may be a hundredth of that many objects, or stop an event loop for long: the
@@ -48,13 +49,9 @@ class IssuerReader:
         if self.endpoint.host:
             return self._ask("GET", None, headers or {})
         try:
-            with open(self.endpoint.path, "rb") as file:
-                content = file.read(_BYTES_MAX + 1)
+            return read_small(self.endpoint.path, _BYTES_MAX)
         except OSError as error:
             raise FetchFailed(error.strerror or "it cannot be read") from None
-        if len(content) > _BYTES_MAX:
-            raise FetchFailed(f"it has more than {_BYTES_MAX} bytes")
-        return content
 
     def post(self, form: Mapping[str, str], headers: Mapping[str, str]) -> bytes:
         """The answer to a form. Raises FetchFailed."""

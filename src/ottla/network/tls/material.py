@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.small_files import read_small
 from ottla.network.tls.options import StoreOptions, TlsOptions
 
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
@@ -13,6 +14,8 @@ _ENCRYPTED = b"ENCRYPTED"
 _CERTIFICATE = b"CERTIFICATE-----"
 # How an ASN.1 sequence begins, which a PKCS#12 file is.
 _DER = b"\x30"
+# Many times what the certificates of all public authorities take.
+_BYTES_MAX = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,7 @@ def _read(store: StoreOptions) -> bytes:
     if store.type not in ("JKS", "PKCS12", "PEM"):
         raise _bad(f"{store.what}.type is PEM or PKCS12, not {store.type[:40]}")
     try:
-        with open(store.location, "rb") as file:
-            data = file.read()
+        data = read_small(store.location, _BYTES_MAX)
     except OSError as error:
         raise _bad(f"cannot read {name} {store.location}: {error.strerror}") from error
     if data.startswith(_JKS):
