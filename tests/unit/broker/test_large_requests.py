@@ -8,6 +8,8 @@ from rig.large_requests import growing
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
+from ottla.broker.serving.large import LargeRequests
+from ottla.broker.serving.stalls import Stalls
 from ottla.coordination.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -122,6 +124,27 @@ def test_one_client_has_few_large_requests_in_work_and_all_are_answered():
         answer = await callers[5].call(many(1_000), 12)
         assert len(answer.topics) == 1_000
         for each in callers[2:]:
+            await each.close()
+        await broker.stop()
+
+    asyncio.run(main())
+
+
+def test_the_addresses_of_one_ipv6_network_share_places():
+    """A client that has not logged in cannot take all places from its own network."""
+
+    async def main():
+        broker = await started()
+        callers = [await caller(broker) for _ in range(3)]
+        await callers[-1].call(many(1), 12)
+        (listener,) = broker.listeners.open
+        large = LargeRequests(broker.parts.runtime, Stalls(ManualClock().monotonic_ms))
+        taken = []
+        for number, connection in enumerate(listener.connections):
+            connection.peer_host = f"2001:db8::{number}"
+            taken.append(large.take(connection, lambda _frame: None))
+        assert taken == [True, True, False]
+        for each in callers:
             await each.close()
         await broker.stop()
 

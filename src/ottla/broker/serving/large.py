@@ -28,7 +28,6 @@ from ottla.broker.serving.stalls import Stalls
 from ottla.broker.serving.table import Served
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
-from ottla.security.principal import ANONYMOUS
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode_in_steps
 from ottla.wire.errors import VersionError, WireError
@@ -69,9 +68,7 @@ class LargeRequests:
 
     def take(self, connection: Connection, serve: Serve) -> bool:
         """Take a place. False: the request is held, and `serve` gets it when it has one."""
-        principal = connection.principal
-        user = connection.peer_host if principal == ANONYMOUS else str(principal)
-        if self.turns.take(user, connection, connection.release):
+        if self.turns.take(connection.owner, connection, connection.release):
             return True
         if connection not in self._watched:
             self._watched.add(connection)
