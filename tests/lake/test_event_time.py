@@ -153,6 +153,38 @@ def test_duckdb_reads_the_files_of_one_day_only(
         assert "1/3" in plan.replace("Scanning Files: ", "")
 
 
+@pytest.mark.parametrize(("by", "shown"), [("day", "2026-03-01"), ("hour", "2026-03-01-00")])
+def test_folders_above_a_table_are_no_columns_of_its_view(
+    node: Node, make_topic: MakeTopic, tmp_path: Path, by: By, shown: str
+) -> None:
+    """Folders named like Hive's partitions overwrite no column; the table's own are one."""
+    topic, target = make_topic(node, partitions=1), tmp_path / "partition=7" / "x=1" / "the table"
+    send(node, topic, [DAY_0, DAY_0 + HOUR])
+    for place, events in ((target, EventSettings()), (target / "by", EventSettings(by))):
+        load(node, topic, place, events)
+        with duckdb.connect() as engine:
+            engine.execute(CliRunner().invoke(files, [str(place), "--sql", "duckdb"]).output)
+            view = engine.sql(f'select * from "{place.name}" order by "offset"')
+            expected = list(ottla.lake.table(str(target)).to_arrow().schema.names)
+            first = dict(zip(view.columns, view.fetchall()[0], strict=True))
+            assert first["partition"] == 0
+            assert list(view.columns) == expected + ([f"event_{by}"] if place != target else [])
+            assert place == target or str(first[f"event_{by}"]) == shown
+
+
+def test_a_view_has_the_name_of_the_folder(
+    node: Node, make_topic: MakeTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the folder is a URL, or the present one."""
+    topic, target = make_topic(node, partitions=1), tmp_path / "with space"
+    send(node, topic, [DAY_0])
+    load(node, topic, target, EventSettings())
+    monkeypatch.chdir(target)
+    for said in (str(target), f"{target}/", target.as_uri(), ".", "../with space"):
+        output = CliRunner().invoke(files, [said, "--sql", "duckdb"]).output
+        assert output.startswith('CREATE OR REPLACE VIEW "with space" AS'), output
+
+
 def test_the_first_load_decides_how_rows_are_kept_apart(
     node: Node, make_topic: MakeTopic, tmp_path: Path
 ) -> None:

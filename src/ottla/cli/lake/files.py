@@ -1,6 +1,9 @@
 """`ottla lake files`: the Parquet files that count in a table."""
 
+import os
+import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 import click
 
@@ -8,6 +11,8 @@ from ottla.cli import options
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show
+
+_BUCKET = re.compile(r"/data/(event_(?:day|hour|month))=[^/]+/[^/]+$")
 
 
 @click.command()
@@ -31,20 +36,42 @@ def files(target: str, sql: str | None, store_options: dict[str, str], form: str
     """  # noqa: D301
     paths = import_lake().files(target, store_options=store_options)
     if sql is not None:
-        click.echo(_view(target.rstrip("/").rpartition("/")[2], paths))
+        click.echo(_view(_name(target), paths))
     elif form == "json":
         show(form, [{"path": path} for path in paths], ["path"])
     else:
         click.echo("\n".join(paths))
 
 
+def _name(target: str) -> str:
+    """The last folder of a path or URL."""
+    scheme, separator, rest = target.partition("://")
+    if separator and scheme.lower() == "file":
+        target = unquote(rest)
+    elif separator:
+        return target.rstrip("/").rpartition("/")[2]
+    return os.path.basename(os.path.abspath(target))
+
+
 def _view(name: str, paths: Sequence[str]) -> str:
-    """A statement of DuckDB; columns of all files, in the widest type that one has."""
+    """A statement of DuckDB; columns of all files, in the widest type that one has.
+
+    DuckDB would take `name=value` anywhere in a path for a column, and overwrite that of the
+    files: the table's own folders give their column by name.
+    """
     if not paths:
         raise click.ClickException("the table holds no files yet: there is nothing to be viewed")
     quoted = ",\n  ".join("'" + path.replace("'", "''") + "'" for path in paths)
     called = '"' + name.replace('"', '""') + '"'
+    columns, options = "*", "union_by_name = true, hive_partitioning = false"
+    bucket = next(filter(None, map(_BUCKET.search, paths)), None)
+    if bucket is not None:
+        kind = "DATE" if bucket[1] == "event_day" else "VARCHAR"
+        # No digit: the folder of rows without an event time.
+        found = f"regexp_extract(_ottla_file, '/{bucket[1]}=([0-9][^/]*)/[^/]*$', 1)"
+        columns = f"* EXCLUDE (_ottla_file), nullif({found}, '')::{kind} AS {bucket[1]}"
+        options += ", filename = '_ottla_file'"
     return (
-        f"CREATE OR REPLACE VIEW {called} AS SELECT * FROM read_parquet([\n  {quoted}\n], "
-        "union_by_name = true);"
+        f"CREATE OR REPLACE VIEW {called} AS SELECT {columns} FROM read_parquet([\n  {quoted}\n], "
+        f"{options});"
     )
