@@ -11,6 +11,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, LessThan
 from rig.nodes import Node
 
 import ottla.lake
+from ottla.client import sync
 from ottla.lake.datasource import OttlaSource
 
 Produce = Callable[..., None]
@@ -51,6 +52,23 @@ def test_ranges_are_narrowed(either: Node, make_topic: MakeTopic) -> None:
     moment = datetime(1970, 1, 1, 0, 0, 1, 4000, tzinfo=UTC)
     by_time = [GreaterThanOrEqual(("timestamp",), moment), StringContains(("value",), "9")]
     assert planned(either, by_time, subscribe=topic) == ({(topic, p, 4, 10) for p in range(3)}, 2)
+
+
+def test_records_of_times_before_1970_are_read(either: Node, make_topic: MakeTopic) -> None:
+    """No request can ask for such a time, which excludes none of them."""
+    topic = make_topic(either, partitions=1)
+    with sync.Producer(either.bootstrap) as producer:
+        for time_ms in (-1, -1, 5):
+            producer.send(topic, b"v", partition=0, timestamp_ms=time_ms)
+    for moment, first in (
+        (datetime(1969, 1, 1, tzinfo=UTC), 0),
+        (datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=UTC), 0),
+        (datetime(1970, 1, 1, tzinfo=UTC), 2),
+    ):
+        by_time = [GreaterThanOrEqual(("timestamp",), moment)]
+        assert planned(either, by_time, subscribe=topic)[0] == {(topic, 0, first, 3)}
+        by_option = planned(either, [], subscribe=topic, startingTimestamp=moment.isoformat())
+        assert by_option[0] == {(topic, 0, first, 3)}
 
 
 def test_a_count_of_one_partition_reads_that_partition_alone(

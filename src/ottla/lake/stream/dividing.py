@@ -106,7 +106,7 @@ def _limits(
     narrowing: Narrowing,
 ) -> Limits:
     since_ms = narrowing.since_ms
-    since = {} if since_ms is None else cluster.offsets_at(described.topic, max(0, since_ms))
+    since = {} if since_ms is None else cluster.offsets_at(described.topic, since_ms)
     narrow = partial(narrowing.narrowed, described.topic, since=since)
     return limits_of_read(cluster, described, start, end, positions, narrow)
 
