@@ -15,7 +15,7 @@ from ottla.lake.loads.boundaries import Limits, offsets_of
 from ottla.lake.loss import deleted_at, gone_before, losses
 from ottla.lake.sizes import log_bytes
 from ottla.lake.source import LogEnd, TopicEnds, WatchedCluster
-from ottla.lake.stream.admission import admitted, is_enough
+from ottla.lake.stream.admission import admitted, is_enough, waits
 from ottla.lake.stream.changes import (
     gone_topics,
     require_no_shrinking,
@@ -67,6 +67,7 @@ class StreamPlanner:
         self._sleep = sleep
         self._asked_s = float("-inf")
         self._admitted_s = float("-inf")
+        self._waited: Mapping[Key, int] = {}  # For how many micro-batches each has had no part.
         self._target: Mapping[Key, int] | None = None
         self._standing = StandingEnds()
         self._offset_bytes: dict[Key, float] = {}
@@ -253,7 +254,9 @@ class StreamPlanner:
         ):
             return {}
         self._admitted_s = now_s
-        return admitted(backlog, sizes, options.records_max, options.bytes_max)
+        counts = admitted(backlog, sizes, options.records_max, options.bytes_max, self._waited)
+        self._waited = waits(self._waited, backlog, counts)
+        return counts
 
     def _sizes(self, backlog: Mapping[Key, int]) -> Mapping[Key, float]:
         """About how many bytes of its log an offset of each partition takes."""
