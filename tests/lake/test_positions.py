@@ -12,6 +12,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
+from ottla.base.quantities import iso
 from ottla.lake import run_here
 
 Produce = Callable[..., None]
@@ -75,7 +76,7 @@ def test_a_start_in_the_future_is_refused(
     """Where the log stands now would be committed, and records of before that time loaded."""
     topic = make_topic(node, partitions=1)
     later = time.time_ns() // 1_000_000 + 3_600_000
-    with pytest.raises(OttlaError, match=f"@{later} lies in the future"):
+    with pytest.raises(OttlaError, match=f"{iso(later)} lies in the future"):
         ottla.lake.load(
             topic, str(tmp_path), bootstrap=node.bootstrap, start=f"@{later}", runner=run_here
         )

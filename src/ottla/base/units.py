@@ -4,8 +4,9 @@ Command line, pipeline files, options of the data source and settings all read t
 function returns None for other text; its caller says where that stood, and shows the forms.
 """
 
+import math
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _UNITS_MS = {
     ("ms",): 1,
@@ -25,6 +26,8 @@ _FACTORS = {"": 1.0} | {
     for infix, base in (("", 1000), ("i", 1024))
 }
 _SIZES = range(1, 1 << 62)
+_SPANS = range((1 << 63) // 1_000_000)  # As nanoseconds they fit into 64 bits, as clocks count.
+_AT = re.compile(r"@([0-9]{1,19})")
 _DAYS_BACK = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 
@@ -45,7 +48,8 @@ def span_ms(text: str) -> int | None:
     parts = [(float(number), _UNIT_MS.get(unit)) for number, unit in _SPAN_PART.findall(text)]
     if any(unit_ms is None for _, unit_ms in parts):
         return None
-    return round(sum(number * (unit_ms or 0) for number, unit_ms in parts))
+    total = sum(number * (unit_ms or 0) for number, unit_ms in parts)
+    return round(total) if total < _SPANS.stop - 1 else None
 
 
 def amount(text: str) -> float | None:
@@ -53,7 +57,8 @@ def amount(text: str) -> float | None:
     match = _NUMBER.fullmatch(text.strip().lower())
     if match is None or match[2] not in _FACTORS:
         return None
-    return float(match[1]) * _FACTORS[match[2]]
+    found = float(match[1]) * _FACTORS[match[2]]
+    return found if math.isfinite(found) else None
 
 
 def size_bytes(text: str) -> int | None:
@@ -65,12 +70,13 @@ def size_bytes(text: str) -> int | None:
 def moment_ms(text: str, now: datetime) -> int | None:
     """Milliseconds since 1970 of a time in one of the `MOMENT_FORMS`.
 
-    A time without a zone is one of the zone of `now`, which must have one.
+    A time without a zone is one of the zone of `now`, which must have one. None also for a time
+    of no year from 1 to 9999, but `@` goes as far as 64 bits do.
     """
     assert now.tzinfo is not None
     text = text.strip()
-    if text.startswith("@"):
-        return int(text[1:]) if text[1:].isdecimal() else None
+    if (at := _AT.fullmatch(text)) is not None:
+        return int(at[1]) if int(at[1]) < 1 << 63 else None
     if text == "now":
         return _ms(now)
     # Bare digits are offsets and numbers, never a date without hyphens.
@@ -81,10 +87,13 @@ def moment_ms(text: str, now: datetime) -> int | None:
     moment = _day(text, now) or _iso(text)
     if moment is None:
         return None
-    if moment.tzinfo is None:
-        # By the zone's rules for that day, such as summer time.
-        moment = moment.astimezone() if _is_local(now) else moment.replace(tzinfo=now.tzinfo)
-    return _ms(moment)
+    try:
+        if moment.tzinfo is None:
+            # By the zone's rules for that day, such as summer time.
+            moment = moment.astimezone() if _is_local(now) else moment.replace(tzinfo=now.tzinfo)
+        return _ms(moment.astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None  # On the first or last days of the calendar, elsewhere.
 
 
 def _day(text: str, now: datetime) -> datetime | None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
+from ottla.base.quantities import iso
 from ottla.base.units import MOMENT_FORMS, moment_ms
 
 
@@ -51,7 +52,8 @@ class Boundary:
 
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
 _OFFSETS = {"earliest": EARLIEST_OFFSET, "latest": LATEST_OFFSET}
-_PAIRS = re.compile(r"\d+:-?\d+(?:,\d+:-?\d+)*")
+_PAIR = r"[0-9]{1,10}:-?[0-9]{1,19}"
+_PAIRS = re.compile(f"{_PAIR}(?:,{_PAIR})*")
 
 
 def parse_boundary(text: str) -> Boundary:
@@ -133,10 +135,9 @@ def _named_offset(offset: int, partition: int, bound: PartitionBounds) -> int:
 def require_past(boundary: Boundary, now_ms: int) -> None:
     """Refuse a start in the future: a load would commit where it stands now, before that time."""
     if boundary.timestamp_ms is not None and boundary.timestamp_ms > now_ms:
-        raise OttlaError(
-            ErrorCode.INVALID_REQUEST,
-            f"the start @{boundary.timestamp_ms} lies in the future (it is {now_ms} now): load "
-            "once that time has come, or start from latest",
+        raise WrongWords(
+            f"the start {iso(boundary.timestamp_ms)} lies in the future (it is {iso(now_ms)} "
+            "now): load once that time has come, or start from latest",
         )
 
 

@@ -1,13 +1,17 @@
 """Points in time, spans and sizes as people write them."""
 
+import math
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ottla.base.quantities import size_words, span_words
 from ottla.base.units import amount, moment_ms, size_bytes, span_ms
 
 NOW = datetime(2024, 3, 10, 15, 30, tzinfo=timezone(timedelta(hours=2)))
+EAST = timezone(timedelta(hours=14))
 
 
 def ms(*parts: int) -> int:
@@ -76,6 +80,33 @@ def test_moment_without_a_zone_is_of_the_zone_of_now(text: str, expected: int) -
 def test_moment_that_is_none_is_refused(text: str) -> None:
     """Digits alone are an offset, never a date; impossible days are none."""
     assert moment_ms(text, NOW) is None
+
+
+digits = st.sampled_from(["9", "1", "0", "٣", "²"]).flatmap(
+    lambda one: st.integers(1, 5000).map(lambda count: one * count)
+)
+dates = st.datetimes().map(datetime.isoformat) | st.datetimes().map("{:%Y-%m-%d}".format)
+pieces = st.sampled_from(
+    ["@", "-", "+", ".", ":", " ", "d", "ms", "k", "GiB", "/s", "ago", "T", "Z"]
+)
+# Text like what is read, and any other.
+texts = st.text() | st.lists(digits | dates | pieces, max_size=5).map("".join)
+zones = st.sampled_from([NOW, NOW.astimezone(UTC), NOW.astimezone(), NOW.astimezone(EAST)])
+
+
+@given(texts, zones)
+@example("0001-01-01", NOW)
+@example("9999-12-31T23:59:59-23:59", NOW)
+@example("9" * 400 + "d", NOW)
+@example("@" + "9" * 5000, NOW)
+@example("999999999999d ago", NOW)
+def test_any_text_is_a_value_or_none(text: str, now: datetime) -> None:
+    """Whatever is typed: no other exception, and nothing that 64 bits do not hold."""
+    span, size, moment, number = span_ms(text), size_bytes(text), moment_ms(text, now), amount(text)
+    assert span is None or 0 <= span * 1_000_000 < 1 << 63
+    assert size is None or 0 < size < 1 << 62
+    assert moment is None or -(1 << 62) < moment < 1 << 63
+    assert number is None or math.isfinite(number)
 
 
 @pytest.mark.parametrize("span", [0, 1, 999, 1_000, 61_000, 5_400_000, 604_800_000, 86_399_999])

@@ -4,6 +4,7 @@ They are those of Spark's own connector, by its names, and a few more.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -12,12 +13,14 @@ from ottla.base import units
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.access import BOOTSTRAP, ClientAccess, access_of, bootstrap_of, require_known
-from ottla.lake.plan import Boundary
+from ottla.lake.plan import EARLIEST_OFFSET, Boundary
 from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.splitting import SPLIT_BYTES
 
 # What is named offset by offset: topic → partition → offset, or time.
 ByTopic = Mapping[str, Mapping[int, int]]
+
+_DIGITS = re.compile("[0-9]{1,18}")
 
 # What Spark adds, and what its own connector says to its consumers.
 _PASSED_OVER = (
@@ -64,7 +67,7 @@ def _text(_name: str, text: str) -> str:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
+    if not _DIGITS.fullmatch(text) or int(text) == 0:
         wrong(f"{name} is {text!r}, not a whole number above 0")
     return int(text)
 
@@ -122,32 +125,56 @@ def _place(name: str, text: str) -> Boundaries:
 
 
 def _time(name: str, text: str) -> Boundaries:
-    moment = int(text) if text.isdigit() else units.moment_ms(text, local_now())
+    moment = units.moment_ms(f"@{text}" if _DIGITS.fullmatch(text) else text, local_now())
     if moment is None:
         wrong(f"{name} is {text!r}, not milliseconds since 1970 or {units.MOMENT_FORMS}")
     return Boundaries(Boundary("timestamp", timestamp_ms=moment))
 
 
 def _times(name: str, text: str) -> Boundaries:
-    found = _by_topic(name, text, '{"TOPIC": {"PARTITION": MILLISECONDS}}')
+    found = _by_topic(name, text, '{"TOPIC": {"PARTITION": MILLISECONDS}}', least=0)
     return Boundaries(by_topic={t: Boundary("times", times=own) for t, own in found.items()})
 
 
-def _by_topic(name: str, text: str, form: str) -> ByTopic:
+def _by_topic(name: str, text: str, form: str, least: int = EARLIEST_OFFSET) -> ByTopic:
     try:
         return {
-            topic: {int(partition): int(number) for partition, number in own.items()}
+            topic: {_partition(p): _whole(number, least) for p, number in own.items()}
             for topic, own in json.loads(text).items()
         }
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         wrong(f"{name} is {text!r}, not {form}")
 
 
 def _assigned(name: str, text: str) -> Mapping[str, frozenset[int]]:
     try:
-        return {topic: frozenset(map(int, own)) for topic, own in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError):
+        return {
+            topic: frozenset(_whole(number) for number in _list(own))
+            for topic, own in json.loads(text).items()
+        }
+    except (ValueError, AttributeError, RecursionError):
         wrong(f'{name} is {text!r}, not {{"TOPIC": [PARTITION, PARTITION]}}')
+
+
+def _whole(found: object, least: int = 0) -> int:
+    """A number as JSON has it; neither true nor 1.9 is one. Raises ValueError."""
+    if not isinstance(found, int) or isinstance(found, bool) or not least <= found < 1 << 63:
+        raise ValueError(found)
+    return found
+
+
+def _partition(key: str) -> int:
+    """The number in a key of JSON. Raises ValueError."""
+    if not _DIGITS.fullmatch(key):
+        raise ValueError(key)
+    return int(key)
+
+
+def _list(found: object) -> list[object]:
+    """Raises ValueError."""
+    if not isinstance(found, list):
+        raise ValueError(found)
+    return found
 
 
 OPTIONS = (
