@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client.producer.accumulator import Accumulator, as_bytes
-from ottla.client.producer.queues import PartitionQueue, TopicQueues
+from ottla.client.producer.queues import Headers, PartitionQueue, TopicQueues
 from ottla.testing.clock import ManualClock
 
 # Bytes of a batch's header, and of a record with a value of 100 bytes.
@@ -131,3 +131,35 @@ def test_text_becomes_utf8_and_bytes_stay() -> None:
     """None stays None: a tombstone."""
     given = ["é", b"b", None, bytearray(b"c"), memoryview(b"d")]
     assert [as_bytes(value) for value in given] == [b"\xc3\xa9", b"b", None, b"c", b"d"]
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "headers"), [(2**63, None), (-7, None), (0, {"a": "b"}), (0, {"\ud800": b"x"})]
+)
+def test_a_refused_first_record_leaves_no_batch(timestamp_ms: int, headers: Headers) -> None:
+    """An empty open batch would never be sent, nor the records that come into it."""
+    accumulator, queue = make()
+    with pytest.raises((OttlaError, TypeError, ValueError)):
+        accumulator.append(queue, None, b"x" * 100, timestamp_ms, headers)
+    assert queue.open is None
+    assert (accumulator.used_bytes, list(accumulator.open_queues)) == (0, [])
+    assert fill(accumulator, queue, 3) == [True, True, True]
+
+
+@pytest.mark.parametrize("headers", [{"a": "b"}, {"good": b"x", "\ud800": b"x"}])
+def test_a_refused_record_leaves_those_before_it_as_they_are(headers: Headers) -> None:
+    """The batch goes on without it."""
+    accumulator, queue = make()
+    assert fill(accumulator, queue, 1) == [True]
+    with pytest.raises((OttlaError, TypeError, ValueError)):
+        accumulator.append(queue, None, b"y", 0, headers)
+    assert fill(accumulator, queue, 1) == [True]
+    accumulator.close(queue)
+    (batch,) = queue.closed
+    assert (batch.record_count, batch.size) == (2, HEAD + 2 * RECORD)
+
+
+def test_text_that_is_not_utf8_is_refused_as_other_wrong_keys() -> None:
+    """A lone surrogate has no bytes."""
+    with pytest.raises(OttlaError, match="not UTF-8"):
+        as_bytes("\ud800")

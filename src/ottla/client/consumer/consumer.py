@@ -438,20 +438,23 @@ class Consumer(OtherNames):
         """Commit positions after the records handed out so far, or the offsets given.
 
         An offset is that of the next record to read. Raises CommitFailed if the partitions
-        are no longer this member's.
+        are no longer this member's, ClientError for a negative offset.
         """
         group = self._need_group()
         if offsets is None:
             await group.commit(group.uncommitted())
             return
-        await group.commit(
-            {
-                partition: entry
-                if isinstance(entry, OffsetAndMetadata)
-                else OffsetAndMetadata(entry)
-                for partition, entry in offsets.items()
-            }
-        )
+        given = {
+            partition: entry if isinstance(entry, OffsetAndMetadata) else OffsetAndMetadata(entry)
+            for partition, entry in offsets.items()
+        }
+        for partition, entry in given.items():
+            if entry.offset < 0:
+                raise ClientError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"{partition}: an offset to commit is 0 or more, not {entry.offset}",
+                )
+        await group.commit(given)
 
     @checks_awaited
     async def committed(

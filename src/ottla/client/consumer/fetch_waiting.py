@@ -18,6 +18,8 @@ class Waiting:
         self._pump = pump
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        # Of the loop's time. uvloop's handle of a time that has passed does not say it.
+        self._timer_at_s = 0.0
         self._refreshing = False
         self.closed = False
 
@@ -41,11 +43,12 @@ class Waiting:
 
     def until(self, when_s: float) -> None:
         """Pump at `when_s` of the loop's time at the latest."""
-        if self._timer is not None and self._timer.when() <= when_s:
+        if self._timer is not None and self._timer_at_s <= when_s:
             return
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_at(when_s, self._on_timer)
+        self._timer_at_s = when_s
 
     def _on_timer(self) -> None:
         self._timer = None

@@ -76,7 +76,14 @@ class Accumulator:
             batch = self._open(queue, _BATCH_OVERHEAD + size)
             if batch is None:
                 return None
-        if not self._put(batch, key, value, timestamp_ms, pairs, size):
+        try:
+            is_in = self._put(batch, key, value, timestamp_ms, pairs, size)
+        except Exception:
+            if batch.builder.record_count == 0:
+                # No linger would end it, as its first record was refused.
+                self.close(queue)
+            raise
+        if not is_in:
             # The caller routes the record again: a partition's turn ends with its batch.
             self.close(queue)
             return None
@@ -226,7 +233,12 @@ def as_bytes(value: object) -> bytes | None:
         case None | bytes():
             return value
         case str():
-            return value.encode()
+            try:
+                return value.encode()
+            except UnicodeEncodeError as error:
+                raise ClientError(
+                    ErrorCode.INVALID_RECORD, f"the text is not UTF-8: {error}; give bytes"
+                ) from error
         case bytearray() | memoryview():
             return bytes(value)
     raise ClientError(

@@ -91,6 +91,8 @@ class Sender:
         self._connecting: set[int] = set()
         self._refreshing = False
         self._drain_timer: asyncio.TimerHandle | None = None
+        # Of the loop's time. uvloop's handle of a time that has passed does not say it.
+        self._drain_at_s = 0.0
         self._connect_attempts = 0
         self._silent_until_ms = 0
 
@@ -464,11 +466,11 @@ class Sender:
     def _drain_later(self, delay_ms: int) -> None:
         loop = asyncio.get_running_loop()
         when_s = loop.time() + delay_ms / 1000
-        if self._drain_timer is not None and self._drain_timer.when() <= when_s:
+        if self._drain_timer is not None and self._drain_at_s <= when_s:
             return
         if self._drain_timer is not None:
             self._drain_timer.cancel()
-        self._drain_timer = loop.call_at(when_s, self._on_drain_timer)
+        self._drain_timer, self._drain_at_s = loop.call_at(when_s, self._on_drain_timer), when_s
 
     def _on_drain_timer(self) -> None:
         self._drain_timer = None
