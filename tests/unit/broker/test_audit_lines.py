@@ -451,7 +451,9 @@ def test_a_flood_of_strangers_and_users_hides_no_act_of_another() -> None:
     assert len({line["resource"] for line in acts}) == 20
     counted = [line for line in lines if line not in acts]
     assert sum(line.get("more", 1) for line in counted) == 100_000
-    assert all(line["principal"] and line["host"] and line["outcome"] for line in counted)
+    assert all(line["principal"] and line["outcome"] for line in counted)
+    # A principal with too many kinds is counted without its addresses.
+    assert all("host" in line or line["more"] > 1 for line in counted)
 
 
 def test_no_setting_of_a_request_is_left_out() -> None:

@@ -112,7 +112,7 @@ class Audit:
             return
         if self._timer is not None:
             self._timer.cancel()
-        self._put_all(self._repeats.end_all(self._now_ms()))
+        self._put_counts(self._repeats.end_all(self._now_ms()))
         self._put({"event": "stop"})
         await self._runtime.in_thread(self._writer.close)
         if self._sink is not None:
@@ -206,7 +206,7 @@ class Audit:
                 event["rule"] = rule()
             self._write(event)
         if self._repeats.is_full:
-            self._put_all(self._repeats.end_all(now_ms))
+            self._put_counts(self._repeats.end_all(now_ms))
         self._arm(now_ms)
 
     def _write(self, event: Event) -> None:
@@ -231,10 +231,12 @@ class Audit:
     def _end_windows(self, now_ms: int) -> None:
         ends_ms = self._repeats.ends_ms
         if ends_ms is not None and ends_ms <= now_ms:
-            self._put_all(self._repeats.end(now_ms))
+            self._put_counts(self._repeats.end(now_ms))
 
-    def _put_all(self, events: Iterable[Event]) -> None:
+    def _put_counts(self, events: Iterable[Event]) -> None:
+        now_ms = self._now_ms()
         for event in events:
+            self._repeats.wrote_count(event, len(canonical(event)), now_ms)
             self._put(event)
 
     def _put(self, event: Event) -> None:

@@ -4,17 +4,22 @@ A client is a principal at an address, of IPv6 a /64; in a failed login it is th
 login named, where there is one. Each client has a budget of its own. The first event of a kind is a
 line at once; others like it in the same window are one line at its end: "1,532 more in 10 s", with
 the details of the last one. Where a client has too many kinds, such as one topic name after the
-other, or its lines have too many bytes, they are counted together by event, outcome and API. While
-a client repeats itself, each of its windows is twice as long as the one before, up to ten minutes.
+other, or its lines have too many bytes, they are counted together by event, outcome, API and error.
+While a client repeats itself, each of its windows is twice as long as the one before, up to ten
+minutes.
+
+All addresses of a principal have a budget, too, so that it gains little by many of them. Beyond it
+the principal's events are counted without their addresses.
 
 Changes that were made are never counted here: each is a line. A client that makes more than its
-budget of bytes allows waits before it makes others; `wait_ms` says how long.
+budget of bytes allows, or its principal's, waits before it makes others; `wait_ms` says how long.
 """
 
 from typing import Any
 
 from ottla.base.addresses import counted_address
 from ottla.security.audit.line import Event
+from ottla.security.principal import ANONYMOUS
 
 # In which fields events of one kind are equal, and what is equal where kinds are counted together.
 _KIND = (
@@ -30,15 +35,21 @@ _KIND = (
     "cause",
     "user",
 )
-_GROUP = ("event", "outcome", "principal", "host", "api", "user")
+_GROUP = ("event", "outcome", "principal", "host", "api", "error", "user")
+# Of all addresses of a principal.
+_GROUP_OF_PRINCIPAL = tuple(name for name in _GROUP if name != "host")
 _WINDOW_MS = 10_000
 _WINDOW_MS_MAX = 600_000
 # Of one client, and of all: then all windows end, so that clients without number take no memory.
 _KINDS_MAX = 50
 _HELD_MAX = 20_000
-# The lines of one client: 1 GiB of them takes nine hours.
+_KINDS_OF_PRINCIPAL = 2_000
+# The lines of one client, and of one principal: 1 GiB of them takes nine hours.
 _BYTES_AT_ONCE = 4 << 20
+_BYTES_AT_ONCE_OF_PRINCIPAL = 8 << 20
 _BYTES_PER_S = 32 << 10
+# How many principals those that have not logged in count as.
+_ANONYMOUS = 4
 _Key = tuple[Any, ...]
 
 
@@ -58,29 +69,67 @@ class _Counted:
         return {**self.event, **last, "more": self.count, "seconds": seconds}
 
 
-class _Client:
-    """The window of one client, and the bytes of its lines that time has not forgiven."""
+class _Budget:
+    """The bytes of lines that time has not forgiven."""
 
-    __slots__ = ("began_ms", "debt", "debt_ms", "groups", "kinds", "window_ms")
+    __slots__ = ("_as_of_ms", "_at_once", "_bytes", "_per_s")
+
+    def __init__(self, at_once: int, per_s: int) -> None:
+        self._at_once = at_once
+        self._per_s = per_s
+        self._bytes = 0.0
+        self._as_of_ms = 0
+
+    def charge(self, size: int, now_ms: int) -> None:
+        self._bytes, self._as_of_ms = self._owed(now_ms) + size, now_ms
+
+    def is_paid(self, now_ms: int) -> bool:
+        return not self._owed(now_ms)
+
+    def has_room(self, now_ms: int) -> bool:
+        return self._owed(now_ms) < self._at_once
+
+    def wait_ms(self, now_ms: int) -> int:
+        return max(0, round((self._owed(now_ms) - self._at_once) * 1000 / self._per_s))
+
+    def _owed(self, now_ms: int) -> float:
+        return max(0.0, self._bytes - (now_ms - self._as_of_ms) * self._per_s / 1000)
+
+
+class _Principal:
+    """What all addresses of a principal have together."""
+
+    __slots__ = ("budget", "held", "kinds_max")
+
+    def __init__(self, name: str) -> None:
+        times = _ANONYMOUS if name == str(ANONYMOUS) else 1
+        self.budget = _Budget(times * _BYTES_AT_ONCE_OF_PRINCIPAL, times * _BYTES_PER_S)
+        self.kinds_max = times * _KINDS_OF_PRINCIPAL
+        # How many kinds its clients have.
+        self.held = 0
+
+    def has_room(self, now_ms: int) -> bool:
+        return self.held < self.kinds_max and self.budget.has_room(now_ms)
+
+
+class _Client:
+    """The window of one client, or of the addresses of a principal that is beyond its budget."""
+
+    __slots__ = ("began_ms", "budget", "groups", "kinds", "window_ms")
 
     def __init__(self, now_ms: int) -> None:
         self.window_ms = _WINDOW_MS
         self.began_ms = now_ms
         self.kinds: dict[_Key, _Counted] = {}
         self.groups: dict[_Key, _Counted] = {}
-        # As of `debt_ms`.
-        self.debt = 0.0
-        self.debt_ms = now_ms
+        self.budget = _Budget(_BYTES_AT_ONCE, _BYTES_PER_S)
 
     @property
     def ends_ms(self) -> int:
         return self.began_ms + self.window_ms
 
-    def debt_at(self, now_ms: int) -> float:
-        return max(0.0, self.debt - (now_ms - self.debt_ms) * _BYTES_PER_S / 1000)
-
-    def charge(self, size: int, now_ms: int) -> None:
-        self.debt, self.debt_ms = self.debt_at(now_ms) + size, now_ms
+    def count_group(self, event: Event, names: tuple[str, ...]) -> None:
+        self.groups.setdefault(_key(event, names), _Counted(event, names)).count += 1
 
     def lines(self, now_ms: int) -> list[Event]:
         seconds = max(1, round((now_ms - self.began_ms) / 1000))
@@ -97,7 +146,9 @@ class Repeats:
     """Says which events become lines. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
+        # By principal and address, which is None for the rest of its addresses together.
         self._clients: dict[_Key, _Client] = {}
+        self._principals: dict[str, _Principal] = {}
         # How many kinds all clients have.
         self._held = 0
         # No window ends sooner.
@@ -115,30 +166,42 @@ class Repeats:
 
     def wrote(self, event: Event, size: int, now_ms: int) -> None:
         """An event is a line of so many bytes."""
-        self._client(event, now_ms).charge(size, now_ms)
+        self._client(_client_key(event), now_ms).budget.charge(size, now_ms)
+        self.wrote_count(event, size, now_ms)
+
+    def wrote_count(self, event: Event, size: int, now_ms: int) -> None:
+        """A line that `end` or `end_all` returned has so many bytes."""
+        self._principal(_name(event)).budget.charge(size, now_ms)
 
     def wait_ms(self, principal: str, host: str, now_ms: int) -> int:
         """How long a client waits before its next change."""
-        client = self._clients.get((principal, counted_address(host)))
-        over = 0 if client is None else client.debt_at(now_ms) - _BYTES_AT_ONCE
-        return max(0, round(over * 1000 / _BYTES_PER_S))
+        holders = (
+            self._principals.get(principal),
+            self._clients.get((principal, counted_address(host))),
+        )
+        return max(each.budget.wait_ms(now_ms) if each else 0 for each in holders)
 
     def admit(self, event: Event, now_ms: int) -> bool:
         """Whether the event is a line now, see `wrote`; else it is counted."""
-        client = self._client(event, now_ms)
-        kind = (*_key(event, _KIND), _topic(event))
-        held = client.kinds.get(kind)
-        is_room = len(client.kinds) < _KINDS_MAX and client.debt_at(now_ms) < _BYTES_AT_ONCE
-        if held is None and is_room:
-            client.kinds[kind] = _Counted(event, _KIND)
-            self._held += 1
-            return True
-        if held is None:
-            held = client.groups.setdefault(_key(event, _GROUP), _Counted(event, _GROUP))
-        else:
+        key, kind = _client_key(event), (*_key(event, _KIND), _topic(event))
+        known = self._clients.get(key)
+        held = None if known is None else known.kinds.get(kind)
+        if held is not None:
             held.detail = event.get("detail")
-        held.count += 1
-        return False
+            held.count += 1
+            return False
+        principal = self._principal(_name(event))
+        if not principal.has_room(now_ms):
+            self._client((_name(event), None), now_ms).count_group(event, _GROUP_OF_PRINCIPAL)
+            return False
+        client = self._client(key, now_ms)
+        if len(client.kinds) >= _KINDS_MAX or not client.budget.has_room(now_ms):
+            client.count_group(event, _GROUP)
+            return False
+        client.kinds[kind] = _Counted(event, _KIND)
+        principal.held += 1
+        self._held += 1
+        return True
 
     def end(self, now_ms: int) -> list[Event]:
         """End the windows that are over: a line for each kind that was repeated."""
@@ -147,7 +210,7 @@ class Repeats:
         )
 
     def end_all(self, now_ms: int) -> list[Event]:
-        """End all windows, and forget all clients."""
+        """End all windows, and forget all clients, but not the bytes of their principals."""
         lines = self._end(now_ms, list(self._clients))
         self._clients, self._ends_ms = {}, None
         return lines
@@ -159,19 +222,38 @@ class Repeats:
             own = client.lines(now_ms)
             lines += own
             self._held -= len(client.kinds)
+            self._principal(key[0]).held -= len(client.kinds)
             client.begin(now_ms, repeats=bool(own))
-            if not own and not client.debt_at(now_ms):
+            if not own and client.budget.is_paid(now_ms):
                 del self._clients[key]
+        self._principals = {
+            name: each
+            for name, each in self._principals.items()
+            if each.held or not each.budget.is_paid(now_ms)
+        }
         self._ends_ms = min((each.ends_ms for each in self._clients.values()), default=None)
         return lines
 
-    def _client(self, event: Event, now_ms: int) -> _Client:
-        key = event.get("user") or event["principal"], counted_address(event["host"])
+    def _client(self, key: _Key, now_ms: int) -> _Client:
         client = self._clients.get(key)
         if client is None:
             client = self._clients[key] = _Client(now_ms)
             self._ends_ms = min(client.ends_ms, self._ends_ms or client.ends_ms)
         return client
+
+    def _principal(self, name: str) -> _Principal:
+        principal = self._principals.get(name)
+        if principal is None:
+            principal = self._principals[name] = _Principal(name)
+        return principal
+
+
+def _name(event: Event) -> str:
+    return str(event.get("user") or event["principal"])
+
+
+def _client_key(event: Event) -> _Key:
+    return _name(event), counted_address(event["host"])
 
 
 def _key(event: Event, names: tuple[str, ...]) -> _Key:

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+import pytest
+
+from ottla.security.audit.line import canonical
 from ottla.security.audit.repeats import Repeats
 
 
@@ -96,6 +99,67 @@ def test_a_client_whose_lines_are_many_bytes_waits_with_its_next_change() -> Non
     assert not repeats.admit(denied("b"), 0)
     assert repeats.wait_ms("User:bob", "10.0.0.7", 2_000) == 0
     assert repeats.admit(denied("b"), 3_000)
+
+
+@pytest.mark.parametrize(("principal", "mib"), [("User:bob", 32), ("User:ANONYMOUS", 128)])
+def test_many_addresses_give_a_principal_no_more_bytes(principal: str, mib: int) -> None:
+    """In ten minutes, from ever new addresses or the same: and each act of another is a line."""
+    repeats = Repeats()
+    written = counted = 0
+    events = 300_000
+
+    def end(lines: list[Mapping[str, object]], now_ms: int) -> None:
+        nonlocal written, counted
+        for line in lines:
+            size = len(canonical(line))
+            repeats.wrote_count(line, size, now_ms)
+            written += size
+            counted += int(str(line["more"]))
+
+    for number in range(events):
+        now_ms = number * 600_000 // events
+        host = f"10.{number % 2}.{number // 50 % 5_000 >> 8}.{number // 50 & 255}"
+        event = {**denied(f"{number % 50}-{'t' * 900}", principal), "host": host}
+        if repeats.ends_ms is not None and repeats.ends_ms <= now_ms:
+            end(repeats.end(now_ms), now_ms)
+        if repeats.admit(event, now_ms):
+            size = len(canonical(event))
+            repeats.wrote(event, size, now_ms)
+            written += size
+            counted += 1
+        if repeats.is_full:
+            end(repeats.end_all(now_ms), now_ms)
+        if number % 10_000 == 0:
+            assert repeats.admit(denied(f"{number}", "User:eve"), now_ms)
+    end([each for each in repeats.end_all(600_000) if each["principal"] == principal], 600_000)
+    assert counted == events
+    assert written < mib << 20
+    assert repeats.wait_ms("User:eve", "10.0.0.7", 600_000) == 0
+
+
+def test_changes_from_many_addresses_wait_for_each_other() -> None:
+    """8 MiB at once for all addresses of a principal."""
+    repeats = Repeats()
+    changed = {**denied("a"), "event": "changed", "outcome": "done"}
+    for number in range(129):
+        repeats.wrote({**changed, "host": f"10.0.0.{number}"}, 64 << 10, 0)
+    assert repeats.wait_ms("User:bob", "10.0.1.1", 0) == 2_000
+    assert repeats.wait_ms("User:eve", "10.0.0.7", 0) == 0
+    repeats.end_all(0)
+    assert repeats.wait_ms("User:bob", "10.0.1.1", 0) == 2_000
+
+
+def test_failures_are_counted_by_their_errors() -> None:
+    """Also beyond the kinds that one client may have."""
+    repeats = Repeats()
+    failed = {"event": "changed", "outcome": "failed"}
+    for number in range(300):
+        error = "INVALID_CONFIG" if number % 2 else "POLICY_VIOLATION"
+        repeats.admit({**denied(f"topic-{number}"), **failed, "error": error}, number)
+    assert {(each["error"], each["more"]) for each in repeats.end(10_000)} == {
+        ("INVALID_CONFIG", 125),
+        ("POLICY_VIOLATION", 125),
+    }
 
 
 def test_clients_without_number_take_no_memory() -> None:
