@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ottla.lake.decode.decoder import Decoder
+from ottla.lake.decode.layout import ROW_HASH
 from ottla.lake.decode.registered import RegisteredSchemas
 from ottla.lake.decode.registry import SchemaRegistry
 from ottla.lake.decode.spec import decode_from
@@ -19,6 +20,7 @@ from ottla.lake.schema import ROW_SCHEMA
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
+_NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names})
 
 
 class TypedCheck:
@@ -32,6 +34,7 @@ class TypedCheck:
             decode, self._schema, RegisteredSchemas(registry) if registry else None
         )
         self.keeps_raw = decode.keep_raw
+        self.compared = 0  # How many rows so far.
 
     def of_own_rows(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
         """What is wrong with rows of a file that keeps keys and values."""
@@ -66,8 +69,14 @@ class TypedCheck:
         offsets: Sequence[int],
         found: dict[str, list[int]],
     ) -> None:
-        for name, column in zip(self._schema.names, decoded, strict=True):
-            _compare_column(name, column, stored, offsets, found)
+        self.compared += len(offsets)
+        columns = dict(zip(self._schema.names, decoded, strict=True))
+        # Columns of later loads are null: only other programs' files have them beside ours.
+        for name in stored.schema.names:
+            if name not in _NOT_TYPED:
+                kind = stored.column(name).type
+                column = columns.get(name, pa.nulls(len(offsets), kind))
+                _compare_column(name, column, stored, offsets, found)
 
 
 def _compare_column(
@@ -78,6 +87,8 @@ def _compare_column(
     found: dict[str, list[int]],
 ) -> None:
     other = stored.column(name)
+    # A later load may have widened the column before another program wrote the file.
+    column = column if column.type == other.type else column.cast(other.type)
     if column.equals(other):
         return
     pairs = zip(offsets, column.to_pylist(), other.to_pylist(), strict=True)

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout
+from ottla.lake.decode.layout import RAW, ROW_HASH, FileLayout, in_columns
+from ottla.lake.events.buckets import Buckets, buckets_of
 from ottla.lake.manifest import DataFile
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
@@ -38,21 +39,22 @@ def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Itera
             raise FileUnreadable(f"can't be read: {error}") from error
 
 
-def foreign_batches(store: FileStore, path: str, *, keeps_raw: bool) -> Iterator[pa.RecordBatch]:
+def foreign_batches(store: FileStore, path: str, layout: FileLayout) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that another program wrote, in the columns and types of ours.
 
-    `keeps_raw` says whether the table has keys and values, or their hashes only. Raises as
-    `file_batches` does.
+    `layout` is that of the newest load. Typed columns that the file does not have are null, as they
+    are to readers. Raises as `file_batches` does.
     """
-    kept = FileLayout(keep_raw=keeps_raw).schema
+    raw = FileLayout(keep_raw=layout.keep_raw).schema.names
     with store.open(path) as content:
         try:
             # Spark's own times, of 96 bits, are nanoseconds to Arrow by default.
             with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
                 for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     read.validate(full=True)
-                    rows = pa.Table.from_batches([read]).select(kept.names).cast(kept)
-                    for batch in rows.combine_chunks().to_batches():
+                    rows = pa.Table.from_batches([read])
+                    rows.select(raw)  # Raises KeyError for one that is not there.
+                    for batch in in_columns(rows, layout.schema).combine_chunks().to_batches():
                         _require_values(batch)
                         yield batch
         except NO_PARQUET as error:
@@ -87,6 +89,23 @@ def _require_values(batch: pa.RecordBatch) -> None:
     elements = batch.column("headers").flatten()
     if elements.null_count or pc.struct_field(elements, "key").null_count:
         raise FileUnreadable("holds headers without a name")
+
+
+def rows_problems(
+    batch: pa.RecordBatch, path: str, topic: str, event: str | None, buckets: Buckets
+) -> list[str]:
+    """What is wrong with the columns that the hash leaves out: rows have to be of `event`."""
+    problems = []
+    if pc.unique(batch.column("topic")).to_pylist() != [topic]:
+        problems.append(f"{path} holds rows of another topic")
+    micros = batch.column("timestamp").cast(pa.int64())
+    if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
+        problems.append(f"{path} holds timestamps that are no whole milliseconds")
+    others = buckets_of(batch.column(buckets.column), buckets.by) if event else set()
+    if others - {event}:
+        named = ", ".join(sorted(others - {event})[:3])
+        problems.append(f"{path} holds rows of {named}, which is no {event}")
+    return problems
 
 
 def check_bytes(store: FileStore, file: DataFile) -> list[str]:

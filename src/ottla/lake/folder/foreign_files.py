@@ -1,10 +1,11 @@
 """Files that other programs put in the place of a table's own, such as when they compact it.
 
 Rows may stand in other files than those that a load wrote, if they are the same rows: their number
-and their hash say so. They are then compared with the topic as rows of the load's files would be.
+and their hash say so. What the hash leaves out (topic, microseconds, buckets, what the log says of
+the file) is compared here; typed columns, and rows with the topic, as those of a load's files are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,13 +13,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ottla.lake.decode.layout import RAW, FileLayout
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.apart import CallFailed, run_apart
-from ottla.lake.folder.file_check import FileUnreadable, foreign_batches
+from ottla.lake.folder.file_check import FileUnreadable, foreign_batches, rows_problems
 from ottla.lake.manifest import DataFile
 from ottla.lake.proof import stored_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.log import LiveFile
 from ottla.lake.tables.table import FilesOfOthers
 
 
@@ -34,18 +39,27 @@ class ForeignRows:
     problems: list[str] = field(default_factory=list)
 
 
-def read_foreign(store: FileStore, others: FilesOfOthers, *, keeps_raw: bool) -> ForeignRows:
-    """Read the files that others have written, and compare their rows with those they replace."""
+def read_foreign(
+    store: FileStore,
+    others: FilesOfOthers,
+    topic: str,
+    layout: FileLayout = RAW,
+    buckets: Buckets = ONE_BUCKET,
+) -> ForeignRows:
+    """Read the files that others have written, and compare their rows with those they replace.
+
+    `layout` is that of the newest load. Typed columns are compared by jobs.
+    """
     found = ForeignRows()
     if not others.gone and not others.instead:
         return found
-    crashing = _crashing(store, others.instead, keeps_raw)
-    for path in others.instead:
+    crashing = _crashing(store, list(others.instead), layout)
+    for path, by_log in others.instead.items():
         if path in crashing:
             found.problems.append(f"{path}, written by another program, {crashing[path]}")
             continue
         try:
-            _read(store, path, keeps_raw, found)
+            _read(store, by_log, topic, layout, buckets, found)
         except (OSError, FileUnreadable) as error:
             found.problems.append(f"{path}, written by another program, can't be read: {error}")
     wanted = (
@@ -67,7 +81,7 @@ def read_foreign(store: FileStore, others: FilesOfOthers, *, keeps_raw: bool) ->
     return found
 
 
-def _crashing(store: FileStore, paths: Sequence[str], keeps_raw: bool) -> dict[str, str]:
+def _crashing(store: FileStore, paths: Sequence[str], layout: FileLayout) -> dict[str, str]:
     """The files that end the process which reads them: no load has their digests to compare."""
     found: dict[str, str] = {}
     left = list(paths)
@@ -75,7 +89,7 @@ def _crashing(store: FileStore, paths: Sequence[str], keeps_raw: bool) -> dict[s
         begun = Path(folder) / "begun"
         while left:
             try:
-                run_apart(partial(_read_each, store, left, keeps_raw, begun))
+                run_apart(partial(_read_each, store, left, layout, begun))
                 break
             except CallFailed as error:
                 number = int(begun.read_text() or 0) if begun.exists() else 0
@@ -85,19 +99,30 @@ def _crashing(store: FileStore, paths: Sequence[str], keeps_raw: bool) -> dict[s
     return found
 
 
-def _read_each(store: FileStore, paths: Sequence[str], keeps_raw: bool, begun: Path) -> None:
+def _read_each(store: FileStore, paths: Sequence[str], layout: FileLayout, begun: Path) -> None:
     """Read all rows, and write down how far it comes. Runs in a process apart."""
     for number, path in enumerate(paths):
         begun.write_text(str(number))
         with suppress(OSError, FileUnreadable):
-            for batch in foreign_batches(store, path, keeps_raw=keeps_raw):
+            for batch in foreign_batches(store, path, layout):
                 stored_hash(batch)
 
 
-def _read(store: FileStore, path: str, keeps_raw: bool, found: ForeignRows) -> None:
+def _read(
+    store: FileStore,
+    by_log: LiveFile,
+    topic: str,
+    layout: FileLayout,
+    buckets: Buckets,
+    found: ForeignRows,
+) -> None:
+    path, size = by_log.path, store.size(by_log.path)
     spans: dict[int, tuple[int, int, int]] = {}
-    for batch in foreign_batches(store, path, keeps_raw=keeps_raw):
+    problems: dict[str, None] = {}  # Each once, in order.
+    for batch in foreign_batches(store, path, layout):
         found.rows += batch.num_rows
+        problems |= dict.fromkeys(rows_problems(batch, path, topic, by_log.event, buckets))
+        problems |= dict.fromkeys(_outside(batch, by_log))
         found.hash = (found.hash + stored_hash(batch)) % MODULUS
         by_partition = (
             pa.Table.from_batches([batch])
@@ -111,10 +136,28 @@ def _read(store: FileStore, path: str, keeps_raw: bool, found: ForeignRows) -> N
                 max(high, row["offset_max"] + 1),
                 rows + row["offset_count"],
             )
+    rows_there = sum(rows for _, _, rows in spans.values())
+    if by_log.size_bytes != size or by_log.rows not in (None, rows_there):
+        said = f"{by_log.rows} rows in {by_log.size_bytes} bytes"
+        problems[f"{path} has {rows_there} rows in {size} bytes, and {said} by the log"] = None
+    found.problems += (f"{problem} (another program wrote it)" for problem in problems)
     found.files += [
-        DataFile(path, partition, start, end, rows, store.size(path), hash_text(0), "")
+        DataFile(path, partition, start, end, rows, size, hash_text(0), "")
         for partition, (start, end, rows) in sorted(spans.items())
     ]
+
+
+def _outside(batch: pa.RecordBatch, by_log: LiveFile) -> Iterator[str]:
+    """Say where the log's bounds leave out values of the rows."""
+    for name, (low, high) in by_log.bounds.items():
+        if name not in batch.schema.names:
+            continue
+        column = batch.column(name)
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32())
+        found = pc.min_max(column.cast(pa.int64())).as_py()
+        if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
+            yield f"{by_log.path} has values in column {name} outside the log's {low} to {high}"
 
 
 def remaining(live: Sequence[DataFile], others: FilesOfOthers) -> list[DataFile]:

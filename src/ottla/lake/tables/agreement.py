@@ -148,7 +148,9 @@ def _of_others(reading: LogReading, by_chain: Mapping[str, DataFile]) -> FilesOf
     known = {path for entry in foreign for path in (*entry.added, *entry.removed)}
     return FilesOfOthers(
         gone=[file for path, file in by_chain.items() if path not in reading.live],
-        instead=sorted(path for path in reading.live if path not in by_chain),
+        instead={
+            path: reading.live[path] for path in sorted(reading.live.keys() - by_chain.keys())
+        },
         by=[
             f"{entry.operation} ({entry.name})" for entry in foreign if entry.added or entry.removed
         ],

@@ -13,6 +13,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake.log.chain import EMPTY, TableStanding
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
+from ottla.lake.tables.log import LiveFile
 from ottla.lake.tables.running import RunningLoads
 
 
@@ -38,9 +39,9 @@ class FencedWriter(OttlaError):
 class FilesOfOthers:
     """What other programs did to a table's files, as its log has it."""
 
-    # Files of loads that count no more, and files that count and are of no load.
+    # Files of loads that count no more, and files by path that count and are of no load.
     gone: Sequence[DataFile] = ()
-    instead: Sequence[str] = ()
+    instead: Mapping[str, LiveFile] = field(default_factory=dict)
     # Who did it, in words: "OPTIMIZE (Delta's log entry 7)".
     by: Sequence[str] = ()
     # Files that others wrote, whether they count or not: no strays.

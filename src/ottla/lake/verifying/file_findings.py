@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.decode.layout import FileLayout
-from ottla.lake.events.buckets import ONE_BUCKET, Buckets, buckets_of
+from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.folder.damaged_files import DamagedFiles
-from ottla.lake.folder.file_check import FileUnreadable, check_bytes
+from ottla.lake.folder.file_check import FileUnreadable, check_bytes, rows_problems
 from ottla.lake.manifest import DataFile
 from ottla.lake.proof import stored_hash
 from ottla.lake.row_hash import MODULUS, hash_text
@@ -87,12 +87,4 @@ def _check_rows(
         last_offset = offsets[-1].as_py()
         if pc.unique(batch.column("partition")).to_pylist() != [file.partition]:
             found.problems.append(f"{file.path} holds rows of another partition")
-        if pc.unique(batch.column("topic")).to_pylist() != [topic]:
-            found.problems.append(f"{file.path} holds rows of another topic")
-        micros = batch.column("timestamp").cast(pa.int64())
-        if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
-            found.problems.append(f"{file.path} holds timestamps that are no whole milliseconds")
-        others = buckets_of(batch.column(buckets.column), buckets.by) if file.event else set()
-        if others - {file.event}:
-            named = ", ".join(sorted(others - {file.event})[:3])
-            found.problems.append(f"{file.path} holds rows of {named}, which is no {file.event}")
+        found.problems += rows_problems(batch, file.path, topic, file.event, buckets)

@@ -23,14 +23,19 @@ class HeldFile:
     file: DataFile
     schema: TableSchema | None = None
     is_dead: bool = False
-    # Whether its rows have keys, values and headers, and not only their hash.
-    keeps_raw: bool = True
     bounds: LogBounds = NO_BOUNDS
     buckets: Buckets = ONE_BUCKET
+    # Of another program's file: the files of loads whose rows it may hold, and their schemas.
+    replaces: tuple[tuple[DataFile, TableSchema | None], ...] = ()
 
     @property
     def layout(self) -> FileLayout:
         return DEAD if self.is_dead else layout_of(self.schema)
+
+    @property
+    def keeps_raw(self) -> bool:
+        """Whether its rows have keys, values and headers, and not only their hash."""
+        return self.layout.keep_raw
 
     @property
     def is_foreign(self) -> bool:
@@ -49,7 +54,7 @@ def rows_of(
         try:
             # Another program's file may hold other partitions, too.
             batches = (
-                foreign_batches(store, file.path, keeps_raw=held.keeps_raw)
+                foreign_batches(store, file.path, held.layout)
                 if held.is_foreign
                 else damaged.batches(file.path, held.layout)
             )

@@ -1,11 +1,10 @@
 """How a verification is divided: ranges of partitions with their files, one job for each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.log.live import left_out, live_letters, ranges_with_files
+from ottla.lake.log.live import left_out, live_after, live_letters, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.source import TopicDescription
@@ -50,20 +49,18 @@ def plan_jobs(
 ) -> list[RangeJob]:
     """Return the jobs that check each of `live` once, and compare all ranges that were loaded.
 
-    `foreign` are files of other programs, by partition: a job compares them, and does not check
-    them. A job has files of `split_bytes` or more only where it has one file, or where its files
-    overlap.
+    `foreign` are files of other programs, by partition, which are read already: a job compares
+    their typed columns, and their rows with the topic. A job has files of `split_bytes` or more
+    only where it has one file, or where its files overlap.
     """
     topic = manifests[-1].topic
     schemas: dict[str, TableSchema | None] = {
         file.path: manifest.table_schema for manifest in manifests for file in manifest.files
     }
     buckets = buckets_of_table(manifests[-1])
-    keeps_raw = layout_of(manifests[-1].table_schema).keep_raw
+    replaced = _replaced(manifests, live, schemas) if foreign else {}
     rest = {
-        file.path: HeldFile(
-            file, schemas[file.path], False, keeps_raw, bounds.of(file.path), buckets
-        )
+        file.path: HeldFile(file, schemas[file.path], bounds=bounds.of(file.path), buckets=buckets)
         for file in live
     }
     dead = {file.path: HeldFile(file, is_dead=True) for file in live_letters(manifests)}
@@ -72,7 +69,13 @@ def plan_jobs(
     for of_loads, of_range in ranges_with_files(manifests, [*live, *foreign]):
         for wanted, files in _pieces(of_loads, of_range, split_bytes):
             held = [
-                rest.pop(file.path) if file.path in rest else HeldFile(file, keeps_raw=keeps_raw)
+                rest.pop(file.path)
+                if file.path in rest
+                else HeldFile(
+                    file,
+                    manifests[-1].table_schema,
+                    replaces=tuple(replaced.get(file.partition, ())),
+                )
                 for file in files
             ]
             held += [
@@ -88,6 +91,22 @@ def plan_jobs(
     for alone in (*rest.values(), *dead.values()):
         jobs.append(RangeJob(len(jobs), store, topic, None, (alone,), (), bootstrap, described))
     return jobs
+
+
+def _replaced(
+    manifests: Sequence[Manifest],
+    live: Sequence[DataFile],
+    schemas: Mapping[str, TableSchema | None],
+) -> dict[int, list[tuple[DataFile, TableSchema | None]]]:
+    """The files of loads that others have replaced, with their schemas, by partition."""
+    counted: dict[str, DataFile] = {}
+    for manifest in manifests:
+        live_after(counted, manifest)
+    found: dict[int, list[tuple[DataFile, TableSchema | None]]] = {}
+    for path in counted.keys() - {file.path for file in live}:
+        file = counted[path]
+        found.setdefault(file.partition, []).append((file, schemas[path]))
+    return found
 
 
 def _by_partition(

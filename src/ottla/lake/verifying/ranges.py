@@ -88,6 +88,8 @@ class RangeChecker:
                 if job.wanted is not None:
                     _compare(job, job.wanted, self._cluster, job.described, found, damaged)
                 found.of_typed += self._typed_problems(job, self._cluster, job.described, damaged)
+            for held in job.files:
+                found.of_typed += self._foreign_problems(job, held, damaged)
         return found
 
     def _typed_problems(
@@ -99,7 +101,7 @@ class RangeChecker:
     ) -> Iterator[str]:
         """Decode again what typed columns came from, and yield where they differ."""
         for held in job.files:
-            if held.schema is None:
+            if held.schema is None or held.is_foreign:
                 continue
             check, file = self._check_of(held.schema), held.file
             log_start = described.bounds[file.partition].log_start
@@ -115,9 +117,82 @@ class RangeChecker:
                 problems = check.of_topic(rows, in_lake)
             yield from (f"{file.path}: {problem}" for problem in problems)
 
+    def _foreign_problems(
+        self, job: RangeJob, held: HeldFile, damaged: DamagedFiles
+    ) -> Iterator[str]:
+        """Decode again what another program wrote, by the schemas of the files it replaces.
+
+        Also without the topic: no load has the digest of its bytes.
+        """
+        if not held.is_foreign or held.schema is None:
+            return
+        file, reached = held.file, held.file.start
+        for start, end, schema in _by_schema(held):
+            if start < reached:
+                yield (
+                    f"{file.path}, written by another program: typed columns of offsets {start} to "
+                    f"{reached} are not compared: files of several schemas were replaced there"
+                )
+            start, reached = max(start, reached), max(end, reached)
+            wanted = Range(job.topic, file.partition, start, min(end, file.end))
+            try:
+                problems = self._decoded_again(job, held, schema, wanted, damaged)
+            except OttlaError as error:
+                problems = [f"its typed columns are not compared: {error.message}"]
+            yield from (
+                f"{file.path}, written by another program: {problem}" for problem in problems
+            )
+
+    def _decoded_again(
+        self,
+        job: RangeJob,
+        held: HeldFile,
+        schema: TableSchema,
+        wanted: Range,
+        damaged: DamagedFiles,
+    ) -> list[str]:
+        if wanted.start >= wanted.end:
+            return []
+        check = self._check_of(schema)
+        if held.keeps_raw:
+            return check.of_own_rows(rows_of(job.store, [held], wanted, damaged))
+        before, problems = check.compared, []
+        if self._cluster is not None and job.described is not None:
+            floor = max(wanted.start, job.described.bounds[wanted.partition].log_start)
+            if floor < wanted.end:
+                kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
+                account = RangeAccount(kept.partition, kept.start, kept.end, True)
+                in_lake = rows_of(job.store, [held], kept, damaged)
+                problems = check.of_topic(_read(kept, self._cluster, account), in_lake)
+        rows = sum(batch.num_rows for batch in rows_of(job.store, [held], wanted, damaged))
+        left = rows - (check.compared - before)
+        if left:
+            problems.append(
+                f"timestamps and typed columns of {left} rows of partition {wanted.partition} are "
+                "not compared: the table keeps no keys and values to decode again, and the topic "
+                "was not read, or has these records no more"
+            )
+        return problems
+
     def _check_of(self, schema: TableSchema) -> TypedCheck:
         words = json.dumps(asdict(schema), sort_keys=True)
         return self._typed.get(words) or self._typed.setdefault(words, TypedCheck(schema))
+
+
+def _by_schema(held: HeldFile) -> list[tuple[int, int, TableSchema]]:
+    """The spans of offsets, in order, whose rows were decoded by one schema."""
+    found: list[tuple[int, int, TableSchema]] = []
+    for file, known in sorted(held.replaces, key=lambda one: (one[0].start, one[0].end)):
+        # Before the table had typed columns: they are null.
+        schema = known or TableSchema(0, ())
+        if file.end <= held.file.start or file.start >= held.file.end:
+            continue
+        if found and found[-1][2] == schema:
+            start, end, _ = found.pop()
+            found.append((start, max(end, file.end), schema))
+        else:
+            found.append((max(file.start, held.file.start), file.end, schema))
+    return found
 
 
 def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings, damaged: DamagedFiles) -> None:

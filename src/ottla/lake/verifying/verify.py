@@ -25,6 +25,7 @@ from ottla.lake.row_hash import hash_text
 from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.source import Cluster
 from ottla.lake.spark import run_jobs
+from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.counts import more_than_counted
 from ottla.lake.verifying.jobs import RangeJob, plan_jobs
@@ -124,8 +125,13 @@ def _proven(
             read_again = proof.read_again
         else:
             live = remaining(live, agreement.others)
-            keeps_raw = layout_of(newest.table_schema).keep_raw
-            foreign = read_foreign(table.store, agreement.others, keeps_raw=keeps_raw)
+            foreign = read_foreign(
+                table.store,
+                agreement.others,
+                newest.topic,
+                layout_of(newest.table_schema),
+                buckets_of_table(newest),
+            )
             report.replaced += foreign.replaced
             report.problems += foreign.problems
             report.rows, total = foreign.rows, foreign.hash

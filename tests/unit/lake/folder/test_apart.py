@@ -13,9 +13,10 @@ from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.folder.file_check import FileUnreadable
 from ottla.lake.folder.foreign_files import read_foreign
 from ottla.lake.stores.local import LocalStore
+from ottla.lake.tables.log import LiveFile
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.table import FilesOfOthers
-from tests.unit.lake.tables import commit
+from tests.unit.lake.tables import TOPIC, commit
 
 
 class DeadlyStore(LocalStore):
@@ -66,9 +67,14 @@ def test_damaged_file_that_ends_its_reader_is_reported(store: DeadlyStore) -> No
         assert sum(batch.num_rows for batch in damaged.batches(sound)) == 10
 
 
+def others(store: DeadlyStore, *paths: str) -> FilesOfOthers:
+    """Files of other programs, with what their log says of them."""
+    return FilesOfOthers(instead={path: LiveFile(path, store.size(path), None) for path in paths})
+
+
 def test_foreign_file_that_ends_its_reader_is_reported(store: DeadlyStore) -> None:
     """No load knows the bytes of a file of another program: each is read apart first."""
     deadly, sound = paths(store)
-    found = read_foreign(store, FilesOfOthers(instead=[deadly, sound]), keeps_raw=True)
+    found = read_foreign(store, others(store, deadly, sound), TOPIC)
     assert found.problems[0].startswith(f"{deadly}, written by another program, can't be read")
     assert found.rows == 10

@@ -1,5 +1,6 @@
 """What other programs do to Delta and Iceberg tables between loads, and what verify says."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,8 +119,44 @@ def test_rows_of_other_writers_are_read_by_their_values(tmp_path: Path, unit: st
     DeltaTable(str(tmp_path)).optimize.compact()
     (compacted,) = DeltaTable(str(tmp_path)).file_uris()
     pq.write_table(written, compacted, use_deprecated_int96_timestamps=unit == "INT96")
+    entry = tmp_path / "_delta_log" / f"{4:020d}.json"
+    lines = [json.loads(line) for line in entry.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["size"] = Path(compacted).stat().st_size
+    entry.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
     assert len(verified(tmp_path).replaced) == 1
+
+
+@pytest.mark.parametrize(
+    ("updates", "said"),
+    [
+        ({"topic": "'other'"}, "holds rows of another topic"),
+        ({"timestamp": "timestamp + interval '1 microsecond'"}, "no whole milliseconds"),
+    ],
+    ids=["topic", "microsecond"],
+)
+def test_values_beside_the_hash_that_others_change_are_named(
+    tmp_path: Path, updates: dict[str, str], said: str
+) -> None:
+    """The hash of a row has neither its topic nor microseconds."""
+    make(tmp_path, "delta")
+    DeltaTable(str(tmp_path)).update(updates=updates)
+
+    assert said in "\n".join(ottla.lake.verify(str(tmp_path), bootstrap=None).problems)
+
+
+def test_false_bounds_of_a_file_of_others_are_named(tmp_path: Path) -> None:
+    make(tmp_path, "delta")
+    DeltaTable(str(tmp_path)).optimize.compact()
+    entry = tmp_path / "_delta_log" / f"{4:020d}.json"
+    text = entry.read_text().replace('\\"offset\\":0', '\\"offset\\":1')
+    assert text != entry.read_text()
+    entry.write_text(text)
+
+    (problem,) = ottla.lake.verify(str(tmp_path), bootstrap=None).problems
+    assert "column offset outside the log's 1 to 29" in problem
 
 
 def test_deleted_and_changed_rows_are_named_with_who_did_it(tmp_path: Path) -> None:
