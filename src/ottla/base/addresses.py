@@ -2,6 +2,10 @@
 
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address, IPv6Network
+from typing import Final
+
+# How an IPv4 address begins on a socket that serves both families.
+MAPPED: Final = "::ffff:"
 
 
 @lru_cache(maxsize=4096)

@@ -3,11 +3,8 @@
 import asyncio
 from typing import Any, cast
 
-from ottla.base.addresses import counted_address
+from ottla.base.addresses import MAPPED, counted_address
 from ottla.security.principal import ANONYMOUS, Principal
-
-# How an IPv4 address looks on a socket that serves both families.
-_MAPPED = "::ffff:"
 
 
 class KnownClient:
@@ -50,4 +47,4 @@ class KnownClient:
 
 def _address(name: tuple[Any, ...] | None) -> tuple[str, int]:
     host, port, *_ = name or ("", 0)
-    return host.removeprefix(_MAPPED), port
+    return host.removeprefix(MAPPED), port

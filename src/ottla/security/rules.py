@@ -9,10 +9,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from ottla.base.addresses import MAPPED
 from ottla.metadata.quota_entity import plain_address
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import EVERY_USER, WILDCARD, AclResource, PatternType
 
+# The addresses of IPv4 among those of IPv6.
+_MAPPED = IPv6Network(f"{MAPPED}0:0/96")
 # The ACLs of one pattern by principal.
 _Section = dict[str, list[Acl]]
 
@@ -86,20 +89,31 @@ def naming(section: _Section, principal: str) -> list[Acl]:
 
 
 def comes_from(acl: Acl, host: str) -> bool:
-    """Whether an ACL is for requests from `host`, an address as sockets spell it."""
+    """Whether an ACL is for requests from the address `host`."""
     if acl.host in (WILDCARD, host):
         return True
     if "/" in acl.host:
         network, own = network_of(acl.host), network_of(host.partition("%")[0])
         return network is not None and own is not None and own.network_address in network
+    if ":" not in acl.host and not host.startswith(MAPPED):
+        return False
     # Java spells an IPv6 address out: 0:0:0:0:0:0:0:1 for ::1.
-    return ":" in acl.host and plain_address(acl.host) == host
+    address = plain_address(acl.host)
+    return address is not None and address == plain_address(host)
 
 
 @lru_cache
 def network_of(text: str) -> IPv4Network | IPv6Network | None:
-    """The network that is written as `10.0.0.0/8`; None where `text` is none."""
+    """The network that is written as `10.0.0.0/8`; None where `text` is none.
+
+    One of IPv4 also where it is written as `::ffff:10.0.0.0/104`.
+    """
     try:
-        return ip_network(text, strict=False)
+        network = ip_network(text, strict=False)
     except ValueError:
         return None
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        address = network.network_address.ipv4_mapped
+        assert address is not None
+        return IPv4Network((address, network.prefixlen - _MAPPED.prefixlen))
+    return network

@@ -85,6 +85,19 @@ def test_all_covers_every_operation_and_a_host_only_itself() -> None:
     assert six.allows(ALICE, "::1", READ, TOPIC, "t")
 
 
+@pytest.mark.parametrize("client", ["127.0.4.1", "::ffff:127.0.4.1"])
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.4.1", "::ffff:127.0.4.1", "::ffff:7f00:401", "127.0.4.0/24", "::ffff:127.0.4.0/120"],
+)
+def test_an_ipv4_address_is_the_same_in_both_spellings(host: str, client: str) -> None:
+    """As sockets that serve both families spell it, too; other addresses stay others."""
+    here = authorizer(rule("t", host=host))
+    assert here.allows(ALICE, client, READ, TOPIC, "t")
+    for other in ("127.0.5.1", "::ffff:127.0.5.1", "::127.0.4.1", "fe80::1%eth0", ""):
+        assert not here.allows(ALICE, other, READ, TOPIC, "t")
+
+
 def test_every_user_means_users_of_all_types_and_one_user_only_itself() -> None:
     """`User:*`, as Kafka matches it."""
     assert allows(authorizer(rule("t", principal="User:*")), "t")
