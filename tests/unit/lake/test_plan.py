@@ -1,10 +1,12 @@
 """Boundaries become offsets, offsets become ranges, and nothing is read twice or backwards."""
 
+from contextlib import suppress
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.plan import (
     Boundary,
     PartitionBounds,
@@ -29,6 +31,14 @@ def test_boundaries_are_read_from_words() -> None:
 @pytest.mark.parametrize("text", ["", "soon", "@", "@noon", "1", "1:2:3", "a:b"])
 def test_other_words_are_refused_with_the_choice(text: str) -> None:
     with pytest.raises(OttlaError, match="write earliest, latest, last-load"):
+        parse_boundary(text)
+
+
+@given(st.text() | st.from_regex(r"[0-9]{1,5}(:-?[0-9²٣]*,?)*|@[0-9]*|[0-9]*d"))
+@example("0:" + "9" * 5000)
+@example("9" * 5000 + ":0")
+def test_any_text_is_a_boundary_or_wrong_words(text: str) -> None:
+    with suppress(WrongWords):
         parse_boundary(text)
 
 

@@ -133,6 +133,8 @@ class Decode:
                     f"{one.kind} of the {side} needs a schema: give its file (--schema-file), or "
                     "a registry (--registry URL)"
                 )
+        if not isinstance(self.sample, int) or isinstance(self.sample, bool) or self.sample < 1:
+            raise wrong(f"sample is {self.sample!r}, not a whole number above 0")
         if self.registry is not None:
             # Before it is on record in a manifest.
             registry_urls(self.registry)
@@ -224,15 +226,17 @@ def decode_from(options: Mapping[str, Any]) -> Decode:
     try:
         csv = Csv(**options.get("csv", {}))
         rules = dict(options.get("rules", {}))
-        rename = tuple(dict(rules.pop("rename", {})).items())
+        rename = rules.pop("rename", {})
+        if not isinstance(rename, Mapping) or not all(isinstance(v, str) for v in rename.values()):
+            raise wrong(f'rename is {rename!r}, not a table such as {{ new_name = "old_name" }}')
         return Decode(
             value=_format(options, "value", "", csv),
             key=_format(options, "key", "key_", csv),
             registry=options.get("registry"),
             on_bad_record=options.get("on_bad_record", "fail"),
             keep_raw=bool(options.get("keep_raw", True)),
-            sample=int(options.get("sample", 1000)),
-            rules=SchemaRules(**rules, rename=rename),
+            sample=options.get("sample", 1000),
+            rules=SchemaRules(**rules, rename=tuple(rename.items())),
         )
     except (TypeError, ValueError) as error:
         raise wrong(f"decode can't be read: {error}") from error

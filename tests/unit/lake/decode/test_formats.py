@@ -176,6 +176,10 @@ def test_options_declare_what_the_classes_declare() -> None:
         ({"value": "json", "rules": {"add": "drop"}}, "add is add, ignore or reject"),
         ({"value": "json", "rules": {"adds": "add"}}, "did you mean add"),
         ({"value": "json", "rules": "add"}, "decode can't be read"),
+        ({"value": "json", "rules": {"rename": 7}}, "rename is 7, not a table"),
+        ({"value": "json", "rules": {"rename": {"a": 7}}}, "rename is {'a': 7}, not a table"),
+        ({"value": "json", "sample": -1}, "sample is -1, not a whole number above 0"),
+        ({"value": "json", "sample": "x"}, "sample is 'x', not a whole number above 0"),
         ({"keep_raw": False}, "without decoded columns"),
     ],
 )
