@@ -277,6 +277,47 @@ def test_typed_values_that_others_change_are_named(
         assert problem.endswith("its column n is not what the records decode to at 3")
 
 
+@pytest.mark.parametrize("start", ["9999-12-31", "0:99", "7:0"])
+def test_a_first_load_with_a_wrong_start_decides_no_format(
+    node: Node, make_topic: MakeTopic, produce: Produce, tmp_path: Path, start: str
+) -> None:
+    """The next one may choose another."""
+    topic, target = make_topic(node, partitions=1), tmp_path / "t"
+    produce(node, topic, 0, 5)
+    load = partial(ottla.lake.load, topic, str(target), bootstrap=node.bootstrap, runner=run_here)
+    with pytest.raises(OttlaError):
+        load(format="iceberg", start=start)
+    assert not target.exists()
+    load(format="parquet")
+    assert values(target) == numbered(0, 5)
+
+
+@BOTH
+def test_columns_that_a_format_cannot_hold_are_refused_before_a_file(
+    node: Node, make_topic: MakeTopic, tmp_path: Path, kind: Any
+) -> None:
+    """With the column's name, for a new table as for one that has rows."""
+    topic, target = make_topic(node, partitions=1), tmp_path / "t"
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    load = partial(ottla.lake.load, topic, str(target), bootstrap=node.bootstrap, runner=run_here)
+    fields = columns({"n": "int64", "at": "list<time(ms)>"})
+    wrong = Decode(value=Format("json", fields), on_bad_record="null")
+    producer.produce(topic, b'{"n": 1}', partition=0)
+    producer.flush(60)
+    with pytest.raises(OttlaError, match=r"INVALID_REQUEST.*the column 'at' has no place"):
+        load(format=kind, decode=wrong)
+    assert not target.exists()
+    load(format=kind, decode=Decode(value=Format("json", columns({"n": "int64"}))))
+    before = sorted(target.rglob("*.parquet"))
+    producer.produce(topic, b'{"n": 2}', partition=0)
+    producer.flush(60)
+    with pytest.raises(OttlaError, match=r"INVALID_REQUEST.*the column 'at' has no place"):
+        load(decode=wrong)
+    assert sorted(target.rglob("*.parquet")) == before
+    load()
+    assert len(values(target)) == 2
+
+
 def test_wider_type_has_deltas_files_written_anew_unless_others_wrote_some(
     node: Node, make_topic: MakeTopic, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.loads.boundaries import limits_of_load
+from ottla.lake.loads.boundaries import limits_of_load, require_boundaries
 from ottla.lake.loads.committing import (
     LoadSettings,
     Runner,
@@ -130,7 +130,7 @@ def load(
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
-    require_readable(decode)
+    require_readable(decode, format)
     has_own = runner is not None or spark_session is not None
     engine = checked_settings(master, spark_settings, has_own=has_own)
     steps = Steps(on_step)
@@ -138,7 +138,9 @@ def load(
     with as_storage_error(place):
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
-            warn_of_log_dirs(cluster.describe(topic), log_dirs)
+            asked = cluster.describe(topic)
+            warn_of_log_dirs(asked, log_dirs)
+            require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
             table = open_table(target, format, store_options, steps.reached)

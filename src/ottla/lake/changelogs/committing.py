@@ -33,6 +33,7 @@ from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.manifest import Changelog, DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.plan import Range, ranges
 from ottla.lake.splitting import SizedRange
+from ottla.lake.tables.holding import require_holdable
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
@@ -210,6 +211,7 @@ def _merged(
 ) -> list[Merged]:
     load, state = plan.load, plan.state
     columns = Columns(typing.sorting if typing else None)
+    require_holdable(table.format, columns.schema)
     sizes: dict[int, int] = {}
     changes: dict[int, dict[str, list[int]]] = {}
     for one in reduced:

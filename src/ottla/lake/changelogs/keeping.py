@@ -26,6 +26,7 @@ from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loading import LoadResult
+from ottla.lake.loads.boundaries import require_boundaries
 from ottla.lake.loads.committing import LoadSettings
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.log.contents import HIDDEN_FOLDER
@@ -105,7 +106,7 @@ def changelog(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
-    require_readable(decode)
+    require_readable(decode, format)
     if reconcile and every_ms is not None:
         raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")
     has_own = runner is not None or spark_session is not None
@@ -133,7 +134,9 @@ def changelog(
     with as_storage_error(place_of(target, store_options)):
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
-            warn_of_log_dirs(cluster.describe(topic), log_dirs)
+            asked = cluster.describe(topic)
+            warn_of_log_dirs(asked, log_dirs)
+            require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
         table = open_table(target, format, store_options, steps.reached)

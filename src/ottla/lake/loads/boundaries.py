@@ -69,6 +69,15 @@ def limits_of_load(
     return _limits(described, starts, ends, known)
 
 
+def require_boundaries(
+    cluster: Cluster, described: TopicDescription, start: Boundary, end: Boundary | None = None
+) -> None:
+    """Refuse boundaries that mean nothing in the topic, before anything is made for a table."""
+    require_past(start, time.time_ns() // 1_000_000)
+    for boundary in filter(None, (start, end)):
+        offsets_of(cluster, described, boundary, {})
+
+
 def offsets_of(
     cluster: Cluster,
     described: TopicDescription,

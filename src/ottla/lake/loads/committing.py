@@ -35,6 +35,7 @@ from ottla.lake.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import SizedRange, split
+from ottla.lake.tables.holding import require_holdable
 from ottla.lake.tables.overriding import Foundation
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.task import Task, TaskResult
@@ -209,6 +210,7 @@ def commit_plan(
         removed_on_failure(table, plan.version, plan.load_id, steps),
     ):
         typing = _typing(plan, settings)
+        _require_holdable(table, typing)
         events = events_for(settings.events, plan.before, typing, reads=bool(plan.ranges))
         results: list[TaskResult] = []
         if plan.ranges:
@@ -216,6 +218,7 @@ def commit_plan(
             if rule is not None and plan.kind == "replacement":
                 rule = replace(rule, watermark_ms=None)  # What is read again is not late.
             results, typing = _run(table, plan, settings, typing, rule, start_runner())
+            _require_holdable(table, typing)
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
         if plan.before is not None and typing is not None and needs_widening(table, typing):
@@ -225,6 +228,11 @@ def commit_plan(
         if commit is not None:
             return commit(manifest)
         return commit_over_upkeep(table, plan.before, manifest)
+
+
+def _require_holdable(table: LakeTable, typing: LoadTyping | None) -> None:
+    if typing is not None:
+        require_holdable(table.format, typing.sorting.schema.fields)
 
 
 def _widened(

@@ -17,11 +17,14 @@ from ottla.lake.decode.decoder import NewField, fixed_reader
 from ottla.lake.decode.infer import merged
 from ottla.lake.decode.rows import RowSorter, RowSorting
 from ottla.lake.decode.rules import evolved, reconciled, renamed
-from ottla.lake.decode.spec import Column, Decode, Format, Side, decode_from, options_of
+from ottla.lake.decode.spec import Column, Decode, Side, decode_from, options_of
+from ottla.lake.decode.spec import Format as DecodeFormat
 from ottla.lake.decode.typed_schema import TypedSchema, columns_of
 from ottla.lake.manifest import SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.holding import require_holdable
 from ottla.ledger.partition import RangeAccount
 
 
@@ -99,10 +102,13 @@ def load_typing(
     return LoadTyping(RowSorting(decode, schema, dead_timestamps), changes)
 
 
-def require_readable(decode: Decode | None) -> None:
-    """Raise WrongWords for a schema that can't be read, before anything is made for a table."""
+def require_readable(decode: Decode | None, wanted: Format | None) -> None:
+    """Refuse a schema that can't be read, or columns that `wanted` can't hold.
+
+    Before anything is made for a table. Raises WrongWords or OttlaError.
+    """
     if decode is not None:
-        declared_schema(decode)
+        require_holdable(wanted or "parquet", declared_schema(decode).fields)
 
 
 def declared_schema(decode: Decode) -> TypedSchema:
@@ -114,7 +120,7 @@ def declared_schema(decode: Decode) -> TypedSchema:
     return schema
 
 
-def _declared(side: Side, how: Format, taken: set[str]) -> tuple[Column, ...]:
+def _declared(side: Side, how: DecodeFormat, taken: set[str]) -> tuple[Column, ...]:
     if how.columns is not None:
         is_envelope = how.debezium and side == "value"
         return envelope_columns(how.columns) if is_envelope else how.columns

@@ -22,6 +22,7 @@ from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
 from ottla.lake.loading import run_here
+from ottla.lake.loads.boundaries import require_boundaries
 from ottla.lake.loads.committing import LoadSettings, Runner
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import require_readable
@@ -92,7 +93,7 @@ def follow(
     another one was started for this table).
     """
     stop = stop or threading.Event()
-    require_readable(decode)
+    require_readable(decode, format)
     has_own = runner is not None or spark_session is not None
     engine = checked_settings(master, spark_settings, has_own=has_own)
     if runner is None and engine.is_here:
@@ -117,7 +118,7 @@ def follow(
     ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
-        _require_topics(bootstrap, topic, dead_letter_topic, log_dirs)
+        _require_topics(bootstrap, topic, dead_letter_topic, log_dirs, start_at)
         table = open_table(target, format, store_options, steps.reached)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
@@ -172,12 +173,18 @@ def _runner_on(started: Any, on_progress: OnProgress | None) -> Runner:
 
 
 def _require_topics(
-    bootstrap: str, topic: str, dead_letter_topic: str | None, log_dirs: Sequence[str]
+    bootstrap: str,
+    topic: str,
+    dead_letter_topic: str | None,
+    log_dirs: Sequence[str],
+    start: Boundary,
 ) -> None:
-    """A mistyped topic leaves no empty table behind."""
+    """A mistyped topic leaves no empty table behind, nor does a wrong start."""
     cluster = connect(bootstrap)
     try:
-        warn_of_log_dirs(cluster.describe(topic), log_dirs)
+        described = cluster.describe(topic)
+        warn_of_log_dirs(described, log_dirs)
+        require_boundaries(cluster, described, start)
         if dead_letter_topic is not None:
             cluster.topic_id(dead_letter_topic)
     finally:
