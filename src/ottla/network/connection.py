@@ -78,6 +78,8 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         # Set by a service that can serve several requests at once.
         self.serve_run: ServeRun | None = None
         self._serve = hub.service.attach(self)
+        # What serves the request that is held, and what serves those after it.
+        self._held: tuple[Serve, Serve, ServeRun | None] | None = None
         self._takes_runs = limits.unanswered_requests_max >= _RUN_MAX
         if not self._takes_runs:
             self.serve_run = None
@@ -106,7 +108,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             callback()
         self._hub.on_closed(self)
         # What served it refers to it: in a cycle both would live until a rare collection.
-        self._serve, self.serve_run = serve_nothing, None
+        self._serve, self.serve_run, self._held = serve_nothing, None, None
         if self._transport.get_extra_info("sslcontext") is not None:
             self._transport.set_protocol(ENDED)
 
@@ -183,16 +185,16 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         self._on(Event.HELD)
         if then is None:
             return
-        serve, serve_run = self._serve, self.serve_run
+        self._held = then, self._serve, self.serve_run
+        self._serve, self.serve_run = self._serve_again, None
 
-        def serve_again(frame: memoryview) -> list[Part] | None:
-            if self._serve is not serve_again:
-                # What came after it in the same turn.
-                return serve(frame)
-            self._serve, self.serve_run = serve, serve_run
-            return then(frame)
-
-        self._serve, self.serve_run = serve_again, None
+    def _serve_again(self, frame: memoryview) -> list[Part] | None:
+        if self._held is None:
+            # What came after it in the same turn.
+            return self._serve(frame)
+        # Nothing refers to `then` any longer: it may have megabytes.
+        (then, self._serve, self.serve_run), self._held = self._held, None
+        return then(frame)
 
     def release(self) -> None:
         """Offer the request that was held, and what came after it."""

@@ -10,6 +10,10 @@ class WireError(OttlaError):
         super().__init__(ErrorCode.INVALID_REQUEST, message)
 
 
+class TooManyElements(WireError):
+    """More elements, in all lists of a request, than it may have."""
+
+
 class VersionError(OttlaError):
     """A version the message does not have, or a value it cannot hold (UNSUPPORTED_VERSION)."""
 

@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from ottla.base.varint import append_unsigned, read_unsigned
-from ottla.wire.errors import VersionError, WireError
+from ottla.wire.errors import TooManyElements, VersionError, WireError
 
 # Topic ids come again and again; the bound keeps a hostile peer from filling memory.
 _KNOWN_UUIDS_MAX: Final = 4096
@@ -52,7 +52,9 @@ def skip_tags(view: memoryview, position: int) -> int:
 
 def too_many(position: int) -> WireError:
     """The error for lists with more elements than a request may have."""
-    return WireError(f"too many elements of lists, up to byte {position}: send several requests")
+    return TooManyElements(
+        f"too many elements of lists, up to byte {position}: send several requests"
+    )
 
 
 def too_many_tags(position: int) -> WireError:

@@ -1,7 +1,9 @@
 """Requests with many elements: served in slices, with other connections in between."""
 
 import asyncio
+import gc
 import struct
+from uuid import UUID
 
 import pytest
 from rig.large_requests import growing
@@ -21,6 +23,8 @@ from ottla.wire.messages.alter_client_quotas import (
     OpData,
 )
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions as HeartbeatTopicPartitions
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.list_offsets import (
@@ -199,8 +203,8 @@ def test_a_large_request_is_answered_as_a_short_one():
     run(scenario)
 
 
-def test_a_whole_request_with_many_elements_is_served_in_one_go():
-    """It has the same answer as a short one, and more than 25,000 elements end its connection."""
+def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
+    """It has the same answer as a short one, and more than 100,000 elements end its connection."""
 
     async def scenario(client):
         topics = [DeleteTopicState(name=f"n{n}") for n in range(1_000)]
@@ -214,7 +218,48 @@ def test_a_whole_request_with_many_elements_is_served_in_one_go():
         answer = await client.call(ProduceRequest(acks=1, topic_data=data), 9)
         assert len(answer.responses) == 400
         with pytest.raises(asyncio.IncompleteReadError):
-            await client.call(DeleteTopicsRequest(topics=topics * 26), 6)
+            await client.call(DeleteTopicsRequest(topics=topics * 101), 6)
+        assert "DELETE_TOPICS of User:ANONYMOUS has more than 100,000 elements" in caplog.text
+        heartbeat = ConsumerGroupHeartbeatRequest(
+            group_id="g",
+            member_id="m",
+            topic_partitions=[
+                HeartbeatTopicPartitions(topic_id=UUID(int=n), partitions=[0])
+                for n in range(1, 10_001)
+            ],
+            subscribed_topic_names=[f"n{n}" for n in range(10_000)],
+        )
+        other = await caller(client.broker)
+        assert (await other.call(heartbeat, 0)).error_code
+        await other.close()
+
+    run(scenario)
+
+
+def alive():
+    """The answers to large requests that are in memory, and what was worked on them."""
+    kinds = {"MetadataResponse", "DeleteTopicsResponse", "_Work"}
+    return [name for one in gc.get_objects() if (name := type(one).__name__) in kinds]
+
+
+def test_a_large_request_that_is_answered_is_no_garbage():
+    """Nothing of it waits for the collector of cycles, whether it was served or refused."""
+
+    async def scenario(client):
+        topics = [DeleteTopicState(name=f"n{n}") for n in range(1_000)]
+        gc.collect()
+        gc.disable()
+        try:
+            before = alive()
+            assert len((await client.call(many(3_000), 12)).topics) == 3_000
+            await client.call(DeleteTopicsRequest(topics=topics), 6)
+            with pytest.raises(asyncio.IncompleteReadError):
+                await client.call(DeleteTopicsRequest(topics=topics * 101), 6)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert alive() == before
+        finally:
+            gc.enable()
 
     run(scenario)
 

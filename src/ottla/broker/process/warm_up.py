@@ -10,7 +10,7 @@ from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsr
 # Requests make almost no reference cycles: rare collections of all objects keep pauses out of the
 # latencies, and looking through few young ones at a time keeps the remaining pauses short, also
 # while a request has many objects in memory.
-_GC_THRESHOLDS = (10_000, 5, 500)
+_GC_THRESHOLDS = (10_000, 5, 50)
 # What the brokers of a cluster send each other as soon as a topic is created.
 _FIRST_MESSAGES = (LeaderAndIsrRequest, LeaderAndIsrResponse, FetchRequest, FetchResponse)
 

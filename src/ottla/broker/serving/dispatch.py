@@ -26,7 +26,7 @@ from ottla.broker.requests.auditing import Auditing, Need
 from ottla.broker.requests.handler import NO_ANSWER, Handler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.serving.large import LargeRequests, malformed
+from ottla.broker.serving.large import LargeRequests, malformed, too_large
 from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, elements_max
 from ottla.broker.serving.readiness import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
@@ -36,7 +36,7 @@ from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 from ottla.wire.api import API, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
 from ottla.wire.codec import decode, decode_in_steps
-from ottla.wire.errors import VersionError, WireError
+from ottla.wire.errors import TooManyElements, VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsResponse
 
@@ -194,6 +194,8 @@ class Conversation:
             if is_client and self._must_wait_for_quota(header):
                 return None
             body = self._decoded(served, header, frame, position, is_client=is_client)
+        except TooManyElements as error:
+            raise too_large(self._connection, api_key) from error
         except (WireError, VersionError, StructError) as error:
             raise malformed(error) from error
         if body is None:

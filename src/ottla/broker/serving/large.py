@@ -8,6 +8,7 @@ other connections for as long as the slice took.
 
 import asyncio
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, TypeVar
 
 from ottla.base.errors import OttlaError
@@ -30,7 +31,7 @@ from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode_in_steps
-from ottla.wire.errors import VersionError, WireError
+from ottla.wire.errors import TooManyElements, VersionError, WireError
 from ottla.wire.frames import encode_response_in_steps
 from ottla.wire.parts import Part
 
@@ -53,6 +54,16 @@ def malformed(error: Exception) -> CloseConnection:
     """What ends the connection of bytes that are no request."""
     why = f"it sent bytes that are no valid request: {error}"
     return CloseConnection(why, "request: malformed")
+
+
+def too_large(connection: Connection, api_key: int) -> CloseConnection:
+    """What ends the connection of a request with more elements than its API allows."""
+    api = ApiKey(api_key).name
+    why = (
+        f"its {api} of {connection.principal} has more than {elements_max(api_key):,} elements in"
+        " its lists; have the client send several requests"
+    )
+    return CloseConnection(why, f"request: elements of {api}")
 
 
 class LargeRequests:
@@ -126,11 +137,18 @@ class _Work:
 
     def finish(self, frame: memoryview) -> list[Part] | None:
         """Serve the request that is offered again, with what was found out."""
-        if self._error is not None:
-            raise self._error
-        if self._outcome is None:
-            raise CloseConnection("the broker stops", "stops")
-        return self._outcome(frame)
+        # Nothing refers to what was found out any longer: in a cycle it would live until a rare
+        # collection, with all that was answered.
+        error, self._error = self._error, None
+        outcome, self._outcome = self._outcome, None
+        try:
+            if error is not None:
+                raise error
+            if outcome is None:
+                raise CloseConnection("the broker stops", "stops")
+            return outcome(frame)
+        finally:
+            del error
 
     async def run(self, frame: memoryview, position: int) -> None:
         """Find the outcome, and have the connection offer the request again."""
@@ -140,6 +158,8 @@ class _Work:
             self._outcome = await self._large.stalls.watched(
                 self._work(frame, position), request.connection, api, request.size
             )
+        except TooManyElements:
+            self._error = too_large(request.connection, api)
         except (WireError, VersionError) as error:
             self._error = malformed(error)
         except Exception as error:  # noqa: BLE001  # The connection's supervisor gets it.
@@ -158,7 +178,7 @@ class _Work:
         await self._in_slices(answer_once(key, body))
         divided = division(key, body)
         if divided is None:
-            return lambda frame: self._serve_whole(self._request, body, frame)
+            return partial(self._serve_whole, self._request, body)
         response = await self._in_portions(body, divided)
         self._request.complete(response)
         parts = await self._in_slices(
