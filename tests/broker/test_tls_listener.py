@@ -501,6 +501,8 @@ def test_a_listener_takes_another_certificate_while_the_broker_runs(files, tmp_p
                 (own, "ssl.keystore.location", "only per-listener using the listener prefix"),
                 ("", name, "at the cluster level"),
                 (own, "listener.name.ssl.ssl.keystore.locatoin", "ssl.keystore.location"),
+                (own, "listener.name.nope.ssl.keystore.location", "and listeners has ssl"),
+                (own, "listener.name.SSL.ssl.keystore.location", "names are in small letters"),
             ):
                 change = [Alteration(wanted, AlterOperation.SET, str(other))]
                 with pytest.raises(OttlaError, match=why):
@@ -520,7 +522,8 @@ def test_a_listener_takes_another_certificate_while_the_broker_runs(files, tmp_p
                 tls._tls._source.refresh()
             after = await asyncio.to_thread(_subject, broker.port, files)
             assert (before == after, "other" in after) == (False, True)
-            await configs.replace(ResourceType.BROKER, own, {}, validate_only=False)
+            removal = [Alteration(name, AlterOperation.DELETE, None)]
+            await configs.alter(ResourceType.BROKER, own, removal, validate_only=False)
             for tls in broker.listeners.open:
                 tls._tls._source.refresh()
             assert await asyncio.to_thread(_subject, broker.port, files) == before

@@ -50,7 +50,6 @@ _SETTINGS = (
     ("ssl.key.password", "x"),
     ("ssl.client.auth", "required"),
     (f"listener.name.plaintext.{_STORE}", "/nowhere.pem"),
-    (f"listener.name.nothere.{_STORE}", "/nowhere.pem"),
     ("listener.name.plaintext.ssl.client.auth", "required"),
     ("listener.name.plaintext.max.connections", "10"),
 )

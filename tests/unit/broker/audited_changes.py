@@ -154,7 +154,7 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
                         incremental_alter_configs.AlterableConfig(name=name, value=value)
                         for name, value in (
                             ("ssl.key.password", "not to be seen"),
-                            ("listener.name.x.ssl.key.password", "not to be seen"),
+                            ("listener.name.plaintext.ssl.key.password", "not to be seen"),
                             ("log.cleaner.threads", "2"),
                         )
                     ],
@@ -179,7 +179,7 @@ CHANGED: list[tuple[Any, int, list[tuple[str, dict[str, Any], str]]]] = [
                     "settings": [
                         {"name": "ssl.key.password", "operation": "set", "value": "(hidden)"},
                         {
-                            "name": "listener.name.x.ssl.key.password",
+                            "name": "listener.name.plaintext.ssl.key.password",
                             "operation": "set",
                             "value": "(hidden)",
                         },

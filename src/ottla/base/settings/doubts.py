@@ -1,11 +1,10 @@
 """Settings that are valid, and with which security is other than their author thinks. Pure."""
 
 from ottla.base.settings.broker import BrokerSettings
-from ottla.base.settings.listeners import listen_addresses
+from ottla.base.settings.listeners import without_listener
 
 _AUTHORIZER = "authorizer.class.name"
 _SUPER = "super.users"
-_OF_A_LISTENER = "listener.name."
 # Kafka asks such a class who a client is; here no class of others is loaded.
 _CLASSES = (
     "principal.builder.class",
@@ -63,12 +62,12 @@ def _of_the_authorizer(settings: BrokerSettings, *, has_acls: bool) -> list[str]
 
 
 def _of_listeners(settings: BrokerSettings) -> list[str]:
-    names = [address.name.lower() for address in listen_addresses(settings)]
     # Kafka's files have settings of its controllers, too.
-    known = {*names, *(name.lower() for name in settings.texts("controller.listener.names"))}
+    controllers = tuple(
+        f"listener.name.{name.lower()}." for name in settings.texts("controller.listener.names")
+    )
     return [
-        f"{name} has no effect: there is no such listener; in such settings names are in small"
-        f" letters, and listeners has {', '.join(names)}"
+        f"{name} has no effect: {why}"
         for name in settings.static
-        if name.startswith(_OF_A_LISTENER) and name.split(".")[2] not in known
+        if not name.startswith(controllers) and (why := without_listener(settings, name))
     ]

@@ -121,6 +121,17 @@ def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
     )
 
 
+def without_listener(settings: BrokerSettings, name: str) -> str:
+    """Why a setting is of no listener, with the names of those there are; "" where it is of one."""
+    names = [address.name.lower() for address in listen_addresses(settings)]
+    if not name.startswith("listener.name.") or name.split(".")[2] in names:
+        return ""
+    return (
+        "there is no such listener; in such settings names are in small letters, and listeners has"
+        f" {', '.join(names)}"
+    )
+
+
 def _protocols(settings: BrokerSettings) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for item in settings.text("listener.security.protocol.map").split(","):

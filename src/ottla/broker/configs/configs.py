@@ -20,6 +20,7 @@ from ottla.base.settings.client_metrics import (
     check_operations,
     client_metrics_value,
 )
+from ottla.base.settings.listeners import without_listener
 from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.resolve import (
@@ -222,15 +223,22 @@ class Configs:
             check_broker_configs(after, changed, per_broker=bool(name))
             check_order(changed, lambda key: self._broker_value(key, counting))
             check_together(changed, lambda key: self._broker_value(key, counting))
-            if name == str(self._view.broker_id) and any(
-                own_name(key).startswith("ssl.") for key in changed
-            ):
-                # Stored, they would keep the broker from starting again.
-                later = BrokerSettings(self._settings.static)
-                later.set_dynamic(self._settings.dynamic_default, counting)
-                check_listeners(later)
+            if name == str(self._view.broker_id):
+                self._check_own_listeners(counting, changed)
         except OttlaError as error:
             raise OttlaError(ErrorCode.INVALID_REQUEST, error.message) from error
+
+    def _check_own_listeners(self, after: Mapping[str, str], changed: frozenset[str]) -> None:
+        """Raises OttlaError(INVALID_CONFIG) where no listener of this broker can use a change."""
+        for key in sorted(changed & after.keys()):
+            why = without_listener(self._settings, key)
+            if why:
+                raise OttlaError(ErrorCode.INVALID_CONFIG, f"{key}: {why}")
+        if any(own_name(key).startswith("ssl.") for key in changed):
+            # Stored, they would keep the broker from starting again.
+            later = BrokerSettings(self._settings.static)
+            later.set_dynamic(self._settings.dynamic_default, after)
+            check_listeners(later)
 
     def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
         """The value of a broker setting under `configs`, as far as this broker knows."""
