@@ -1,6 +1,7 @@
 """Reads a data file: its bytes, to compare them with a manifest, and its rows, as sound columns."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -111,6 +112,12 @@ def rows_problems(
 def check_bytes(store: FileStore, file: DataFile) -> list[str]:
     """Compare a file's size and SHA-256 with its manifest. Raises OSError."""
     with store.open(file.path) as content:
+        if (size := content.seek(0, os.SEEK_END)) != file.size_bytes:
+            return [
+                f"{file.path} is not as it was written: {size} bytes; its manifest says "
+                f"{file.size_bytes} bytes"
+            ]
+        content.seek(0)
         hashed = hashlib.sha256()
         while piece := content.read(_BYTES_AT_ONCE):
             hashed.update(piece)

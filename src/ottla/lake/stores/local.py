@@ -4,8 +4,10 @@
 is forced to disk before a call returns.
 """
 
+import errno
 import os
 import re
+import stat
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
@@ -152,7 +154,11 @@ class LocalStore:
         return (self.root / path).read_bytes()
 
     def open(self, path: str) -> BinaryIO:
-        return (self.root / path).open("rb")
+        place = self.root / path
+        # A device or a pipe may have no end.
+        if not stat.S_ISREG(place.stat().st_mode):
+            raise OSError(errno.EINVAL, "this is no regular file", str(place))
+        return place.open("rb")
 
     def size(self, path: str) -> int:
         return (self.root / path).stat().st_size
