@@ -36,11 +36,15 @@ TERMS: tuple[str, ...] = (
 )
 TERMS += ("dead_letters", "keyless")
 FORMAT = "ottla lake certificate 1"
+FIELDS = {"format", "sha256", "issued_ms", "ottla", "table", "topic", "topic_id", "cluster_id"}
+FIELDS |= {"verdict", "positions", "rows", "hash", "loads"}
+VERDICT = {"proven", "compared", "only_in_lake", "topic_was_read", "problems", "overridden"}
 # Of what stands in a certificate.
 NOT_CHECKED = """; not checked here:
-when, where and by which version it was issued; what the verdict says of the topic (topic_was_read,
-compared, only_in_lake): `ottla lake verify` compares again. Who may write all of the table may make
-another certificate that holds: keep an earlier one elsewhere (--earlier)."""
+when, where (table) and by which version (ottla) it was issued; typed columns; what a format's log
+says of files but their names (statistics, values of partitions); what the verdict says of the topic
+(topic_was_read, compared, only_in_lake): `ottla lake verify` compares again. Who may write all of
+the table may make another certificate that holds: keep an earlier one elsewhere (--earlier)."""
 
 
 def mix(x: int) -> int:
@@ -102,6 +106,9 @@ def wrong_in_file(
     content = path.read_bytes() if path.is_file() else b""
     if (len(content), digest_of(content)) != (file["size_bytes"], file["sha256"]):
         yield f"{path} is missing, or its size or SHA-256 is another"
+        return
+    if "row_hash" in pq.read_schema(path).names:
+        yield f"{path} keeps hashes of rows only (--drop-raw), which `ottla lake verify` checks"
         return
     rows, last, total = 0, file["start"] - 1, 0
     offsets = met.setdefault(file["partition"], set())
@@ -290,11 +297,7 @@ def paths_in_log(folder: Path) -> set[str] | None:
     Raises ValueError where the log takes rows out of files, and ImportError without a reader.
     """
     if (folder / "_delta_log").is_dir():
-        table = import_module("deltalake").DeltaTable(str(folder))
-        if "deletionVectors" in (table.protocol().reader_features or ()):
-            raise ValueError("may take rows out of files, by deletion vectors")
-        names = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
-        return {unquote(name) for name in names}
+        return paths_in_delta(folder)
     if (folder / "metadata").is_dir():
         reader = import_module("pyiceberg.table").StaticTable
         metadata = reader.from_metadata(iceberg_metadata(folder))
@@ -303,6 +306,25 @@ def paths_in_log(folder: Path) -> set[str] | None:
             raise ValueError("takes rows out of files, by files of deletes")
         return {task.file.file_path.removeprefix(f"{metadata.location()}/") for task in tasks}
     return None
+
+
+def paths_in_delta(folder: Path) -> set[str]:
+    """The files by Delta's log. Raises as `paths_in_log` does."""
+    delta_error = import_module("deltalake.exceptions").DeltaError
+    try:
+        table = import_module("deltalake").DeltaTable(str(folder))
+        metadata, features = table.metadata(), table.protocol().reader_features or ()
+        if "deletionVectors" in features:
+            raise ValueError("may take rows out of files, by deletion vectors")
+        if metadata.configuration.get("delta.columnMapping.mode", "none") != "none":
+            raise ValueError("reads columns under other names, by column mapping")
+        more = {*metadata.partition_columns} - {"event_day", "event_hour", "event_month"}
+        if more:
+            raise ValueError(f"takes {', '.join(sorted(more))} from itself and not from the files")
+        names = pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()
+    except (delta_error, pa.ArrowException, OSError) as error:
+        raise ValueError(f"can't be read: {error}") from error
+    return {unquote(name) for name in names}
 
 
 def iceberg_metadata(folder: Path) -> str:
@@ -337,7 +359,7 @@ def wrong_in_verdict(known: dict[str, Any]) -> Iterator[str]:
     """What the verdict says that the rest of the certificate contradicts."""
     verdict = known["verdict"]
     yield from verdict["problems"]
-    if not verdict["proven"]:
+    if verdict["proven"] is not True:
         yield "the table was not proven when the certificate was issued"
     numbers = [verdict["compared"], verdict["only_in_lake"]]
     letters = sum(one.get("dead_letters", 0) for load in known["loads"] for one in load["ledgers"])
@@ -346,14 +368,41 @@ def wrong_in_verdict(known: dict[str, Any]) -> Iterator[str]:
         yield "the verdict compared more rows with the topic than there are"
 
 
-def wrong(text: str, folder: Path, earlier: dict[str, Any]) -> Iterator[str]:
-    """All that does not hold."""
-    known = json.loads(text)
+def wrong_in_text(text: str, known: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with the document as such."""
     blank = text.replace(known["sha256"], "0" * 64, 1)
     if digest_of(blank.encode()) != known["sha256"] or known["format"] != FORMAT:
         yield "the certificate was changed after it was issued, or has another format"
-    if earlier.get("loads", []) != known["loads"][: len(earlier.get("loads", []))]:
+    # Also a name that stands twice, of which a reader may see the other.
+    if json.dumps(json.loads(text, parse_float=str), indent=1) != text.rstrip():
+        yield "the certificate is not written as its format says"
+    if {*known} != FIELDS or {*known["verdict"]} != VERDICT:
+        yield "the certificate has fields that its format does not have, or lacks some"
+
+
+def wrong_in_earlier(text: str, known: dict[str, Any]) -> Iterator[str]:
+    """What an earlier certificate tells otherwise, or does not tell."""
+    earlier = json.loads(text)
+    if not isinstance(earlier, dict) or {*earlier} != FIELDS or not earlier["loads"]:
+        yield "the earlier certificate is none, or has no load to compare"
+        return
+    ends: dict[str, int] = {}
+    live: dict[str, Any] = {}
+    found = [*wrong_in_text(text, earlier)]
+    found += wrong_in_loads(earlier["loads"], ends, live, {}, None)
+    same = ends == earlier["positions"]
+    if found or not same or sums(live.values()) != (earlier["rows"], earlier["hash"]):
+        yield "the earlier certificate contradicts itself, or was changed after it was issued"
+    if earlier["loads"] != known["loads"][: len(earlier["loads"])]:
         yield "the history of the table is not the one that the earlier certificate tells"
+
+
+def wrong(text: str, folder: Path, earlier: str | None = None) -> Iterator[str]:
+    """All that does not hold; `earlier` is the text of an earlier certificate."""
+    known = json.loads(text)
+    yield from wrong_in_text(text, known)
+    if earlier is not None:
+        yield from wrong_in_earlier(earlier, known)
     ends: dict[str, int] = {}
     live: dict[str, Any] = {}
     letters: dict[str, Any] = {}
@@ -385,7 +434,7 @@ if __name__ == "__main__":
     parser.add_argument("table", type=Path)
     parser.add_argument("--earlier", type=Path)
     given = parser.parse_args()
-    before = json.loads(given.earlier.read_text()) if given.earlier else {}
+    before = given.earlier.read_text() if given.earlier else None
     try:
         found = list(wrong(given.certificate.read_text(), given.table, before))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -40,7 +40,7 @@ def wrong(folder: Path, document: Document, *, sealed_again: bool = True) -> lis
         document = {**document, "sha256": "0" * 64}
         text = ottla.lake.certificate_text(document)
         document["sha256"] = sha256(text.encode()).hexdigest()
-    return list(checker.wrong(ottla.lake.certificate_text(document), folder, {}))
+    return list(checker.wrong(ottla.lake.certificate_text(document), folder))
 
 
 def file_changed(folder: Path, known: Document) -> None:
@@ -107,6 +107,14 @@ def not_proven(_folder: Path, known: Document) -> None:
     known["verdict"].update(proven=False, problems=[])
 
 
+def proven_in_words(_folder: Path, known: Document) -> None:
+    known["verdict"]["proven"] = "no"
+
+
+def more_in_the_verdict(_folder: Path, known: Document) -> None:
+    known["verdict"]["guaranteed"] = True
+
+
 FORGERIES: dict[str, tuple[Callable[[Path, Document], None], str]] = {
     "row changed": (file_changed, "holds other rows than the certificate says"),
     "file elsewhere": (file_elsewhere, "is not in the table's folder"),
@@ -124,6 +132,10 @@ FORGERIES: dict[str, tuple[Callable[[Path, Document], None], str]] = {
     "hash": (field(hash="0" * 32), "rows or hash are not the sum of the files"),
     "another format": (field(format="x 2"), "has another format"),
     "verdict without its problems": (not_proven, "was not proven when"),
+    "proven in words": (proven_in_words, "was not proven when"),
+    "field of its own": (field(audited_by="me"), "has fields that its format does not have"),
+    "more in the verdict": (more_in_the_verdict, "has fields that its format does not have"),
+    "rows with a fraction": (field(rows=30.0), "is not written as its format says"),
 }
 
 
@@ -142,3 +154,58 @@ def test_certificate_changed_after_it_was_issued_is_refused(issued: tuple[Path, 
     folder, known = issued
     known["issued_ms"] += 1
     assert "was changed after it was issued" in wrong(folder, known, sealed_again=False)[0]
+
+
+def test_name_that_stands_twice_is_refused(issued: tuple[Path, Document]) -> None:
+    """Readers may see the first."""
+    folder, known = issued
+    text = ottla.lake.certificate_text(known).replace('"rows": 30', '"rows": 99,\n "rows": 30', 1)
+    blank = text.replace(known["sha256"], "0" * 64)
+    text = text.replace(known["sha256"], sha256(blank.encode()).hexdigest())
+    assert checker_says(folder, text) == ["the certificate is not written as its format says"]
+
+
+def checker_says(folder: Path, text: str, earlier: str | None = None) -> list[str]:
+    return list(checker.wrong(text, folder, earlier))
+
+
+@pytest.mark.parametrize("sealed_again", [False, True])
+def test_earlier_certificate_that_tells_nothing_is_refused(
+    issued: tuple[Path, Document], sealed_again: bool
+) -> None:
+    folder, known = issued
+    text = ottla.lake.certificate_text(known)
+    assert checker_says(folder, text, text) == []
+    assert "is none" in checker_says(folder, text, "{}")[0]
+    assert "is none" in checker_says(folder, text, "[]")[0]
+    fewer = {**known, "loads": known["loads"][:1]}
+    if sealed_again:
+        blank = ottla.lake.certificate_text({**fewer, "sha256": "0" * 64})
+        fewer["sha256"] = sha256(blank.encode()).hexdigest()
+    said = checker_says(folder, text, ottla.lake.certificate_text(fewer))
+    assert said == [
+        "the earlier certificate contradicts itself, or was changed after it was issued"
+    ]
+
+
+@pytest.mark.parametrize("changed", ["partition", "mapping"])
+def test_delta_log_that_says_other_values_than_the_files_is_refused(
+    tmp_path: Path, changed: str
+) -> None:
+    commit(open_table(str(tmp_path), "delta"), 5)
+    text = ottla.lake.certificate_text(ottla.lake.certificate(str(tmp_path), bootstrap=None))
+    (entry,) = (
+        path
+        for path in (tmp_path / "_delta_log").glob("*.json")
+        if '"metaData"' in path.read_text()
+    )
+    lines = [json.loads(line) for line in entry.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line and changed == "partition":
+            line["metaData"]["partitionColumns"] = ["topic"]
+        elif "metaData" in line:
+            line["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+    entry.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    (said,) = checker_says(tmp_path, text)
+    assert said.startswith("the table's log ")
