@@ -1,5 +1,6 @@
 """The filter of DescribeClientQuotas: which entities it matches (KIP-546)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -57,10 +58,10 @@ def parse_component(kind: str, match_type: int, match: str | None) -> Component:
 def check_filter(components: Sequence[Component]) -> None:
     """Raises OttlaError(INVALID_REQUEST) for conditions that cannot be combined."""
     kinds = [component.kind for component in components]
-    twice = [kind for kind in kinds if kinds.count(kind) > 1]
-    if twice:
+    twice = next((kind for kind, count in Counter(kinds).items() if count > 1), None)
+    if twice is not None:
         raise OttlaError(
-            ErrorCode.INVALID_REQUEST, f"Entity type {twice[0]} cannot appear more than once"
+            ErrorCode.INVALID_REQUEST, f"Entity type {twice} cannot appear more than once"
         )
     if "ip" in kinds and len(kinds) > 1:
         raise OttlaError(

@@ -61,3 +61,23 @@ def test_conditions_that_contradict_each_other_are_refused() -> None:
         check_filter([Component("user", "a"), Component("user", "b")])
     with pytest.raises(OttlaError, match="cannot be combined"):
         check_filter([Component("ip", None), Component("user", "b")])
+
+
+class Compared(str):
+    """A kind that counts how often it is compared."""
+
+    __slots__ = ()
+    count = 0
+
+    def __eq__(self, other: object) -> bool:
+        Compared.count += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_many_conditions_are_not_compared_with_each_other() -> None:
+    """The work grows as the filter does."""
+    with pytest.raises(OttlaError, match="more than once"):
+        check_filter([Component(Compared("user"), None) for _ in range(1_000)])
+    assert Compared.count < 5_000
