@@ -86,6 +86,27 @@ def test_the_answers_to_portions_are_one_answer(groups):
     assert whole == answer_to(body)
 
 
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_of_a_group_in_any_portion_is_that_of_the_group(failing):
+    """It has no partitions then, as if it had been asked for in one go."""
+    body = OffsetFetchRequest(groups=[group("a", {"t": 700}), group("b", {"t": 1})])
+    divided = division(ApiKey.OFFSET_FETCH, body)
+    whole = before = None
+    for number, portion in enumerate(portions(body, divided)):
+        answer, after = answer_to(portion), edges(portion, divided)
+        if number == failing:
+            answer.groups[0] = OffsetFetchResponseGroup(group_id="a", error_code=16)
+        if whole is None:
+            whole = answer
+        else:
+            join(whole, answer, divided, before, after)
+        before = after
+    assert whole.groups == [
+        OffsetFetchResponseGroup(group_id="a", error_code=16),
+        *answer_to(body).groups[1:],
+    ]
+
+
 def test_a_short_request_is_not_divided():
     """Nor one without anything in its list."""
     body = OffsetFetchRequest(groups=[group("a", {"t": 200})])
@@ -95,17 +116,25 @@ def test_a_short_request_is_not_divided():
 
 
 def test_a_resource_that_is_named_twice_is_described_once():
-    """With the settings that either asks for; null asks for all."""
+    """With the settings that either asks for; null asks for all, and so does an empty list."""
     body = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=keys)
-            for name, keys in (("a", ["x"]), ("b", None), ("a", ["y"]), ("b", ["z"]))
+            for name, keys in (
+                ("a", ["x"]),
+                ("b", None),
+                ("a", ["y"]),
+                ("b", ["z"]),
+                ("c", ["x"]),
+                ("c", []),
+            )
         ]
     )
     assert list(answer_once(ApiKey.DESCRIBE_CONFIGS, body)) == []
     assert [(one.resource_name, one.configuration_keys) for one in body.resources] == [
         ("a", ["x", "y"]),
         ("b", None),
+        ("c", None),
     ]
 
 

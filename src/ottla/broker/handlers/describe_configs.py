@@ -1,7 +1,7 @@
 """DescribeConfigs (32), versions 1-4: settings with sources, synonyms, types and documentation.
 
 Topics, brokers, loggers of brokers, groups and subscriptions to clients' metrics. An unknown name
-among the keys asked for is left out, as in Kafka.
+among the keys asked for is left out, and no keys ask for all, as in Kafka.
 """
 
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ class DescribeConfigs(Handler):
             described = self.configs.describe(resource.resource_type, resource.resource_name)
         except OttlaError as error:
             return _failed(resource, error.code, error.message)
-        keys = None if resource.configuration_keys is None else set(resource.configuration_keys)
+        keys = set(resource.configuration_keys or ())
         return DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
             configs=[
                 _entry(resolved, resource.resource_type, body)
                 for resolved in described
-                if keys is None or resolved.setting.name in keys
+                if not keys or resolved.setting.name in keys
             ],
         )
 

@@ -96,6 +96,8 @@ ONCE: Final[dict[int, Once]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Once("groups", ("group_id",), "topics"),
 }
 
+# Lists that ask for everything where they are empty, as where they are null.
+_EMPTY_IS_ALL: Final = ("configuration_keys",)
 # What names an element in a request, and in the answer to it.
 _NAMES: Final = ("group_id", "name", "topic_name", "topic", "topic_id")
 # Where the answer to an element is searched for: among so many, portions being short.
@@ -146,7 +148,7 @@ def answer_once(api_key: int, body: Any) -> Generator[None, None, None]:
 def _add(first: Any, item: Any, inner: str) -> None:
     """Let `first` ask for what `item` asks for, too."""
     wanted, more = getattr(first, inner), getattr(item, inner)
-    if wanted is None or more is None:
+    if wanted is None or more is None or (inner in _EMPTY_IS_ALL and not (wanted and more)):
         setattr(first, inner, None)
     else:
         wanted += more
@@ -240,9 +242,21 @@ def _join(
         item = names[0][1]
         begun, goes_on = _answer_to(item, reversed(found)), _answer_to(item, rest)
         if begun is not None and goes_on is not None:
-            _join(begun, goes_on, answers[1:], names[1:])
+            _join_one(begun, goes_on, answers[1:], names[1:])
             rest = [one for one in rest if one is not goes_on]
     found += rest
+
+
+def _join_one(
+    begun: Any, goes_on: Any, answers: Sequence[str], names: Sequence[tuple[Any, Any]]
+) -> None:
+    """Join the answers to one element; an error of either is that of the whole, as in Kafka."""
+    failed = next((one for one in (begun, goes_on) if getattr(one, "error_code", 0)), None)
+    if failed is None:
+        _join(begun, goes_on, answers, names)
+        return
+    for field in type(begun).__slots__:
+        setattr(begun, field, getattr(failed, field))
 
 
 def _answer_to(item: Any, answers: Iterable[Any]) -> Any:

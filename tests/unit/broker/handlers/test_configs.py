@@ -31,9 +31,7 @@ def outcomes(responses):
 async def describe(world, *resources, version=4, **fields):
     request = DescribeConfigsRequest(
         resources=[
-            DescribeConfigsResource(
-                resource_type=kind, resource_name=name, configuration_keys=keys or None
-            )
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
             for kind, name, *keys in resources
         ],
         **fields,
