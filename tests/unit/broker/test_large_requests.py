@@ -27,6 +27,7 @@ from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatR
 from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions as HeartbeatTopicPartitions
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -199,6 +200,21 @@ def test_a_large_request_is_answered_as_a_short_one():
         names = [MetadataRequestTopic(name="t")] * 500
         answer = await client.call(MetadataRequest(topics=names), 12)
         assert [one.name for one in answer.topics] == ["t"]
+
+    run(scenario)
+
+
+def test_an_error_of_a_long_election_is_that_of_each_partition():
+    """Of those of every portion, and of the request as a whole."""
+
+    async def scenario(client):
+        named = TopicPartitions(topic="t", partitions=list(range(700)))
+        answer = await client.call(
+            ElectLeadersRequest(election_type=7, topic_partitions=[named]), 2
+        )
+        (topic,) = answer.replica_election_results
+        assert [one.partition_id for one in topic.partition_result] == list(range(700))
+        assert {one.error_code for one in topic.partition_result} == {answer.error_code} == {42}
 
     run(scenario)
 

@@ -15,6 +15,7 @@ from ottla.broker.serving.portions import (
 from ottla.wire.api import API, ApiKey
 from ottla.wire.field import Field
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -136,6 +137,19 @@ def test_a_resource_that_is_named_twice_is_described_once():
         ("b", None),
         ("c", None),
     ]
+
+
+def test_a_partition_that_is_named_twice_has_its_producers_described_once():
+    """Also where it is in two portions."""
+    body = DescribeProducersRequest(
+        topics=[
+            TopicRequest(name="a", partition_indexes=[*range(200), *range(200)]),
+            TopicRequest(name="a", partition_indexes=[7, 200]),
+        ]
+    )
+    for _ in answer_once(ApiKey.DESCRIBE_PRODUCERS, body):
+        pass
+    assert [one.partition_indexes for one in body.topics] == [list(range(201))]
 
 
 def fields_of(kind, path):

@@ -196,13 +196,16 @@ class _Work:
         before: Edges | None = None
         for after, answer in answers:
             response = await answer
-            if getattr(response, "error_code", 0):
-                # It is that of the request as a whole.
+            # That of the request as a whole.
+            error = getattr(response, "error_code", 0)
+            if error and not getattr(response, divided.answers[0]):
                 return response
             if before is None:
                 joined = response
             else:
                 join(joined, response, divided, before, after)
+                if error:
+                    joined.error_code = error
             before = after
             await self._pace()
         return joined

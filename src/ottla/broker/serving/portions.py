@@ -143,6 +143,10 @@ def answer_once(api_key: int, body: Any) -> Generator[None, None, None]:
         if first is not item and once.inner is not None:
             _add(first, item, once.inner)
     setattr(body, once.field, list(found.values()))
+    if once.inner == "partition_indexes":
+        for item in found.values():
+            yield
+            item.partition_indexes = list(dict.fromkeys(item.partition_indexes))
 
 
 def _add(first: Any, item: Any, inner: str) -> None:
