@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, columns, run_jobs_here
 from ottla.lake.tables.formats import Format as TableFormat
-from tests.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
+from tests.lake.schema_year import BY_FORMAT, STEPS, Row, Year, by_duckdb, plain
 
 MakeTopic = Callable[..., str]
 
@@ -34,8 +34,16 @@ def test_a_year_of_schema_changes_is_read_after_each_of_them(
             assert year.problems() == [], step.what
     ottla.lake.compact(str(year.target), master="here")
     assert len(ottla.lake.files(str(year.target))) == 1
-    assert plain(read(year.target), year.names) == year.rows
+    assert plain(by_duckdb(year.target), year.names) == year.rows
+    # pyiceberg 0.12 reads null lists and maps of such a file as empty ones.
+    found = plain(read(year.target), year.names)
+    assert without_empty(found) == without_empty(year.rows)
     assert year.problems() == []
+
+
+def without_empty(rows: list[Row]) -> list[Row]:
+    """The rows without lists and maps that have nothing."""
+    return [{name: each for name, each in row.items() if each not in ([], {})} for row in rows]
 
 
 def test_spark_reads_a_table_of_parquet_files_with_narrower_and_wider_columns(

@@ -24,7 +24,7 @@ from rig.nodes import Node
 from rig.sparks import environment
 
 INSTALLED = "installed"
-SPARKS = os.environ.get("OTTLA_TEST_SPARKS", f"4.0,{INSTALLED}").split(",")
+SPARKS = os.environ.get("OTTLA_TEST_SPARKS", INSTALLED).split(",")
 _PROGRAM = Path(__file__).with_name("stream_program.py")
 
 pytestmark = pytest.mark.timeout(1800)  # The first run downloads a Spark.

@@ -19,36 +19,14 @@ ONE, TWO = broker(1), broker(2)
 BOTH = {ONE.id: ONE, TWO.id: TWO}
 
 
-def test_a_dead_broker_is_named_for_nine_seconds_as_kafka_names_it():
-    """To every client but Ottla's own, which takes the named brokers for the live ones."""
-    departed = Departed()
-    departed.on_image(BOTH, 1_000)
-    assert departed.named_to("librdkafka", 1_000) == []
-    departed.on_image({ONE.id: ONE}, 2_000)
-    assert departed.named_to("apache-kafka-java", 10_999) == [TWO]
-    assert departed.named_to("", 10_999) == [TWO]
-    assert departed.named_to("ottla", 10_999) == []
-    assert departed.named_to("", 11_000) == []
-
-
-def test_librdkafka_is_given_a_dead_broker_for_a_minute():
-    """By whatever language's name it calls itself."""
-    departed = Departed()
-    departed.on_image(BOTH, 0)
-    departed.on_image({ONE.id: ONE}, 2_000)
-    assert departed.named_to("confluent-kafka-python", 61_999) == [TWO]
-    assert departed.named_to("librdkafka", 61_999) == [TWO]
-    assert departed.named_to("librdkafka", 62_000) == []
-
-
 def test_an_image_without_a_change_names_a_dead_broker_no_longer():
     """Its time counts from the image that lacked it first."""
     departed = Departed()
     departed.on_image(BOTH, 0)
     departed.on_image({ONE.id: ONE}, 1_000)
-    departed.on_image({ONE.id: ONE}, 9_000)
-    assert departed.named_to("", 9_999) == [TWO]
-    assert departed.named_to("", 10_000) == []
+    departed.on_image({ONE.id: ONE}, 60_000)
+    assert departed.named_to("librdkafka", 60_999) == [TWO]
+    assert departed.named_to("librdkafka", 61_000) == []
 
 
 def test_who_came_back_is_not_named_twice():
@@ -63,7 +41,7 @@ def test_who_came_back_is_not_named_twice():
 
 
 def test_metadata_names_them_where_they_were():
-    """To a connection that has not said that it is Ottla's client."""
+    """To a connection that has said what it is; the living are there as ever."""
 
     async def scenario(caller):
         alive = dict(caller.broker.image.brokers)
@@ -76,9 +54,11 @@ def test_metadata_names_them_where_they_were():
             answer = await caller.call(MetadataRequest(topics=[]), 12)
             return [(each.node_id, each.port) for each in answer.brokers]
 
-        assert await named() == [(1, caller.broker.port), (2, 9002)]
-        request = ApiVersionsRequest(client_software_name="ottla", client_software_version="0.1")
-        await caller.call(request, 3)
         assert await named() == [(1, caller.broker.port)]
+        request = ApiVersionsRequest(
+            client_software_name="confluent-kafka-python", client_software_version="2.16.1"
+        )
+        await caller.call(request, 3)
+        assert await named() == [(1, caller.broker.port), (2, 9002)]
 
     run(scenario)

@@ -1,12 +1,11 @@
-"""Brokers that died a moment ago, still named in answers to Metadata.
+"""Brokers that died a moment ago, still named to clients that fail when a broker vanishes at once.
 
-Leaders move within milliseconds, but a client may wait for the broker itself. librdkafka (2.10 and
-later) takes down its thread for a broker that Metadata does not name any more, and yet may go on
-waiting for it: `send_offsets_to_transaction` hangs where the group's coordinator was that broker
-(librdkafka #5511), and does not check its timeout (#5456). As long as the broker is named, a client
-notices by itself that it is down, and looks for the coordinator. Kafka names a dead broker until
-its session ends, so its clients seldom see one vanish. Ottla's own client takes the named brokers
-for the live ones, and copes with one that vanishes: to it no dead broker is named.
+librdkafka (2.10 and later) takes down its thread for a broker that Metadata does not name any
+more, and yet may go on waiting for it: `send_offsets_to_transaction` hangs where the group's
+coordinator was that broker (librdkafka #5511), and does not check its timeout (#5456). As long as
+the broker is named, the library notices by itself that it is down, and looks for the coordinator.
+Other clients are not given it: Java's Admin asks each broker that is named for its groups and
+transactions, and fails where one of them is dead.
 """
 
 from collections.abc import Mapping
@@ -14,12 +13,9 @@ from collections.abc import Mapping
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# Kafka's `broker.session.timeout.ms`: for so long Kafka names a broker that has died.
-_NAMED_FOR_MS = 9_000
 # By then librdkafka has tried to connect again (`reconnect.backoff.max.ms`, 10 s) several times.
-_NAMED_TO_LIBRDKAFKA_MS = 60_000
+_NAMED_FOR_MS = 60_000
 _LIBRDKAFKA = ("rdkafka", "confluent-kafka")
-_OWN_CLIENT = "ottla"
 
 
 class Departed:
@@ -35,7 +31,7 @@ class Departed:
         self._left = {
             broker_id: (broker, left_ms)
             for broker_id, (broker, left_ms) in self._left.items()
-            if broker_id not in alive and now_ms < left_ms + _NAMED_TO_LIBRDKAFKA_MS
+            if broker_id not in alive and now_ms < left_ms + _NAMED_FOR_MS
         }
         for broker_id, broker in self._alive.items():
             if broker_id not in alive:
@@ -44,8 +40,8 @@ class Departed:
 
     def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
         """Brokers to name besides the live ones; `software` is the client's name for itself."""
-        if not self._left or software.startswith(_OWN_CLIENT):
+        if not self._left or not any(name in software for name in _LIBRDKAFKA):
             return []
-        is_librdkafka = any(name in software for name in _LIBRDKAFKA)
-        named_ms = _NAMED_TO_LIBRDKAFKA_MS if is_librdkafka else _NAMED_FOR_MS
-        return [broker for broker, left_ms in self._left.values() if now_ms < left_ms + named_ms]
+        return [
+            broker for broker, left_ms in self._left.values() if now_ms < left_ms + _NAMED_FOR_MS
+        ]
