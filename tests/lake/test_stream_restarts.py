@@ -1,7 +1,7 @@
 """A stream that is started again reads each record once, or says why it cannot, on any Spark.
 
-With the oldest Spark that ottla takes and the one that is installed; with all of them, by hand:
-`OTTLA_TEST_SPARKS=4.0,4.1,4.2,4.3 pytest tests/lake/test_stream_restarts.py`.
+With the Spark that is installed; with all that ottla takes, by hand, before a change of streams is
+called finished: `OTTLA_TEST_SPARKS=4.0,4.1,4.2,4.3 pytest tests/lake/test_stream_restarts.py`.
 """
 
 import json
