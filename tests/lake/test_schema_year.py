@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, columns, run_jobs_here
 from ottla.lake.tables.formats import Format as TableFormat
-from tests.lake.schema_year import BY_FORMAT, STEPS, Row, Year, by_duckdb, plain
+from tests.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
 
 MakeTopic = Callable[..., str]
 
@@ -41,9 +41,11 @@ def test_a_year_of_schema_changes_is_read_after_each_of_them(
     assert year.problems() == []
 
 
-def without_empty(rows: list[Row]) -> list[Row]:
-    """The rows without lists and maps that have nothing."""
-    return [{name: each for name, each in row.items() if each not in ([], {})} for row in rows]
+def without_empty(value: Any) -> Any:
+    """The value without fields, at any depth, whose lists and maps have nothing."""
+    if isinstance(value, dict):
+        return {name: without_empty(each) for name, each in value.items() if each not in ([], {})}
+    return [without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 def test_spark_reads_a_table_of_parquet_files_with_narrower_and_wider_columns(
