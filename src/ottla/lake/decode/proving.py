@@ -20,7 +20,8 @@ from ottla.lake.schema import ROW_SCHEMA
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
-_NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names})
+# The last two are of a history, which is compared as a whole.
+_NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names, "valid_from", "valid_to"})
 
 
 class TypedCheck:
@@ -73,7 +74,7 @@ class TypedCheck:
         columns = dict(zip(self._schema.names, decoded, strict=True))
         # Columns of later loads are null: only other programs' files have them beside ours.
         for name in stored.schema.names:
-            if name not in _NOT_TYPED:
+            if name in columns or name not in _NOT_TYPED:
                 kind = stored.column(name).type
                 column = columns.get(name, pa.nulls(len(offsets), kind))
                 _compare_column(name, column, stored, offsets, found)
