@@ -93,10 +93,10 @@ def test_a_check_of_the_leader_epoch_that_begins_late_is_found(
 ) -> None:
     """A reader that seeks before it begins reads from the log's start again."""
     decisions = [
-        Choice(2_861, "pause", 0, 0, 1_620),
-        Choice(7_987, "power", 0, 0, 160),
-        Choice(21_489, "kill", 0, 0, 96),
-        Choice(26_286, "bit_flip", 0, 23, 1_640),
+        Choice(3_079, "pause", 0, 0, 1_620),
+        Choice(8_331, "power", 0, 0, 160),
+        Choice(21_975, "kill", 0, 0, 96),
+        Choice(26_197, "bit_flip", 0, 23, 1_640),
     ]
 
     def found() -> set[str]:
