@@ -77,7 +77,7 @@ PARTS = (
     Part("simulation", ("tests/simulation",), 720),
     Part("coordination", ("tests/coordination",), 360),
     Part("trouble", ("tests/trouble",), 360),
-    Part("broker", ("tests/broker",), 300),
+    Part("broker", ("tests/broker",), 900),
     Part("replication", ("tests/replication",), 300),
     Part("fuzz", ("tests/fuzz",), 450),
     Part("docs", ("tests/docs",), 900),

@@ -211,7 +211,8 @@ def test_fetch_of_many_groups(wire: WireClient, group: str, version: int) -> Non
     told = sorted(
         (each.group_id, each.topics[0].partitions[0].committed_offset) for each in answer.groups
     )
-    assert told == sorted([*zip(names, range(8), strict=True), (names[3], 3)])
+    # One that is named twice is answered once.
+    assert told == list(zip(names, range(8), strict=True))
 
 
 def test_topic_ids(groups_broker: GroupsBroker, wire: WireClient, group: str) -> None:
@@ -230,13 +231,12 @@ def test_topic_ids(groups_broker: GroupsBroker, wire: WireClient, group: str) ->
         OffsetFetchRequestTopics(topic_id=topic_id, partition_indexes=[0]),
         OffsetFetchRequestTopics(topic_id=unknown.topic_id, partition_indexes=[0]),
     ]
-    request = OffsetFetchRequest(
-        groups=[
-            OffsetFetchRequestGroup(group_id=group, topics=wanted),
-            OffsetFetchRequestGroup(group_id=group, topics=None),
-        ]
-    )
-    some, everything = wire.ask(request, 10).groups
+    (some,), (everything,) = [
+        wire.ask(
+            OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)]), 10
+        ).groups
+        for topics in (wanted, None)
+    ]
     told = {each.topic_id: each.partitions[0] for each in some.topics}
     assert {key: (each.committed_offset, each.error_code) for key, each in told.items()} == {
         topic_id: (5, ErrorCode.NONE),
