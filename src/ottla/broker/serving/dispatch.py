@@ -121,6 +121,8 @@ class Conversation:
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._stalls = dispatcher.stalls
         self._large = dispatcher.large
+        # Whether the request that is offered next has waited for its quota: at most a window.
+        self._has_waited = False
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
         self._access = None if self._gate is None else self._gate.access(connection)
@@ -341,12 +343,17 @@ class Conversation:
         return True
 
     def _must_wait_for_quota(self, header: RequestHeader) -> bool:
-        """Whether the client's user has used up its time, on this connection or on another."""
+        """Whether the client's user has used up its time, on this connection or on another.
+
+        A request waits once, and for a window at most, as in Kafka.
+        """
         throttling = self._quotas.throttling
-        if throttling is None:
+        if throttling is None or self._has_waited:
+            self._has_waited = False
             return False
         wait_ms = throttling.wait_ms(self._connection, header.client_id or "")
         if wait_ms:
+            self._has_waited = True
             self._connection.hold(partial(self._watched, self._serve))
             throttling.call_later(wait_ms, self._connection.release)
         return wait_ms > 0
