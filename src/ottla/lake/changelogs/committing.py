@@ -28,12 +28,12 @@ from ottla.lake.loads.committing import (
     schemas_never_settle,
     settled_ledgers,
 )
+from ottla.lake.loads.holding import require_holdable
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.manifest import Changelog, DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.plan import Range, ranges
 from ottla.lake.splitting import SizedRange
-from ottla.lake.tables.holding import require_holdable
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 

@@ -26,6 +26,7 @@ from ottla.lake.loads.event_times import (
     rule_of,
 )
 from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.loads.holding import require_holdable
 from ottla.lake.loads.renewing import commit_over_upkeep
 from ottla.lake.loads.typing import LoadTyping, load_typing
 from ottla.lake.loads.widening import needs_widening, widen
@@ -35,7 +36,6 @@ from ottla.lake.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.sizes import partition_bytes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import SizedRange, split
-from ottla.lake.tables.holding import require_holdable
 from ottla.lake.tables.overriding import Foundation
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.task import Task, TaskResult

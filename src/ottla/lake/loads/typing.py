@@ -20,11 +20,11 @@ from ottla.lake.decode.rules import evolved, reconciled, renamed
 from ottla.lake.decode.spec import Column, Decode, Side, decode_from, options_of
 from ottla.lake.decode.spec import Format as DecodeFormat
 from ottla.lake.decode.typed_schema import TypedSchema, columns_of
+from ottla.lake.loads.holding import require_holdable
 from ottla.lake.manifest import SchemaChange, TableSchema
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.tables.formats import Format
-from ottla.lake.tables.holding import require_holdable
 from ottla.ledger.partition import RangeAccount
 
 

@@ -32,7 +32,9 @@ def record(folder: Path, version: int) -> Path:
 
 def log_files(folder: Path) -> list[Path]:
     found = [*folder.glob("_delta_log/*"), *folder.glob("metadata/*")]
-    return sorted(path for path in found if path.is_file())
+    # Other names for readers by path are not on record: no commit reads them.
+    names = ("version-hint.text", "v[0-9]*.metadata.json")
+    return sorted(path for path in found if path.is_file() and not any(map(path.match, names)))
 
 
 @BOTH
