@@ -47,8 +47,16 @@ def make(folder: Path, kind: str) -> None:
 
 
 def flips(folder: Path, count: int, chance: random.Random) -> Iterator[Flip]:
-    """Flip `count` bits of files chosen at random, each by itself; all files are chosen alike."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    """Flip `count` bits of files chosen at random, each by itself; all files are chosen alike.
+
+    Not of the pointer for readers of Iceberg by path, which no commit reads.
+    """
+    pointers = ("version-hint.text", "v[0-9]*.metadata.json")
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.stat().st_size and not any(map(path.match, pointers))
+    )
     for _ in range(count):
         path = chance.choice(files)
         content = path.read_bytes()

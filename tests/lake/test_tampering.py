@@ -105,7 +105,7 @@ def entry(root: Path, number: int) -> Path:
 
 
 def metadata(root: Path, place: int = -1) -> Path:
-    return sorted(root.glob("metadata/*.metadata.json"))[place]
+    return sorted(root.glob("metadata/[0-9]*.metadata.json"))[place]
 
 
 def avro(root: Path, place: int, pattern: str) -> Path:
