@@ -55,9 +55,6 @@ def measure_records(scale: Scale, records: int, value_bytes: int) -> list[Figure
                 "source": lambda target: _source(session, node, topic, target),
                 "copy": lambda target: _copy(session, written, target),
                 "load": lambda target: _load(session, node, topic, target),
-                "files": lambda target: _load(
-                    session, node, topic, target, log_dirs=[str(node.folder / "logs")]
-                ),
                 "delta": lambda target: _load(session, node, topic, target, format="delta"),
                 "iceberg": lambda target: _load(session, node, topic, target, format="iceberg"),
             }
@@ -85,7 +82,6 @@ def _figures(rates: dict[str, list[float]], of: str) -> list[Figure]:
         ),
         beside(f"lake load / Spark's connector, {of}", "load", "connector", 5.0),
         beside(f"lake load / tuned connector, {of}", "load", "tuned", 3.5),
-        beside(f"lake load from segment files / through the broker, {of}", "files", "load", 1.5),
         beside(f"lake load into Delta / Parquet, {of}", "delta", "load", 0.9),
         beside(f"lake load into Iceberg / Parquet, {of}", "iceberg", "load", 0.9),
         beside(f"lake data source / Spark's connector, {of}", "source", "connector", 2.0),

@@ -216,16 +216,6 @@ def test_an_operator_may_build_on_a_table_that_contradicts_itself(
     assert sorted(values(tmp_path)) == [b"a", b"b", b"c"]
 
 
-def test_a_brokers_files_are_read_where_they_can_be_seen(
-    node: Node, make_topic: MakeTopic, tmp_path: Path
-) -> None:
-    topic = make_topic(node, partitions=1)
-    write(node, topic, [(b"a", b"1"), (b"a", b"2")])
-    keep(node, topic, tmp_path, log_dirs=[str(node.folder / "logs")])
-    assert values(tmp_path) == {b"a": b"2"}
-    assert problems(tmp_path, node) == []
-
-
 def test_buckets_that_expire_while_they_are_verified_are_no_problem(
     node: Node, make_topic: MakeTopic, tmp_path: Path
 ) -> None:

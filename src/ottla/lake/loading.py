@@ -35,7 +35,6 @@ from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
-from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.formats import Format
@@ -82,7 +81,6 @@ def load(
     on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
     decode: Decode | None = None,
     dead_letter_topic: str | None = None,
-    log_dirs: Sequence[str] = (),
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
     override: str | None = None,
@@ -126,7 +124,6 @@ def load(
         null_bad_timestamps=on_bad_timestamp == "null",
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
-        log_dirs=tuple(log_dirs),
         events=events or EventSettings(),
         sizes=sizes or FileSizes(),
     )
@@ -139,7 +136,6 @@ def load(
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             asked = cluster.describe(topic)
-            warn_of_log_dirs(asked, log_dirs)
             require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)

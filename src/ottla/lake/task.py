@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 import pyarrow as pa
 
 from ottla.base.errors import OttlaError
+from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
 from ottla.lake.decode.rows import RowSorter, RowSorting, SortedRows
@@ -24,7 +25,6 @@ from ottla.lake.manifest import DataFile
 from ottla.lake.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
-from ottla.lake.replica.reading import open_cluster
 from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
@@ -42,7 +42,6 @@ class Task:
     null_bad_timestamps: bool = False
     # About how many bytes of the log hold the range. By default too many to share a task of Spark.
     log_bytes: int = 1 << 62
-    log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
     # None: raw columns only.
     sorting: RowSorting | None = None
     events: EventRule | None = None  # None: one file, and no look at event times.
@@ -76,7 +75,7 @@ def run(task: Task, attempt: str) -> TaskResult:
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     rows = _Rows(task, attempt)
-    cluster = open_cluster(task.bootstrap, task.log_dirs)
+    cluster = connect(task.bootstrap)
     try:
         bad_times: dict[int, int] = {}
         for batch in read_range(

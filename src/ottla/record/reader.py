@@ -5,10 +5,6 @@ incomplete one at the end. Does not decide which records a reader may see (abort
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
-
-from librt.strings import read_i16_be, read_i32_be, read_i64_be
-from mypy_extensions import i64
 
 from ottla.record.codec import Record, decode_records
 from ottla.record.compression import (
@@ -19,21 +15,15 @@ from ottla.record.compression import (
     decompress,
 )
 from ottla.record.header import (
-    ATTRIBUTES_POSITION,
-    CONTROL_FLAG,
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     MAGIC,
-    MAGIC_POSITION,
-    TRANSACTIONAL_FLAG,
     BatchHeader,
     computed_crc,
     read_header,
 )
 
-__all__ = ["CorruptBatch", "Survey", "batches", "check_batch", "records", "section", "survey"]
-
-_OF_TRANSACTIONS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
+__all__ = ["CorruptBatch", "batches", "check_batch", "records", "section"]
 
 
 def batches(buffer: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
@@ -50,58 +40,6 @@ def batches(buffer: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeade
             return
         yield position, header
         position += header.size
-
-
-class Survey(NamedTuple):
-    """Places in a buffer of whole batches: `start` and `end` of those meant, `last` is the last."""
-
-    start: int
-    last: int
-    end: int
-    is_transactional: bool  # Whether one of them is data of a transaction.
-    is_cut: bool  # Whether a batch behind them begins at `after` or later.
-
-
-def survey(buffer: bytes, first: i64, after: i64) -> Survey:
-    """Look for the batches of `buffer` from the one that reaches offset `first` on, below `after`.
-
-    `start` and `end` are equal where there is none, and behind what is below `first`. Raises
-    CorruptBatch as `batches` does, and where offsets do not rise.
-    """
-    place: i64 = 0
-    start: i64 = 0
-    last: i64 = 0
-    expected: i64 = 0
-    size_all: i64 = len(buffer)
-    is_transactional = is_cut = False
-    while size_all - place >= HEADER_SIZE:
-        size: i64 = i64(read_i32_be(buffer, place + 8)) + LENGTH_OVERHEAD
-        last_delta: i64 = i64(read_i32_be(buffer, place + 23))
-        if (
-            buffer[place + MAGIC_POSITION] != MAGIC
-            or size < HEADER_SIZE
-            or last_delta < 0
-            or read_i32_be(buffer, place + 57) < 0
-        ):
-            check_shape(read_header(buffer, place))
-        base: i64 = read_i64_be(buffer, place)
-        is_cut = base >= after
-        if is_cut or size > size_all - place:
-            break
-        if base < expected:
-            raise CorruptBatch(
-                f"a batch has base offset {base} where {expected} or a higher one is expected"
-            )
-        expected = base + last_delta + 1
-        if base + last_delta < first:
-            start = place + size
-        else:
-            last = place
-            attributes: i64 = i64(read_i16_be(buffer, place + ATTRIBUTES_POSITION))
-            if attributes & _OF_TRANSACTIONS == TRANSACTIONAL_FLAG:
-                is_transactional = True
-        place += size
-    return Survey(start, last, place, is_transactional, is_cut)
 
 
 def check_shape(header: BatchHeader) -> None:

@@ -1,4 +1,4 @@
-"""Runs of plain batches, and surveys of a buffer, are what a look at each batch gives."""
+"""Runs of plain batches are what a look at each batch gives."""
 
 from random import Random
 
@@ -6,8 +6,8 @@ import pytest
 
 from ottla.record.builder import build_batch
 from ottla.record.compression import Compression
-from ottla.record.header import HEADER_SIZE, computed_crc, read_header, set_base_offset
-from ottla.record.reader import CorruptBatch, Survey, batches, survey
+from ottla.record.header import HEADER_SIZE, computed_crc, set_base_offset
+from ottla.record.reader import batches
 from ottla.record.walk import Walk
 
 
@@ -97,41 +97,3 @@ def test_any_flipped_bit_ends_a_run_before_its_batch() -> None:
         walk = Walk()
         assert walk.add_plain(bytes(spoilt), 0, 0, 100, 10_000) == len(first)
         assert walk.record_count == 3
-
-
-def test_a_survey_finds_the_batches_of_a_range() -> None:
-    one, two, three = batch(5, 3), batch(8, 2), batch(10, 4)
-    buffer = one + two + three
-    behind = len(one), len(one) + len(two), len(buffer)
-    assert survey(buffer, 0, 100) == Survey(0, behind[1], behind[2], False, False)
-    assert survey(buffer, 8, 100) == Survey(behind[0], behind[1], behind[2], False, False)
-    assert survey(buffer, 9, 10) == Survey(behind[0], behind[0], behind[1], False, True)
-    assert survey(buffer + three[:-1], 7, 100) == Survey(0, behind[1], behind[2], False, False)
-    assert survey(buffer, 14, 100) == Survey(behind[2], 0, behind[2], False, False)
-    assert survey(buffer, 0, 5) == Survey(0, 0, 0, False, True)
-    assert survey(b"", 0, 5) == Survey(0, 0, 0, False, False)
-
-
-def test_a_survey_sees_data_of_transactions_in_its_range_only() -> None:
-    buffer = batch(0, 2, 0x10) + batch(2, 1, 0x30) + batch(3, 2) + batch(5, 1, 0x10)
-    assert survey(buffer, 0, 5).is_transactional
-    assert not survey(buffer, 2, 5).is_transactional
-    assert survey(buffer, 2, 6).is_transactional
-
-
-def test_a_survey_refuses_what_cannot_be_a_batch() -> None:
-    good = batch(0, 2)
-    for at, content in ((16, b"\x01"), (8, b"\xff\xff\xff\xff"), (23, b"\xff"), (57, b"\x80")):
-        bad = good[:at] + content + good[at + len(content) :]
-        with pytest.raises(CorruptBatch):
-            survey(good + bad, 0, 100)
-    assert read_header(good).record_count == 2
-
-
-def test_a_survey_refuses_batches_whose_offsets_do_not_rise() -> None:
-    """A base offset has no checksum: what follows shows that it is wrong."""
-    one, two, three = batch(0, 2), batch(2, 2), batch(4, 2)
-    for jumped in (batch(34, 2), batch(0, 2)):
-        with pytest.raises(CorruptBatch, match="is expected"):
-            survey(one + jumped + three, 0, 100)
-    assert survey(one + two + batch(9, 2), 0, 100).last == len(one) + len(two)

@@ -63,7 +63,6 @@ from ottla.cli.text.output import show, show_one
     help="Read the log again from its start: rows go whose deletions compaction has removed.",
 )
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
-@load_options.log_dirs
 @load_options.dead_letter_topic
 @click.option(
     "--every",
@@ -92,7 +91,6 @@ def changelog(
     override: str | None,
     reconcile: bool,
     on_bad_timestamp: str,
-    log_dirs: tuple[str, ...],
     dead_letter_topic: str | None,
     every_ms: int | None,
     master: str | None,
@@ -132,7 +130,6 @@ def changelog(
         "on_bad_timestamp": on_bad_timestamp,
         "decode": declared(decoding),
         "dead_letter_topic": dead_letter_topic,
-        "log_dirs": log_dirs,
         "override": override,
         "reconcile": reconcile,
         "format": table_format,

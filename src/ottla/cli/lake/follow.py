@@ -34,7 +34,6 @@ _BESIDE_A_FILE = frozenset(
         "end",
         "override",
         "dead_letter_topic",
-        "log_dirs",
         "here",
         "master",
         "conf",
@@ -81,7 +80,6 @@ _BESIDE_A_FILE = frozenset(
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @load_options.event_times
 @load_options.file_sizes
-@load_options.log_dirs
 @load_options.dead_letter_topic
 @decode_options
 @spark_options
@@ -105,7 +103,6 @@ def follow(
     accept_loss: bool,
     override: str | None,
     on_bad_timestamp: str,
-    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -133,7 +130,6 @@ def follow(
     given: dict[str, Any] = {
         "override": override,
         "dead_letter_topic": dead_letter_topic,
-        "log_dirs": log_dirs,
     }
     given |= {} if end is None else {"end": end}
     spark = (master, name, conf)

@@ -29,7 +29,7 @@ LEDGER_COLUMNS = [
 ]
 
 # What they warn of is for people.
-_SPOKEN = ("ottla.client.ranges", "ottla.lake.replica")
+_SPOKEN = ("ottla.client.ranges",)
 
 
 def import_lake() -> ModuleType:

@@ -36,7 +36,6 @@ from ottla.cli.text.output import show, show_one
 @load_options.on_bad_timestamp("fail", "null", "dead-letter")
 @load_options.event_times
 @load_options.file_sizes
-@load_options.log_dirs
 @load_options.dead_letter_topic
 @decode_options
 @spark_options
@@ -54,7 +53,6 @@ def load(
     accept_loss: bool,
     override: str | None,
     on_bad_timestamp: str,
-    log_dirs: tuple[str, ...],
     master: str | None,
     conf: dict[str, str],
     name: str | None,
@@ -93,7 +91,6 @@ def load(
             accept_loss=accept_loss,
             override=override,
             on_bad_timestamp=on_bad_timestamp,
-            log_dirs=log_dirs,
             events=asked,
             sizes=sizes,
             decode=declared(more),

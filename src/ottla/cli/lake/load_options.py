@@ -162,18 +162,6 @@ def sizes(given: dict[str, Any]) -> Any:
     )
 
 
-def log_dirs(command: Command) -> Command:
-    """`--log-dir`, any number of times."""
-    return click.option(
-        "--log-dir",
-        "log_dirs",
-        multiple=True,
-        metavar="DIR",
-        help="A broker's log directory that tasks can see: they read its files directly; "
-        "repeatable.",
-    )(command)
-
-
 def override(command: Command) -> Command:
     """`--override`, with a reason."""
     return click.option(

@@ -189,7 +189,6 @@ def _reduce_jobs(
             on_null_key=plan.on_null_key,
             skip_unreadable=settings.skip_unreadable,
             null_bad_timestamps=settings.null_bad_timestamps,
-            log_dirs=settings.log_dirs,
             columns=Columns(typing.sorting if typing else None),
             dead_path=_dead_stem(table, load, sized.wanted),
         )

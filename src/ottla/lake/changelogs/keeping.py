@@ -9,7 +9,7 @@ or the whole run. Of two at once, one commits and the other raises `LoadLost`.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any, Literal
@@ -33,7 +33,6 @@ from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
 from ottla.lake.pipeline.runners import OnProgress, jobs_here, jobs_on
 from ottla.lake.plan import parse_boundary
-from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.formats import Format
@@ -59,7 +58,6 @@ def changelog(
     on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
     decode: Decode | None = None,
     dead_letter_topic: str | None = None,
-    log_dirs: Sequence[str] = (),
     override: str | None = None,
     reconcile: bool = False,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
@@ -102,7 +100,6 @@ def changelog(
         skip_unreadable,
         accept_loss,
         null_bad_timestamps=on_bad_timestamp == "null",
-        log_dirs=tuple(log_dirs),
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
@@ -135,7 +132,6 @@ def changelog(
         with closing(connect(bootstrap)) as cluster:
             # Wrong words, a mistyped topic among them, leave no empty table behind.
             asked = cluster.describe(topic)
-            warn_of_log_dirs(asked, log_dirs)
             require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)

@@ -18,13 +18,13 @@ from ottla.lake.changelogs.dead_letters import DeadLetterOutput
 from ottla.lake.changelogs.latest import is_latest
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
 from ottla.lake.changelogs.typed import Columns, Flags, of_no_row
+from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
 from ottla.lake.manifest import Changelog, Keeps
 from ottla.lake.plan import Range
 from ottla.lake.proof import keyed_hash
 from ottla.lake.reader import read_range
-from ottla.lake.replica.reading import open_cluster
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
@@ -50,7 +50,6 @@ class ReduceJob:
     on_null_key: OnNullKey = "fail"
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
-    log_dirs: tuple[str, ...] = ()  # Where logs may be read as files.
     columns: Columns = field(default_factory=Columns)
     # Where the file of dead letters goes; an attempt adds a name of its own.
     dead_path: str = ""
@@ -84,7 +83,7 @@ def reduce_range(job: ReduceJob) -> str:
     path = f"{job.path}-{attempt}.arrow"
     output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
     dead = DeadLetterOutput(job.store, f"{job.dead_path}-{attempt}.parquet")
-    cluster = open_cluster(job.bootstrap, job.log_dirs)
+    cluster = connect(job.bootstrap)
     taking = _Taking(job, dead)
     try:
         batches = read_range(

@@ -63,7 +63,6 @@ class LoadSettings:
     skip_unreadable: bool = False
     accept_loss: bool = False
     null_bad_timestamps: bool = False
-    log_dirs: tuple[str, ...] = ()  # Where tasks may read logs as files.
     # None: as the table's last load did.
     decode: Decode | None = None
     dead_timestamps: bool = False
@@ -348,7 +347,6 @@ def _tasks(
             skip_unreadable=settings.skip_unreadable,
             null_bad_timestamps=settings.null_bad_timestamps or settings.dead_timestamps,
             log_bytes=sized.size_bytes,
-            log_dirs=settings.log_dirs,
             sorting=typing.sorting if typing else None,
             events=rule,
             row_group_rows=settings.sizes.row_group_rows,

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ottla.lake.cluster import connect
 from ottla.lake.loads.boundaries import Limits, limits_of_read
 from ottla.lake.plan import Boundary, ranges
-from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.sizes import log_bytes
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import JOIN_BYTES, split
@@ -85,7 +84,6 @@ def planned_tasks(options: SourceOptions, narrowing: Narrowing) -> list[TaskRang
         for name in names:
             found = cluster.describe(name)
             described = replace(found, bounds=assigned(name, found.bounds, options))
-            warn_of_log_dirs(described, options.log_dirs)
             limits = _limits(cluster, described, starts[name], ends[name], positions, narrowing)
             planned.append(TopicRead(described, limits))
             for line in held_back_in(

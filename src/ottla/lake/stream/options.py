@@ -283,14 +283,6 @@ OPTIONS = (
         "false",
     ),
     Option(
-        "logDir",
-        "log_dirs",
-        "folders where a broker's log directory can be read, separated by commas: tasks read its "
-        "files, where the partition is there",
-        _names,
-        "",
-    ),
-    Option(
         "maxOffsetsPerTrigger",
         "records_max",
         "stream: how many offsets one micro-batch has at most (Spark 4.2)",
@@ -343,7 +335,6 @@ class SourceOptions:
     fail_on_data_loss: bool
     null_bad_timestamps: bool
     skip_unreadable: bool
-    log_dirs: tuple[str, ...]
     records_max: int | None
     bytes_max: int | None
     records_min: int | None

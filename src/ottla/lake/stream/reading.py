@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.cluster import connect
 from ottla.lake.evidence import judged
 from ottla.lake.loss import loss_lines, losses, require_no_loss
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
-from ottla.lake.replica.reading import open_cluster
 from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.source import Cluster
 from ottla.lake.splitting import JOIN_BYTES, SizedRange, joined
@@ -59,7 +59,7 @@ def read_task(ranges: TaskRanges, options: SourceOptions) -> Iterator[pa.RecordB
     """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
     if not ranges:
         return
-    cluster = open_cluster(options.bootstrap, options.log_dirs, options.access)
+    cluster = connect(options.bootstrap, access=options.access)
     try:
         for planned in ranges:
             yield from _read(planned, cluster, options)

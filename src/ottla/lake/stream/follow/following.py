@@ -8,7 +8,7 @@ positions. Of two that follow into one table the one that was started later goes
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -29,7 +29,6 @@ from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.pipeline.runners import OnProgress, runner_here, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.replica.looking import warn_of_log_dirs
 from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
 from ottla.lake.stream.follow.ending import FollowEnd
@@ -62,7 +61,6 @@ def follow(
     decode: Decode | None = None,
     dead_letter_topic: str | None = None,
     override: str | None = None,
-    log_dirs: Sequence[str] = (),
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
     format: Format | None = None,  # noqa: A002  # As `load` has it.
@@ -109,7 +107,6 @@ def follow(
         skip_unreadable,
         accept_loss,
         on_bad_timestamp == "null",
-        tuple(log_dirs),
         decode,
         on_bad_timestamp == "dead-letter",
         events=events or EventSettings(),
@@ -118,7 +115,7 @@ def follow(
     ending = FollowEnd(stop, None if once else end_at, topic, bootstrap)
     poll_s = min(1.0, max(0.1, every_ms / 5000))
     with as_storage_error(place):
-        _require_topics(bootstrap, topic, dead_letter_topic, log_dirs, start_at)
+        _require_topics(bootstrap, topic, dead_letter_topic, start_at)
         table = open_table(target, format, store_options, steps.reached)
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
@@ -176,14 +173,12 @@ def _require_topics(
     bootstrap: str,
     topic: str,
     dead_letter_topic: str | None,
-    log_dirs: Sequence[str],
     start: Boundary,
 ) -> None:
     """A mistyped topic leaves no empty table behind, nor does a wrong start."""
     cluster = connect(bootstrap)
     try:
         described = cluster.describe(topic)
-        warn_of_log_dirs(described, log_dirs)
         require_boundaries(cluster, described, start)
         if dead_letter_topic is not None:
             cluster.topic_id(dead_letter_topic)

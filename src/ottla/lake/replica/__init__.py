@@ -1,1 +1,0 @@
-"""Segment files of a replica, read directly where a task can see the log directory."""
