@@ -291,7 +291,7 @@ def test_a_topic_made_anew_stops_it(
 def test_on_spark_it_does_the_same(
     either: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path, follow: Any
 ) -> None:
-    """Through Structured Streaming: all that is there, then what comes until it is stopped."""
+    """All that is there, then what comes until it is stopped."""
     topic = make_topic(either, partitions=3)
     produce(either, topic, 0, 600)
     tasks: list[Any] = []
@@ -316,31 +316,13 @@ def test_on_spark_it_does_the_same(
     require_all(either, topic, tmp_path, 800)
 
 
-class SlowSession:
-    """A session on which a stream begins once `go` is set."""
-
-    def __init__(self, spark: Any, go: threading.Event) -> None:
-        self._spark = spark
-        self._go = go
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "readStream":
-            assert self._go.wait(30), "nothing was committed while the query was starting"
-        return getattr(self._spark, name)
-
-
-def test_records_do_not_wait_for_the_start_of_sparks_query(
+def test_workers_of_spark_are_up_before_it_takes_a_table_over(
     node: Node, spark: Any, make_topic: MakeTopic, produce: Produce, tmp_path: Path, follow: Any
 ) -> None:
-    """Commits are made in this thread until the query is up, and then in its callback.
-
-    Workers are up before it says that it follows, and takes over from another follow.
-    """
+    """The first records do not wait for them, nor does a follow that it takes over from stop."""
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 50)
-    stop, committed = threading.Event(), threading.Event()
-    here = threading.current_thread()
-    makers: list[threading.Thread] = []
+    stop = threading.Event()
     tracker = spark.sparkContext.statusTracker()
     jobs_before = set(tracker.getJobIdsForGroup(None))
     jobs: dict[str, int] = {}
@@ -348,39 +330,7 @@ def test_records_do_not_wait_for_the_start_of_sparks_query(
     def on_step(step: str) -> None:
         jobs.setdefault(step, len(set(tracker.getJobIdsForGroup(None)) - jobs_before))
 
-    def on_commit(_progress: FollowProgress) -> None:
-        makers.append(threading.current_thread())
-        committed.set()
-        if makers[-1] is here:
-            produce(node, topic, 50 * len(makers), 50 * len(makers) + 50)
-        else:
-            stop.set()
-
-    slow = {"runner": None, "spark_session": SlowSession(spark, committed), "on_step": on_step}
-    follow(node, topic, once=False, stop=stop, on_commit=on_commit, every_ms=100, **slow)
+    on_spark = {"runner": None, "spark_session": spark, "on_step": on_step}
+    follow(node, topic, once=False, stop=stop, on_commit=lambda _: stop.set(), **on_spark)
     assert jobs["head written"] == jobs["following"] == 1
-    assert len(makers) > 1
-    assert makers[:-1] == [here] * (len(makers) - 1)
-    assert makers[-1] is not here
-    require_all(node, topic, tmp_path, 50 * len(makers))
-
-
-def test_on_spark_a_fenced_writer_is_told_as_it_is(
-    node: Node, spark: Any, make_topic: MakeTopic, produce: Produce
-) -> None:
-    """What a commit raises in Spark's callback comes out of the query."""
-    from ottla.lake.stream.follow.spark_batches import SparkBatches
-
-    topic = make_topic(node, partitions=1)
-    produce(node, topic, 0, 50)
-    ends: list[Any] = []
-
-    def commit(at: Any) -> None:
-        ends.append(at)
-        raise FencedWriter(ErrorCode.INVALID_PRODUCER_EPOCH, "another one has taken over")
-
-    options = {"subscribe": topic, "kafka.bootstrap.servers": node.bootstrap}
-    batches = SparkBatches(spark, options, poll_s=0.1)
-    with pytest.raises(FencedWriter, match="another one has taken over"):
-        batches.run({0: 20}, commit, threading.Event(), threading.Event())
-    assert ends == [{0: 50}]
+    require_all(node, topic, tmp_path, 50)

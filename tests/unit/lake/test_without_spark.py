@@ -32,7 +32,6 @@ SPARKS_OWN = (
     "ottla.lake.sink.",
     "ottla.lake.stream.batch",
     "ottla.lake.stream.filters",
-    "ottla.lake.stream.follow.spark_batches",
     "ottla.lake.stream.limited_batches",
     "ottla.lake.stream.micro_batches",
 )

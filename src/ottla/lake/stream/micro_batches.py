@@ -1,6 +1,6 @@
 """The stream reader of the data source for any Spark from 4.0 on."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from ottla.lake.stream.dividing import last_load
 from ottla.lake.stream.offsets import StreamOffset, from_json, to_json
 from ottla.lake.stream.options import SourceOptions
 from ottla.lake.stream.planner import StreamPlanner
-from ottla.lake.stream.reading import TaskRanges, read_task
+from ottla.lake.stream.reading import read_task
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.
@@ -27,8 +27,6 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         self._options = options
         self._planner: StreamPlanner | None = None
         self._initial: StreamOffset | None = None
-        # What a task gives for its ranges: their records, unless another source sets this.
-        self.rows_of: Callable[[TaskRanges, SourceOptions], Iterator[pa.RecordBatch]] = read_task
 
     @property
     def planner(self) -> StreamPlanner:
@@ -59,7 +57,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         return [InputPartition(ranges) for ranges in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self.rows_of(partition.value, self._options)
+        return read_task(partition.value, self._options)
 
     def stop(self) -> None:
         if self._planner is not None:

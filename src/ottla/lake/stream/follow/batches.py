@@ -1,11 +1,10 @@
-"""Where a table that follows a topic gets its micro-batches from: two sources of one kind.
+"""The micro-batches of a table that follows a topic, which are planned in the driver's process.
 
-A source proposes ends; `commit` loads and commits up to them. It returns when `stop` is set, or
-with `once` when all is loaded that was there at the start. What `commit` raises passes.
+A micro-batch is an end for each partition; `commit` loads and commits up to it, and its tasks run
+where those of a load do.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from ottla.lake.stream.follow.ending import Stop
 from ottla.lake.stream.options import SourceOptions
@@ -14,34 +13,33 @@ from ottla.lake.stream.planner import StreamPlanner
 Commit = Callable[[Mapping[int, int]], None]
 
 
-class MicroBatches(Protocol):
-    """Proposes ends from `positions` on."""
+def run_batches(
+    options: SourceOptions,
+    positions: Mapping[int, int],
+    commit: Commit,
+    stop: Stop,
+    *,
+    once: bool,
+    poll_s: float,
+) -> None:
+    """Plan micro-batches from `positions` on, and `commit` each.
 
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None: ...
-
-
-class PlainBatches:
-    """In this process, without Spark: for small topics, and where no JVM is."""
-
-    def __init__(self, options: SourceOptions, *, once: bool, poll_s: float) -> None:
-        self._options = options
-        self._once = once
-        self._poll_s = poll_s
-
-    def run(self, positions: Mapping[int, int], commit: Commit, stop: Stop) -> None:
-        planner = StreamPlanner(self._options, positions)
-        try:
-            at = planner.initial()
-            if self._once:
-                planner.fix_target()
-            while not stop.is_set():
-                after = planner.latest(at, limited=True)
-                if after != at:
-                    commit({key.partition: place.offset for key, place in after.places.items()})
-                    at = after
-                elif self._once:
-                    return
-                else:
-                    stop.wait(self._poll_s)
-        finally:
-            planner.close()
+    Returns when `stop` is set, or with `once` when all is loaded that was there at the start. What
+    `commit` raises passes.
+    """
+    planner = StreamPlanner(options, positions)
+    try:
+        at = planner.initial()
+        if once:
+            planner.fix_target()
+        while not stop.is_set():
+            after = planner.latest(at, limited=True)
+            if after != at:
+                commit({key.partition: place.offset for key, place in after.places.items()})
+                at = after
+            elif once:
+                return
+            else:
+                stop.wait(poll_s)
+    finally:
+        planner.close()

@@ -30,9 +30,8 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.pipeline.runners import OnProgress, runner_here, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
 from ottla.lake.session import SparkSettings, checked_settings, session
-from ottla.lake.stream.follow.batches import MicroBatches, PlainBatches
+from ottla.lake.stream.follow.batches import run_batches
 from ottla.lake.stream.follow.ending import FollowEnd
-from ottla.lake.stream.follow.hand_over import HandOver
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.stream.follow.writer import FollowingWriter
@@ -80,15 +79,14 @@ def follow(
 
     A commit is made once about `max_bytes` of the log have come, or `every_ms` after the one
     before; none has much more than `max_bytes`. With `once` it ends when all is loaded that was
-    there at the start, with `end` when the table is there: that may be an offset that is not
-    there yet, or a time to come. Other arguments are those of `load`. Micro-batches and tasks run
-    on Spark, unless the `master` is `here` or `runner` runs the tasks: then all of it runs in this
-    process. `stop` is
-    noticed after the commit that runs. `on_trouble` is called with failures that are tried again,
-    from the table's positions: while brokers or leaders are away as long as it takes (called once,
-    and `on_recovery` with the seconds when they are back), others three times in a row.
-    `on_progress` is called with the tasks of each commit. Raises OttlaError (FencedWriter, where
-    another one was started for this table).
+    there at the start, with `end` when the table is there: that may be an offset that is not there
+    yet, or a time to come. Other arguments are those of `load`: tasks run on Spark, unless the
+    `master` is `here` or `runner` runs them; micro-batches are planned in this process. `stop` is
+    noticed after the commit that runs. `on_trouble` gets failures that are tried again, from the
+    table's positions: while brokers or leaders are away as long as it takes (called once, and
+    `on_recovery` with the seconds when they are back), others three times in a row. `on_progress`
+    is called with the tasks of each commit. Raises OttlaError (FencedWriter, where another one was
+    started for this table).
     """
     stop = stop or threading.Event()
     require_readable(decode, format)
@@ -120,7 +118,6 @@ def follow(
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
         parsed = parse_options(options | {"table": place}, start="last-load")
-        batches: MicroBatches = PlainBatches(parsed, once=once, poll_s=poll_s)
         if runner is not None:
             start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
         else:
@@ -128,7 +125,6 @@ def follow(
             if not once:
                 # Before it takes over: a follow that it takes over from commits meanwhile.
                 spark.warm_up(started)
-                batches = _on_spark(started, options, batches, poll_s)
             start_runner = lambda: _runner_on(started, on_progress)  # noqa: E731
         writer.take_over(start_at, override)
         on_step("following")
@@ -152,7 +148,7 @@ def follow(
                 last.reached()
                 # Those that a follow left behind which was killed, or could not reach the brokers.
                 send_dead_letters()
-                batches.run(positions, commit, ending)
+                run_batches(parsed, positions, commit, ending, once=once, poll_s=poll_s)
                 return
             except OttlaError as error:
                 last.failed(error)
@@ -198,19 +194,3 @@ def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -
         # Losses are judged by the table's positions.
         "failOnDataLoss": "false",
     }
-
-
-def _on_spark(
-    started: Any, options: Mapping[str, str], plain: MicroBatches, poll_s: float
-) -> MicroBatches:
-    """Micro-batches of Structured Streaming, where that serves; `plain` until its query is up.
-
-    With Spark Connect it would commit in the server's process, and before Spark 4.2 it has no
-    limits: there the ends are found in this process, and only tasks run on Spark.
-    """
-    from ottla.lake.datasource import SPARK_VERSION  # noqa: PLC0415  # Spark.
-    from ottla.lake.stream.follow.spark_batches import SparkBatches  # noqa: PLC0415  # Spark.
-
-    if SPARK_VERSION < (4, 2) or type(started).__module__.startswith("pyspark.sql.connect"):
-        return plain
-    return HandOver(plain, SparkBatches(started, options, poll_s=poll_s))
