@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ottla.network.answer_order import AnswerOrder
+from ottla.network.departure import has_departed
 from ottla.network.ended import ENDED, serve_nothing
 from ottla.network.known_client import KnownClient
 from ottla.network.memory_budget import MemoryBudget
@@ -231,6 +232,15 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def closed(self) -> bool:
         """Whether this side has closed it, or it has ended: nothing is served or sent any more."""
         return not self._pressure.is_open
+
+    def has_left(self) -> bool:
+        """Whether it is closed, or the client has closed its side, which a held one does not read.
+
+        It is closed then.
+        """
+        if not self.closed and has_departed(self._transport):
+            self.close_quietly()
+        return self.closed
 
     @property
     def refusals(self) -> Refusals:

@@ -181,6 +181,84 @@ def test_a_user_beyond_its_request_quota_waits_on_every_connection():
     asyncio.run(main())
 
 
+async def until(condition):
+    while not condition():  # noqa: ASYNC110  # No event says it.
+        await asyncio.sleep(0)
+
+
+def turns_of(broker):
+    """Those of the broker's large requests."""
+    runtime = broker.parts.runtime
+    (large,) = [
+        one for one in gc.get_objects() if isinstance(one, LargeRequests) and one.runtime is runtime
+    ]
+    return large.turns
+
+
+async def limited(callers, client_id, percentage):
+    """Bound the time of the loop for clients of that id."""
+    entity = [EntityData(entity_type="client-id", entity_name=client_id)]
+    ops = [OpData(key="request_percentage", value=percentage)]
+    await callers.call(AlterClientQuotasRequest(entries=[EntryData(entity=entity, ops=ops)]), 1)
+
+
+async def sent(broker, host, count, client_id):
+    """Send a large request from a client of its own, at that address."""
+    (listener,) = broker.listeners.open
+    before = set(listener.connections)
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    await until(lambda: len(listener.connections) > len(before))
+    (made,) = set(listener.connections) - before
+    made.peer_host = host
+    for part in encode_request(many(count), 12, 7, client_id):
+        writer.write(part)
+    return reader, writer
+
+
+def test_those_that_wait_for_their_quota_leave_their_places_to_others():
+    """As many as there are places sleep in the midst of their work; another is answered."""
+
+    async def main():
+        broker = await started()
+        turns = turns_of(broker)
+        other = await caller(broker)
+        await limited(other, "slow", 0.000_1)
+        slow = [await sent(broker, f"10.0.0.{n // 2}", 20_000, "slow") for n in range(4)]
+        await until(lambda: turns.aside < 4)
+        assert len((await other.call(many(3_000), 12)).topics) == 3_000
+        assert turns.begun == 4
+        for _, writer in slow:
+            writer.close()
+        await until(lambda: not turns.begun)
+        await other.close()
+        await broker.stop(clean=False)
+
+    asyncio.run(main())
+
+
+def test_work_for_a_client_that_has_left_ends():
+    """Though it is held, and has sent more than is read."""
+
+    async def main():
+        broker = await started()
+        turns = turns_of(broker)
+        _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        for part in (
+            *encode_request(many(60_000), 12, 7, "t"),
+            *encode_request(ApiVersionsRequest(), 0, 8, "t"),
+        ):
+            writer.write(part)
+        await until(lambda: not turns.begun)
+        (listener,) = broker.listeners.open
+        (connection,) = listener.connections
+        writer.close()
+        await until(lambda: not turns.begun)
+        assert connection.closed
+        await broker.stop(clean=False)
+
+    asyncio.run(main())
+
+
 def test_a_large_request_is_answered_as_a_short_one():
     """The partitions of one topic are together; a topic that is named twice is there once."""
 

@@ -52,3 +52,60 @@ def test_who_waits_no_longer_is_not_called():
     turns.leave(1)
     assert called == []
     assert turns.take("c", 3, lambda: None)
+
+
+def test_who_steps_aside_lets_others_in_and_comes_back_before_new_ones():
+    """Its user has no more places meanwhile than before."""
+    turns, called = FairTurns(1, 1, begun=2), []
+    assert turns.take("a", 1, lambda: None)
+    assert not turns.take("a", 2, lambda: called.append(2))
+    assert not turns.take("b", 3, lambda: called.append(3))
+    assert not turns.take("c", 4, lambda: called.append(4))
+    turns.step_aside(1)
+    assert called == [3]
+    turns.come_back(1, lambda: called.append(1))
+    assert called == [3]
+    turns.leave(3)
+    assert called == [3, 1]
+    turns.leave(1)
+    assert called == [3, 1, 2]
+
+
+def test_no_more_begin_than_may_be_in_memory():
+    """However many step aside."""
+    turns, called = FairTurns(1, 1, begun=2), []
+    for who in range(3):
+        turns.take(who, who, lambda who=who: called.append(who))
+        turns.step_aside(who)
+    assert called == []
+    assert not turns.take("d", 4, lambda: called.append(4))
+    turns.leave(0)
+    assert called == [2]
+
+
+def test_who_leaves_while_it_is_aside_is_not_called():
+    """Neither where it waits to come back, nor where it does not; its place was given back."""
+    turns, called = FairTurns(1, 1, begun=3), []
+    assert turns.take("a", 1, lambda: None)
+    turns.step_aside(1)
+    assert turns.take("b", 2, lambda: None)
+    turns.come_back(1, lambda: called.append(1))
+    turns.leave(1)
+    turns.leave(2)
+    assert called == []
+    assert turns.take("a", 3, lambda: None)
+    assert not turns.take("c", 4, lambda: called.append(4))
+
+
+def test_those_aside_come_back_in_the_order_in_which_they_called():
+    """Not in that in which they stepped aside."""
+    turns, called = FairTurns(1, 1, begun=4), []
+    for who in (1, 2, 3):
+        assert turns.take(who, who, lambda: None)
+        turns.step_aside(who)
+    assert turns.take(4, 4, lambda: None)
+    for who in (3, 1, 2):
+        turns.come_back(who, lambda who=who: called.append(who))
+    for who in (4, 3, 1, 2):
+        turns.leave(who)
+    assert called == [3, 1, 2]

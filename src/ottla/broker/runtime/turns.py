@@ -1,4 +1,7 @@
-"""Who may work now, where only a few may at a time: users take turns, and none takes all places."""
+"""Who may work now, where only a few may at a time: users take turns, and none takes all places.
+
+Work that has to wait for something else steps aside meanwhile, and comes back before new work.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Hashable
@@ -7,26 +10,58 @@ from collections.abc import Callable, Hashable
 class FairTurns:
     """`places` for all, of which one user has at most `share`.
 
-    Each who takes a place, or waits for one, calls `leave` in the end.
+    Each who takes a place, or waits for one, calls `leave` in the end. Of those that have begun,
+    `begun` at most, some may be aside: they have no place, and still count in their user's share.
     """
 
-    def __init__(self, places: int, share: int) -> None:
+    def __init__(self, places: int, share: int, begun: int | None = None) -> None:
         self._free = places
         self._share = share
+        self._begun_max = places if begun is None else begun
+        # Those that have begun, and of them those that are aside: None, or wait to come back.
         self._taken: dict[Hashable, Hashable] = {}
+        self._aside: dict[Hashable, Callable[[], None] | None] = {}
         self._places_of: Counter[Hashable] = Counter()
         # By user, the one first whose turn is next; of each user in the order in which they came.
         self._waiting: dict[Hashable, dict[Hashable, Callable[[], None]]] = {}
+
+    @property
+    def begun(self) -> int:
+        """How many have taken a place and not left."""
+        return len(self._taken)
+
+    @property
+    def aside(self) -> int:
+        """How many of these have no place at the moment."""
+        return len(self._aside)
 
     def take(self, user: Hashable, who: Hashable, on_place: Callable[[], None]) -> bool:
         """Take a place for `who`, of `user`. False: `on_place` is called when it has one."""
         if who in self._taken:
             return True
-        if self._free and self._places_of[user] < self._share:
+        if self._may_begin(user):
             self._give(user, who)
             return True
         self._waiting.setdefault(user, {})[who] = on_place
         return False
+
+    def step_aside(self, who: Hashable) -> None:
+        """Let others have the place of `who` until it comes back."""
+        if who in self._taken and who not in self._aside:
+            self._aside[who] = None
+            self._free += 1
+            self._call_next()
+
+    def come_back(self, who: Hashable, on_place: Callable[[], None]) -> None:
+        """Take a place again, before those that have not begun; `on_place` is called then."""
+        if who not in self._aside:
+            on_place()
+        elif self._free:
+            self._return(who, on_place)
+        else:
+            # Those that wait come back in the order in which they called.
+            del self._aside[who]
+            self._aside[who] = on_place
 
     def leave(self, who: Hashable) -> None:
         """Give the place back, or wait no longer; without either, nothing happens."""
@@ -41,11 +76,24 @@ class FairTurns:
         self._places_of[user] -= 1
         if not self._places_of[user]:
             del self._places_of[user]
-        self._free += 1
+        if who in self._aside:
+            del self._aside[who]
+        else:
+            self._free += 1
         self._call_next()
 
+    def _may_begin(self, user: Hashable) -> bool:
+        has_room = self._free > 0 and len(self._taken) < self._begun_max
+        return has_room and self._places_of[user] < self._share
+
     def _call_next(self) -> None:
-        user = next((one for one in self._waiting if self._places_of[one] < self._share), None)
+        if not self._free:
+            return
+        for who, on_place in self._aside.items():
+            if on_place is not None:
+                self._return(who, on_place)
+                return
+        user = next((one for one in self._waiting if self._may_begin(one)), None)
         if user is None:
             return
         waiting = self._waiting.pop(user)
@@ -54,6 +102,11 @@ class FairTurns:
         if waiting:
             self._waiting[user] = waiting
         self._give(user, who)
+        on_place()
+
+    def _return(self, who: Hashable, on_place: Callable[[], None]) -> None:
+        del self._aside[who]
+        self._free -= 1
         on_place()
 
     def _give(self, user: Hashable, who: Hashable) -> None:

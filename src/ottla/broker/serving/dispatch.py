@@ -121,7 +121,8 @@ class Conversation:
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._stalls = dispatcher.stalls
         self._large = dispatcher.large
-        # Whether the request that is offered next has waited for its quota: at most a window.
+        # Whether the request that is offered next has waited for its quota, at most a window, or
+        # for a place among large requests.
         self._has_waited = False
         self._gate = dispatcher.gate
         self._audit = dispatcher.audit
@@ -253,6 +254,8 @@ class Conversation:
     ) -> None:
         """Hold the request, and serve it when it has a turn."""
         if not self._large.take(self._connection, partial(self._watched, self._serve)):
+            # When it has a place, it does not keep it and wait for its quota.
+            self._has_waited = True
             return
         request = self._context(header, len(frame), is_client=True)
         finish = self._large.begin(

@@ -40,9 +40,13 @@ T = TypeVar("T")
 # In work at a time: each has objects in memory for as many elements as a request may have.
 _PLACES = 4
 _PLACES_OF_USER = 2
+# With those that wait for a quota, or for others, and have no place meanwhile.
+_BEGUN_MAX = 12
 # How long one is worked on before others are served.
 _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
+# How often one that waits looks whether its client is still there.
+_LOOK_S = 1.0
 
 # The response where nothing of a request is allowed.
 Admit = Callable[[Served, RequestContext, Any], Any]
@@ -72,18 +76,19 @@ class LargeRequests:
     def __init__(self, runtime: Runtime, stalls: Stalls) -> None:
         self.runtime = runtime
         self.stalls = stalls
-        self.turns = FairTurns(_PLACES, _PLACES_OF_USER)
-        self._watched: set[Connection] = set()
+        self.turns = FairTurns(_PLACES, _PLACES_OF_USER, _BEGUN_MAX)
+        # Connections whose end is noticed, and what is worked on for them.
+        self._watched: dict[Connection, _Work | None] = {}
         # Slices of several requests do not follow each other without a pause.
         self._pausing = asyncio.Lock()
 
     def take(self, connection: Connection, serve: Serve) -> bool:
         """Take a place. False: the request is held, and `serve` gets it when it has one."""
+        if connection not in self._watched:
+            self._watched[connection] = None
+            connection.on_lost.append(lambda: self._on_lost(connection))
         if self.turns.take(connection.owner, connection, connection.release):
             return True
-        if connection not in self._watched:
-            self._watched.add(connection)
-            connection.on_lost.append(lambda: self._forget(connection))
         connection.hold(serve)
         return False
 
@@ -101,6 +106,7 @@ class LargeRequests:
         `frame` is this work's for good, and has the body at `position`.
         """
         work = _Work(self, served, request, admit, serve_whole)
+        self._watched[request.connection] = work
         self.runtime.spawn(work.run(frame, position))
         return work.finish
 
@@ -109,9 +115,22 @@ class LargeRequests:
         async with self._pausing:
             await asyncio.sleep(worked_ms / 1000)
 
-    def _forget(self, connection: Connection) -> None:
-        self._watched.discard(connection)
+    def end(self, connection: Connection) -> None:
+        """The work for the connection has ended."""
+        if connection in self._watched:
+            self._watched[connection] = None
         self.turns.leave(connection)
+
+    def step_aside(self, connection: Connection) -> None:
+        """Let others work meanwhile, from the next turn of the loop on."""
+        self.runtime.loop.call_soon(self.turns.step_aside, connection)
+
+    def _on_lost(self, connection: Connection) -> None:
+        work = self._watched.pop(connection, None)
+        if work is None:
+            self.turns.leave(connection)
+        else:
+            work.on_lost()
 
 
 class _Work:
@@ -134,6 +153,12 @@ class _Work:
         self._slice_began_ms = 0
         self._outcome: Serve | None = None
         self._error: Exception | None = None
+        self._lost: asyncio.Future[None] = large.runtime.loop.create_future()
+
+    def on_lost(self) -> None:
+        """The connection has ended: whatever is waited for is waited for no longer."""
+        if not self._lost.done():
+            self._lost.set_result(None)
 
     def finish(self, frame: memoryview) -> list[Part] | None:
         """Serve the request that is offered again, with what was found out."""
@@ -163,15 +188,17 @@ class _Work:
         except (WireError, VersionError) as error:
             self._error = malformed(error)
         except Exception as error:  # noqa: BLE001  # The connection's supervisor gets it.
-            self._error = error
+            # Where the client has left, the error would be kept for nothing.
+            self._error = None if request.connection.closed else error
         finally:
-            self._large.turns.leave(request.connection)
+            self._large.end(request.connection)
             request.connection.release()
 
     async def _work(self, frame: memoryview, position: int) -> Serve:
         header, kind = self._request.header, self._served.request_type
         key, version = header.api_key, header.api_version
         self._slice_began_ms = self._monotonic_ms()
+        self._check_client()
         body = await self._in_slices(
             decode_in_steps(kind, version, frame, position, elements_max(key))
         )
@@ -190,12 +217,19 @@ class _Work:
         """The response to a request that is served as several."""
         answers = []
         for portion in portions(body, divided):
-            answers.append((edges(portion, divided), await self._portion(portion)))
+            found = edges(portion, divided)
+            answer = await self._portion(portion)
+            answers.append((found, answer))
+            if not answer.done():
+                # What is to answer it may be work of its own, which the next would add to.
+                await asyncio.sleep(0)
             await self._pace()
         joined: Any = None
         before: Edges | None = None
         for after, answer in answers:
-            response = await answer
+            if not answer.done():
+                await self._aside_until(answer)
+            response = answer.result()
             # That of the request as a whole.
             error = getattr(response, "error_code", 0)
             if error and not getattr(response, divided.answers[0]):
@@ -241,11 +275,47 @@ class _Work:
             return
         throttle = self._request.throttle
         if throttle is not None and (delay_ms := throttle.count_time()):
-            await asyncio.sleep(delay_ms / 1000)
+            await self._aside_until(self._large.runtime.loop.create_future(), delay_ms)
         # What was waited for is counted with it.
         await self._large.pause(min(worked_ms, _PAUSE_MS_MAX))
-        if self._request.connection.closed:
-            raise CloseConnection("the client left", "left")
+        self._check_client()
         self._slice_began_ms = self._monotonic_ms()
         if throttle is not None:
             throttle.resume()
+
+    async def _aside_until(self, event: "asyncio.Future[Any]", most_ms: int | None = None) -> None:
+        """Give the place away until the event, or for so long. Raises as `_check_client`."""
+        connection, throttle = self._request.connection, self._request.throttle
+        if throttle is not None:
+            throttle.count_time()
+        self._large.step_aside(connection)
+        await self._until(event, most_ms)
+        place: asyncio.Future[None] = self._large.runtime.loop.create_future()
+        self._large.turns.come_back(connection, partial(_give, place))
+        await self._until(place)
+        self._slice_began_ms = self._monotonic_ms()
+        if throttle is not None:
+            throttle.resume()
+
+    async def _until(self, event: "asyncio.Future[Any]", most_ms: int | None = None) -> None:
+        loop = self._large.runtime.loop
+        ends_s = None if most_ms is None else loop.time() + most_ms / 1000
+        while not event.done():
+            self._check_client()
+            left_s = _LOOK_S if ends_s is None else min(_LOOK_S, ends_s - loop.time())
+            if left_s <= 0:
+                return
+            await asyncio.wait(
+                (event, self._lost), timeout=left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        self._check_client()
+
+    def _check_client(self) -> None:
+        """Raises CloseConnection where the client has left."""
+        if self._request.connection.has_left():
+            raise CloseConnection("the client left", "left")
+
+
+def _give(place: "asyncio.Future[None]") -> None:
+    if not place.done():
+        place.set_result(None)
