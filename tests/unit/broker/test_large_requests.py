@@ -224,7 +224,7 @@ def test_those_that_wait_for_their_quota_leave_their_places_to_others():
         other = await caller(broker)
         await limited(other, "slow", 0.000_1)
         slow = [await sent(broker, f"10.0.0.{n // 2}", 20_000, "slow") for n in range(4)]
-        await until(lambda: turns.aside < 4)
+        await until(lambda: turns.aside == 4)
         assert len((await other.call(many(3_000), 12)).topics) == 3_000
         assert turns.begun == 4
         for _, writer in slow:
@@ -248,7 +248,7 @@ def test_work_for_a_client_that_has_left_ends():
             *encode_request(ApiVersionsRequest(), 0, 8, "t"),
         ):
             writer.write(part)
-        await until(lambda: not turns.begun)
+        await until(lambda: turns.begun)
         (listener,) = broker.listeners.open
         (connection,) = listener.connections
         writer.close()
