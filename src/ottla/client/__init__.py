@@ -51,6 +51,7 @@ from ottla.client.consumer.partition_state import (
 from ottla.client.errors import (
     BootstrapFailed,
     BrokerRefused,
+    CallbackFailed,
     ClientError,
     Closed,
     CommitFailed,
@@ -102,6 +103,7 @@ __all__ = [
     "BootstrapFailed",
     "BrokerRefused",
     "BrokerView",
+    "CallbackFailed",
     "CleanerStanding",
     "CleaningPass",
     "ClientError",

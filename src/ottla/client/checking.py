@@ -26,8 +26,9 @@ from typing import (
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.client.connection.settings import is_known_setting
 from ottla.client.errors import ClientError
-from ottla.client.other_names import EXAMPLES, OTHER_OPTIONS
+from ottla.client.other_names import EXAMPLES, NO_OPTIONS, OTHER_OPTIONS
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -191,7 +192,13 @@ def unknown_keyword(called: str, name: str, known: Iterable[str]) -> TypeError:
     """The error for a keyword argument that `called` does not take, naming the nearest."""
     known = [each for each in known if each not in ("self", "options")]
     wanted = OTHER_OPTIONS.get(name, name)
-    near = [wanted] if wanted in known else get_close_matches(name, known, n=1, cutoff=0.5)
+    near = [wanted] if wanted in known else get_close_matches(name, known, n=1, cutoff=0.6)
+    if wanted not in known:
+        if name in NO_OPTIONS:
+            return TypeError(f"{called}() takes no {name!r}; {NO_OPTIONS[name]}")
+        if is_known_setting(name.replace("_", ".")):
+            # It means something else than any name that is spelled nearly alike.
+            return TypeError(f"{called}() takes no {name!r}: this client has no such setting")
     if not near:
         return TypeError(f"{called}() takes no {name!r}; it takes {', '.join(sorted(known))}")
     unit = ", in seconds" if near == ["timeout"] and name != "timeout" else ""

@@ -98,6 +98,13 @@ class BootstrapFailed(ClientError):
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
 
 
+class CallbackFailed(ClientError):
+    """A callback of the user has raised the error that is the cause of this one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_REQUEST, message)
+
+
 class RequestTimedOut(ClientError):
     """No answer within the time allowed."""
 

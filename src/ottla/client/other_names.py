@@ -23,6 +23,25 @@ OTHER_OPTIONS: Final = {
     "sasl_mechanism": "config",
     "sasl_plain_username": "config",
     "sasl_plain_password": "config",
+    "auto_commit_enable": "enable_auto_commit",
+    "compression_codec": "compression_type",
+    "fetch_wait_max_ms": "fetch_max_wait_ms",
+    "max_block_ms": "delivery_timeout_ms",
+    "max_in_flight": "max_in_flight_requests_per_connection",
+    "message_timeout_ms": "delivery_timeout_ms",
+    "partitioner_class": "partitioner",
+    "queue_buffering_max_ms": "linger_ms",
+    "request_required_acks": "acks",
+    "socket_timeout_ms": "request_timeout_ms",
+}
+# Options of other clients that are no options here: what there is in their place.
+NO_OPTIONS: Final = {
+    "consumer_timeout_ms": "poll(timeout=…) returns nothing where nothing came in time",
+    "group_protocol": "groups of this client are of the classic protocol",
+    "retries": "records are sent again until delivery_timeout_ms",
+    "metadata_max_age_ms": "metadata is asked for again as soon as a leader refuses",
+    "callback": "give Producer(…, on_delivery=…), or call add_callback(…) of what send returns",
+    "dr_cb": "give Producer(…, on_delivery=…)",
 }
 _PRODUCER: Final = {
     "produce": "send(topic, value, key)",

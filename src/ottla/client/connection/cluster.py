@@ -79,7 +79,24 @@ class Cluster:
         self._refreshed_at_s = float("-inf")
         self._last_told_by: Address | None = None
         self._first_contact = FirstContact(self.bootstrap, options.bootstrap_timeout_ms)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
+
+    def check_loop(self) -> None:
+        """Raise ClientError on another event loop than that of the first call.
+
+        Connections, timers and what waits belong to that one: on another they would never end.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = loop
+        elif self._loop is not loop:
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                "this client belongs to another event loop, perhaps of an earlier asyncio.run: make"
+                " and close a client within one asyncio.run, or use ottla.client.sync, whose"
+                " clients need no loop",
+            )
 
     @property
     def named(self) -> str:
@@ -114,6 +131,7 @@ class Cluster:
 
         Raises ConnectionFailed, RequestTimedOut; BootstrapFailed where none has ever answered.
         """
+        self.check_loop()
         self._first_contact.begin(self._now_s())
         for connection in self._connections.values():
             if connection.is_open:
@@ -150,6 +168,7 @@ class Cluster:
     async def _connection_to(self, address: Address, purpose: str) -> Connection:
         if self._closed:
             raise Closed("the client is closed; make a new one")
+        self.check_loop()
         key = (address, purpose)
         connection = self._connections.get(key)
         if connection is not None and connection.is_open:
@@ -244,6 +263,7 @@ class Cluster:
 
     async def refresh(self) -> None:
         """Ask for the wanted topics once; concurrent callers share the request."""
+        self.check_loop()
         if self._refreshing is None:
             self._refreshing = asyncio.ensure_future(self._refresh())
             self._refreshing.add_done_callback(self._on_refreshed)
@@ -361,6 +381,7 @@ class Cluster:
 
     async def close(self) -> None:
         """Close every connection. Nothing is sent any more."""
+        self.check_loop()
         self._closed = True
         for task in list(self._connecting.values()):
             task.cancel()

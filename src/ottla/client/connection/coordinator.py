@@ -1,6 +1,7 @@
 """A coordinator: found, asked, found again when it has moved. Knows nothing of members."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -37,6 +38,8 @@ from ottla.wire.messages.offset_fetch import (
 from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
+
+_logger = logging.getLogger(__name__)
 
 _PURPOSES = {GROUP: "group", TRANSACTIONAL_ID: "transaction"}
 MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
@@ -157,6 +160,10 @@ class Coordinator:
                 if not failed:
                     return
                 self._raise_unless_passing(failed, deadline_s)
+                if unknown := failed.get(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                    # Brokers that were just told of a topic know it within moments; one that does
+                    # not exist is refused for as long as any other call asks for it.
+                    await self._require_known(TopicPartition(*unknown), attempt)
             await self.cluster.pause(attempt)
             attempt += 1
 
@@ -176,6 +183,18 @@ class Coordinator:
                 raise refused(code, f"commit the offset of {topic}-{partition}", None, needed)
             if code in MOVED:
                 self.moved()
+
+    async def _require_known(self, partition: TopicPartition, attempt: int) -> None:
+        """Raise UnknownTopic for a partition that the cluster does not have."""
+        if attempt == 0:
+            _logger.warning(
+                "the commit of %s for group %r waits: the coordinator knows no such partition",
+                partition,
+                self.group_id,
+            )
+        self.cluster.want([partition.topic])
+        await self.cluster.refresh()
+        await self.cluster.partition(partition)
 
     async def committed(
         self, partitions: Iterable[TopicPartition] | None

@@ -92,7 +92,12 @@ class Consumer(OtherNames):
         self._cursor = Cursor(self._fetcher)
         self._group: GroupSession | None = None
         group_id = options["group_id"]
-        if group_id:
+        if group_id == "":
+            raise ClientError(
+                ErrorCode.INVALID_GROUP_ID,
+                "group_id is empty; give the group a name, or None to read without a group",
+            )
+        if group_id is not None:
             coordinator = Coordinator(self._connections, group_id)
             listeners = (on_assigned, on_revoked, on_lost)
             self._group = GroupSession(coordinator, options, self._fetcher, self._wake, listeners)
@@ -502,7 +507,14 @@ class Consumer(OtherNames):
     async def _settle(self, deadline_s: float) -> bool:
         """Raise errors, commit, rebalance; False if a rebalance lasts beyond the deadline."""
         self._check_open()
+        self._connections.check_loop()
         self._raise_failure()
+        if not self._fetcher.states and not self._is_subscribed:
+            raise ClientError(
+                ErrorCode.INVALID_REQUEST,
+                "this consumer reads nothing: subscribe to topics or assign partitions before it"
+                ' polls, as in subscribe("topic")',
+            )
         if self._commit_timer is None:
             self._start_commit_timer()
         self._commit_if_due()
@@ -564,6 +576,7 @@ class Consumer(OtherNames):
         """Commit what is processed (if commits are automatic, and `commit`), leave, disconnect."""
         if self._closed:
             return
+        self._connections.check_loop()
         self._closed = True
         if self._commit_timer is not None:
             self._commit_timer.cancel()

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from inspect import isawaitable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.callbacks import call_listener
 from ottla.client.connection.coordinator import Coordinator
 from ottla.client.consumer.fetcher import Fetcher
 from ottla.client.consumer.options import (
@@ -88,12 +88,15 @@ class GroupSession:
     async def _revoke(self, gone: set[TopicPartition]) -> None:
         if self._options["enable_auto_commit"]:
             await self._commit_leniently(self.uncommitted(gone))
-        await _call(self._on_revoked, gone)
+        await call_listener("on_revoked", self._on_revoked, set(gone))
         self._drop(gone)
 
     async def _lose(self, gone: set[TopicPartition]) -> None:
         self._drop(gone)
-        await _call(self._on_lost or self._on_revoked, gone)
+        if self._on_lost is not None:
+            await call_listener("on_lost", self._on_lost, set(gone))
+        else:
+            await call_listener("on_revoked", self._on_revoked, set(gone))
 
     def _drop(self, gone: set[TopicPartition]) -> None:
         self._fetcher.replace(self._fetcher.states.keys() - gone)
@@ -103,7 +106,7 @@ class GroupSession:
     async def _assign(self, owned: set[TopicPartition], new: set[TopicPartition]) -> None:
         self._fetcher.replace(owned)
         await self.start_from_committed(new)
-        await _call(self._on_assigned, new)
+        await call_listener("on_assigned", self._on_assigned, set(new))
         self._fetcher.pump()
         self._wake()
 
@@ -197,13 +200,5 @@ class GroupSession:
             owned = self.membership.owned
             self.membership.owned = set()
             if owned:
-                await _call(self._on_revoked, owned)
+                await call_listener("on_revoked", self._on_revoked, set(owned))
             await self.membership.close()
-
-
-async def _call(listener: Listener | None, partitions: set[TopicPartition]) -> None:
-    if listener is None:
-        return
-    outcome = listener(set(partitions))
-    if isawaitable(outcome):
-        await outcome

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Generator
 
 from ottla.base.errors import ErrorCode
+from ottla.client.callbacks import call_callback
 from ottla.client.errors import ClientError, DeliveryFailed, RequestTimedOut
 
 
@@ -106,13 +107,13 @@ class Delivery:
     def add_callback(self, callback: Callable[["Delivery"], object]) -> None:
         """Call `callback` with this delivery once its outcome is known, on the client's loop.
 
-        At once where it is known already.
+        At once where it is known already. What it raises is logged.
         """
         self._callbacks.append(callback)
         # Another thread may have finished meanwhile; the one that removes it calls it.
         if self._is_done and callback in self._callbacks:
             self._callbacks.remove(callback)
-            callback(self)
+            call_callback("a callback of a delivery", callback, self)
 
     @property
     def _unreported_error(self) -> ClientError | None:
@@ -142,7 +143,7 @@ class Delivery:
             if not future.done():
                 future.set_result(self)
         while self._callbacks:
-            self._callbacks.pop(0)(self)
+            call_callback("a callback of a delivery", self._callbacks.pop(0), self)
 
 
 def _is_on_a_loop() -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
 from ottla.client.arguments import checked_options
+from ottla.client.callbacks import call_callback
 from ottla.client.checking import checks, checks_awaited, mistake_in
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import PartitionView
@@ -170,6 +171,7 @@ class Producer(Transactional, OtherNames):
         headers: Headers | None,
     ) -> Delivery:
         """Put a record where it belongs, opening and closing batches, waiting for memory."""
+        self._connections.check_loop()
         accumulator = self._accumulator
         while True:
             queue = self._router.queue_for(queues, key, value, partition)
@@ -224,6 +226,7 @@ class Producer(Transactional, OtherNames):
         Returns a `Delivery` per batch, in order per partition. Keyed records go where `send`
         would put them; others fill one partition's batch after the other.
         """
+        self._connections.check_loop()
         self._check_sendable()
         queues = await self._router.queues(topic)
         deliveries: list[Delivery] = []
@@ -243,6 +246,7 @@ class Producer(Transactional, OtherNames):
         Batches of a partition are sent in the order of the calls. Raises UnknownTopic, and
         ClientError for a partition that does not exist and for a batch that is damaged.
         """
+        self._connections.check_loop()
         self._check_sendable()
         queues = await self._router.queues(batch.topic)
         queue = self._router.queue_for(queues, None, None, batch.partition)
@@ -273,6 +277,7 @@ class Producer(Transactional, OtherNames):
 
     async def _settle_all(self) -> None:
         """Send what is waiting; return once its outcome is known."""
+        self._connections.check_loop()
         self._close_open()
         for batch in list(self._accumulator.unfinished):
             await (batch.part_of or batch).delivery.settled()
@@ -285,6 +290,7 @@ class Producer(Transactional, OtherNames):
         """
         if self._closed:
             return
+        self._connections.check_loop()
         await self._abort_open()
         self._closed = self._must_check = True
         # Records expire by themselves: this is for what should not happen.
@@ -371,7 +377,7 @@ class Producer(Transactional, OtherNames):
             if not future.done():
                 future.set_result(None)
         if self._user_callback is not None:
-            self._user_callback(delivery)
+            call_callback("on_delivery", self._user_callback, delivery)
 
 
 def _explaining(batches: Iterator[Cut], partition: object, timestamps_ms: object) -> Iterator[Cut]:

@@ -1,0 +1,49 @@
+"""Calls of users' callbacks: what one raises is reported with its name, from its own code on."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import TypeVar
+
+from ottla.base.errors import OttlaError
+from ottla.client.errors import CallbackFailed
+
+Given = TypeVar("Given")
+
+_logger = logging.getLogger(__name__)
+
+
+async def call_listener(
+    name: str, listener: Callable[[Given], Awaitable[None] | None] | None, given: Given
+) -> None:
+    """Call a listener and wait for it.
+
+    Raises CallbackFailed, caused by what the listener raised; an error of Ottla, which a call
+    inside of the listener has raised, as it is.
+    """
+    if listener is None:
+        return
+    try:
+        outcome = listener(given)
+        if isawaitable(outcome):
+            await outcome
+    except OttlaError:
+        raise
+    except Exception as error:  # noqa: BLE001  # Of any kind: it is the cause of ours.
+        raise CallbackFailed(f"{name} raised {error!r}") from _from_its_own_code(error)
+
+
+def call_callback(name: str, callback: Callable[[Given], object], given: Given) -> None:
+    """Call a callback whose caller goes on in any case: what it raises is logged."""
+    try:
+        callback(given)
+    except Exception as error:  # The supervisor of callbacks: others are called.
+        _logger.error("%s raised %r", name, error, exc_info=_from_its_own_code(error))
+
+
+def _from_its_own_code(error: Exception) -> Exception:
+    """The error with a traceback that leaves out our frame, where there is another."""
+    trace = error.__traceback__
+    if trace is not None and trace.tb_next is not None:
+        return error.with_traceback(trace.tb_next)
+    return error
