@@ -57,6 +57,10 @@ ADMIN: list[tuple[str, Call]] = [
         "changes['retention.ms'] is 1000; give a str or None",
         lambda a: a.configs.alter("topic", "t", {"retention.ms": 1000}),
     ),
+    (
+        "Invalid value 7x for configuration retention.ms: write a whole number, or a span",
+        lambda a: a.configs.alter("topic", "t", {"retention.ms": "7x"}),
+    ),
     ("changes is 'a=b'; give a mapping", lambda a: a.configs.alter("topic", "t", "a=b")),
     ("name is 1; give a str", lambda a: a.configs.describe("broker", 1)),
     ("kind is 'favourite'; give ElectionKind", lambda a: a.partitions.elect_leaders("favourite")),
@@ -120,7 +124,10 @@ PRODUCER: list[tuple[str, Call]] = [
         "headers[0][0] is b'a'; give a str",
         lambda p: p.send("t", b"v", headers=[(b"a", b"b")]),
     ),
-    ("headers['a'] is 'b'; give bytes or None", lambda p: p.send("t", b"v", headers={"a": "b"})),
+    (
+        "headers['a'] is 5; give bytes or a str",
+        lambda p: p.send("t", b"v", headers={"a": 5}),
+    ),
     ("give columns of one length", lambda p: p.send_batch("t", [b"v"], [b"k", b"k"])),
     ("topic is 5; give a str", lambda p: p.send_batch(5, [b"v"])),
     ("values is b'v'; give", lambda p: p.send_batch("t", b"v")),
@@ -285,9 +292,9 @@ def test_headers_may_be_a_mapping(bootstrap: str) -> None:
         consumer.assign([FIRST])
         consumer.seek_to_end()
         assert consumer.position(FIRST) >= 0
-        producer.send_and_wait("t", b"v", headers={"b": b"1", "a": None})
+        producer.send_and_wait("t", b"v", headers={"b": b"1", "a": None, "c": "é"})
         (record,) = consumer.poll(60)
-    assert record.headers == [("b", b"1"), ("a", None)]
+    assert record.headers == [("b", b"1"), ("a", None), ("c", "é".encode())]
 
 
 def test_names_stand_for_kinds_and_pairs_for_partitions(bootstrap: str) -> None:
@@ -297,3 +304,16 @@ def test_names_stand_for_kinds_and_pairs_for_partitions(bootstrap: str) -> None:
         assert list(admin.partitions.elect_leaders("preferred", [("t", 0)])) == [FIRST]
         assert list(admin.logs.offsets({("t", 0): LATEST})) == [FIRST]
         assert admin.logs.delete_records({("t", 0): 0}) == {FIRST: 0}
+
+
+def test_values_of_settings_may_have_units(bootstrap: str) -> None:
+    """As on the command line; brokers get the plain numbers."""
+    with sync.Admin(bootstrap) as admin:
+        admin.topics.create("units", config={"retention.ms": "7d"})
+        assert admin.configs.describe("topic", "units")["retention.ms"].value == "604800000"
+        admin.configs.alter("topic", "units", {"retention.ms": "1h", "segment.bytes": "64Mi"})
+        found = admin.configs.describe("topic", "units")
+        assert (found["retention.ms"].value, found["segment.bytes"].value) == (
+            "3600000",
+            "67108864",
+        )

@@ -12,7 +12,7 @@ import click
 from ottla.base.errors import OttlaError
 from ottla.base.secret_options import one_line
 from ottla.base.settings import is_secret
-from ottla.cli.text.setting_units import plain_value
+from ottla.base.settings.written_values import plain_value
 from ottla.client.connection.security import CONFIG_VARIABLE, require_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])

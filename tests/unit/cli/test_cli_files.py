@@ -7,8 +7,8 @@ import click
 import pytest
 
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS, Setting
+from ottla.base.settings.written_values import plain_value
 from ottla.cli.command import cli
-from ottla.cli.text.setting_units import plain_value
 
 
 def commands(

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from ottla.base.settings.written_values import with_unit
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show, show_title
-from ottla.cli.text.setting_units import with_unit
 from ottla.cli.text.settings import changed_rows
 from ottla.cli.text.topics import matching, regex
 from ottla.cli.topic.rows import topic_row

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from ottla.base.errors import ErrorCode
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.written_values import plain_value
 from ottla.client.admin.calls import Calls
 from ottla.client.arguments import Names, name_list
 from ottla.client.checking import checks_calls, member
@@ -71,6 +72,14 @@ class ConfigEntry:
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
+def plain(name: str, value: str) -> str:
+    """A value as brokers read it: `7d` of retention.ms in milliseconds. Raises ClientError."""
+    try:
+        return plain_value(name, value)
+    except OttlaError as error:
+        raise ClientError(error.code, error.message) from None
+
+
 @checks_calls
 class Configs:
     """`admin.configs`: settings of topics, brokers (by id; "" for all brokers) and groups."""
@@ -124,12 +133,15 @@ class Configs:
     ) -> None:
         """Set values; None returns a setting to its default; others stay as they are.
 
-        `append` and `subtract` change settings that are lists.
+        Spans and sizes may have units, as `7d` and `512Mi`. `append` and `subtract`
+        change settings that are lists.
         """
         resource = member(ResourceKind, kind)
         configs = [
             AlterableConfig(
-                name=key, config_operation=_DELETE if value is None else _SET, value=value
+                name=key,
+                config_operation=_DELETE if value is None else _SET,
+                value=None if value is None else plain(key, value),
             )
             for key, value in changes.items()
         ]

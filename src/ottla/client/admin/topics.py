@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.admin.configs import Configs
+from ottla.client.admin.configs import Configs, plain
 from ottla.client.arguments import Names, name_list
 from ottla.client.checking import checks_calls
 from ottla.client.connection.view import ClusterView, TopicView, merged
@@ -204,7 +204,8 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
             for index, replicas in enumerate(topic.assignments)
         ],
         configs=[
-            CreatableTopicConfig(name=name, value=value) for name, value in topic.config.items()
+            CreatableTopicConfig(name=name, value=plain(name, value))
+            for name, value in topic.config.items()
         ],
     )
 

@@ -69,7 +69,10 @@ class Accumulator:
         size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
         pairs: Sequence[tuple[str, bytes | None]] = ()
         if headers:
-            pairs = list(headers.items()) if isinstance(headers, Mapping) else headers
+            given = headers.items() if isinstance(headers, Mapping) else headers
+            pairs = [
+                (name, text.encode() if isinstance(text, str) else text) for name, text in given
+            ]
             size += headers_size(pairs)
         batch = queue.open
         if batch is None:

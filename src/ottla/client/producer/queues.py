@@ -8,8 +8,8 @@ from ottla.base.murmur2 import partition_of
 from ottla.client.producer.delivery import Delivery
 from ottla.record.builder import BatchBuilder
 
-# In their order; a mapping where no name comes twice.
-Headers = Sequence[tuple[str, bytes | None]] | Mapping[str, bytes | None]
+# In their order; a mapping where no name comes twice. Text is sent as UTF-8.
+Headers = Sequence[tuple[str, bytes | str | None]] | Mapping[str, bytes | str | None]
 
 # A broker recognises so many of a producer's last batches as duplicates.
 KNOWN_AGAIN = 5

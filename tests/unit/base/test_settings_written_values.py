@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli.text.setting_units import plain_value, with_unit
+from ottla.base.settings.written_values import plain_value, with_unit
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,15 @@
 """Values of settings with units: `retention.ms=7d`, `segment.bytes=512Mi`, and Kafka's numbers.
 
-Only the command line reads and shows units. What is sent to a broker, or written to a
-`.properties` file, is the plain number, so Kafka's own tools read the same.
+The command line and `ottla.client` read units, and the command line shows them. What is sent to a
+broker, or written to a `.properties` file, is the plain number, so Kafka's own tools read the same.
 """
 
 import re
 from collections.abc import Iterator
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, ConfigType, Setting
-from ottla.base.settings.setting import shortened
+from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.units import amount, span_ms
 
 _WHOLE = re.compile(r"[+-]?\d+")
