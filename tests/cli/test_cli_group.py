@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import ShareConsumer
 from ottla_command import Command
 
+import ottla.client.sync
 import ottla.testing
 
 MakeTopic = Callable[..., str]
@@ -51,6 +52,7 @@ def test_a_group_is_listed_described_and_deleted(run: Command, topic: str) -> No
                 "committed": 4,
                 "end_offset": 10,
                 "lag": 6,
+                "beyond_end": 0,
                 "log_start": 0,
                 "deleted_unread": 0,
                 "client_id": None,
@@ -64,6 +66,17 @@ def test_a_group_is_listed_described_and_deleted(run: Command, topic: str) -> No
     assert "add --yes" in run.misused("group", "delete", group)
     assert run("group", "delete", group, "--yes").out == f"Deleted {group}.\n"
     assert "there is no group" in run.refused("group", "describe", group)
+
+
+def test_a_committed_offset_beyond_the_end_is_shown(run: Command, topic: str) -> None:
+    """A lag of 0 alone would look as if all had been read."""
+    group = f"{topic}-beyond"
+    with ottla.client.sync.Consumer(run.bootstrap, group_id=group) as consumer:
+        consumer.commit({(topic, 0): 99})
+    answer = run("group", "describe", group)
+    assert f"{topic}-0: the committed offset 99 is 89 beyond the end 10." in answer.out
+    (row,) = run("group", "describe", group, "-o", "json").json["partitions"]
+    assert (row["committed"], row["lag"], row["beyond_end"]) == (99, 0, 89)
 
 
 def test_reset_shows_first_and_does_when_asked_and_can_be_undone(run: Command, topic: str) -> None:

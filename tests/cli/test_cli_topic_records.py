@@ -32,9 +32,23 @@ def test_records_that_are_not_there_cannot_be_deleted(run: Command, make_topic: 
     run("produce", topic, stdin="a\nb\n")
     said = run.refused("topic", "delete-records", topic, "--before", "3", "--yes")
     assert "OFFSET_OUT_OF_RANGE" in said
+    assert "`ottla topic offsets` shows where the log ends" in said
+    assert "beginning_offsets" not in said
     asked = run.try_to("topic", "delete-records", topic, "--before", "latest")
     assert (asked.code, "add --yes" in asked.error) == (2, True)
     assert run("consume", topic).lines == ["a", "b"]
+
+
+def test_records_that_may_not_be_deleted_are_refused_with_the_reason(
+    run: Command, make_topic: MakeTopic
+) -> None:
+    """The protocol's answer has a code only."""
+    topic = make_topic(cleanup_policy="compact")
+    run("produce", topic, "--key-separator", ":", stdin="k:v\n")
+    run("consume", topic, "-g", f"{topic}-readers")
+    for name, why in (("__consumer_offsets", "internal topic"), (topic, "compacted only")):
+        said = run.refused("topic", "delete-records", f"{name}-0", "--before", "0", "--yes")
+        assert why in said
 
 
 def test_offsets_are_shown_at_a_time(run: Command, make_topic: MakeTopic) -> None:
@@ -48,6 +62,9 @@ def test_offsets_are_shown_at_a_time(run: Command, make_topic: MakeTopic) -> Non
     assert full["timestamp"] > 0
     (later,) = run("topic", "offsets", f"{topic}-1", "--at", "@99999999999999", "-o", "json").json
     assert later["offset"] is None
+    for end, offset in (("earliest", 0), ("latest", full["end_offset"])):
+        (row,) = run("topic", "offsets", f"{topic}-1", "--at", end, "-o", "json").json
+        assert (row["offset"], row["time"]) == (offset, None)
     assert run("topic", "offsets", topic, "--at", "1h").lines[0].split() == [
         *("topic", "partition", "start", "offset", "end", "offset", "offset", "time")
     ]

@@ -35,6 +35,13 @@ class GroupPosition:
             return None
         return max(0, self.end_offset - self.committed)
 
+    @property
+    def beyond_end(self) -> int:
+        """How far the committed offset lies beyond the end of the log; 0 where it does not."""
+        if self.committed is None or self.end_offset is None:
+            return 0
+        return max(0, self.committed - self.end_offset)
+
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupPosition:

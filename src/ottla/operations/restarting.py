@@ -31,6 +31,13 @@ async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, 
     Raises OttlaError where it is not run by `ottla start --brokers` on this machine, and
     REQUEST_TIMED_OUT.
     """
+    brokers = [one.broker_id for one in (await admin.cluster.describe()).brokers]
+    if broker_id not in brokers:
+        raise OttlaError(
+            ErrorCode.BROKER_ID_NOT_REGISTERED,
+            f"there is no live broker {broker_id}; those of this cluster are"
+            f" {', '.join(map(str, sorted(brokers)))}",
+        )
     old = (await pids(admin)).get(broker_id)
     if old is None or process_name(old) != name_of(broker_id):
         where = "on this machine" if old is None else f"that runs broker {broker_id} (pid {old})"

@@ -96,6 +96,17 @@ def _show(description: GroupDescription, rows: list[dict[str, Any]]) -> None:
         show("table", counted, _SHARE_COLUMNS, empty="nothing read")
     else:
         show("table", rows, _PARTITION_COLUMNS, empty="nothing committed")
+        for row in rows:
+            if row["beyond_end"]:
+                click.echo(f"\n{_beyond_end(row)}")
+
+
+def _beyond_end(row: dict[str, Any]) -> str:
+    return (
+        f"{row['topic']}-{row['partition']}: the committed offset {row['committed']} is"
+        f" {row['beyond_end']} beyond the end {row['end_offset']}. A consumer there goes on where"
+        " its auto.offset.reset says; `ottla group reset` sets it to an offset of the log."
+    )
 
 
 async def _look(admin: Admin, group_id: str) -> _Group:
@@ -124,6 +135,7 @@ def _row(one: GroupPosition) -> dict[str, Any]:
         "committed": one.committed,
         "end_offset": one.end_offset,
         "lag": one.lag,
+        "beyond_end": one.beyond_end,
         "log_start": None if loss is None else loss.log_start_offset,
         "deleted_unread": None if loss is None else loss.deleted_unread,
         "time_left_ms": None if loss is None else loss.time_left_ms,

@@ -17,11 +17,22 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST
 _COLUMNS = ["topic", "partition", "start_offset", "end_offset"]
 _AT_COLUMNS = [*_COLUMNS, "offset", "time"]
 
+_ENDS = {"earliest": EARLIEST, "beginning": EARLIEST, "latest": LATEST, "end": LATEST}
+
+
+def moment_or_end(text: str) -> int:
+    """A time, or one end of the log by its number in the protocol."""
+    return _ENDS[text] if text in _ENDS else moment(text)
+
 
 @click.command()
 @click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=topics)
 @click.option(
-    "--at", "time_ms", type=moment, metavar="TIME", help="Also the first record of then or later."
+    "--at",
+    "time_ms",
+    type=moment_or_end,
+    metavar="TIME",
+    help="Also the first record of then or later; or earliest, or latest.",
 )
 @options.bootstrap
 @options.output
@@ -51,10 +62,11 @@ def offsets(words: tuple[str, ...], time_ms: int | None, bootstrap: str, form: s
                 "end_offset": ends[place].offset,
             }
             if place in at:
-                there = at[place].offset >= 0
-                row["offset"] = at[place].offset if there else None
-                row["timestamp"] = at[place].timestamp_ms if there else None
-                row["time"] = iso(at[place].timestamp_ms) if there else None
+                offset, timestamp_ms = at[place].offset, at[place].timestamp_ms
+                row["offset"] = offset if offset >= 0 else None
+                # An end of the log has no record of its own, and no time.
+                row["timestamp"] = timestamp_ms if timestamp_ms >= 0 else None
+                row["time"] = iso(timestamp_ms) if timestamp_ms >= 0 else None
             rows.append(row)
         return rows
 

@@ -16,7 +16,8 @@ from ottla.client.consumer.offsets import (
     OffsetAndTimestamp,
     list_offsets,
 )
-from ottla.client.errors import check
+from ottla.client.denied import Needs
+from ottla.client.errors import BrokerRefused, check, code_of
 from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -72,6 +73,32 @@ class ProducerDescription:
     last_timestamp_ms: int
     coordinator_epoch: int
     transaction_start_offset: int
+
+
+# Reasons of DeleteRecords, whose answer has no sentence of the broker.
+_NOT_DELETED = {
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        "it is an internal topic, whose records belong to the brokers; they compact it themselves"
+    ),
+    ErrorCode.POLICY_VIOLATION: (
+        "the topic is compacted only; set its cleanup.policy to compact,delete first"
+    ),
+    ErrorCode.OFFSET_OUT_OF_RANGE: (
+        "the offset lies beyond the last committed record; `ottla topic offsets` shows where the"
+        " log ends"
+    ),
+}
+
+
+def _check_deleted(partition: TopicPartition, number: int) -> None:
+    """Raise BrokerRefused for a part of an answer to DeleteRecords that is an error."""
+    code = code_of(number)
+    if code in _NOT_DELETED:
+        raise BrokerRefused(
+            code, f"the broker refused to delete records of {partition}: {_NOT_DELETED[code]}"
+        )
+    needed = [Needs("delete", "topic", partition.topic)]
+    check(number, f"delete records of {partition}", None, needed)
 
 
 @checks_calls
@@ -161,7 +188,7 @@ class Logs:
                 for told in answer.topics:
                     for entry in told.partitions:
                         partition = TopicPartition(told.name, entry.partition_index)
-                        check(entry.error_code, f"delete records of {partition}")
+                        _check_deleted(partition, entry.error_code)
                         found[partition] = entry.low_watermark
 
         await self._calls.retried(delete)
