@@ -1,4 +1,4 @@
-"""Shells complete names of topics and groups."""
+"""Shells complete names of topics, partitions, groups, brokers and transactional ids."""
 
 import subprocess
 import sys
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from ottla_command import Command
 from rig.probe import free_port
+
+from ottla.client import sync
 
 
 def completed(run: Command, *words: str) -> list[str]:
@@ -37,6 +39,10 @@ def completed(run: Command, *words: str) -> list[str]:
         ("produce",),
         ("consume", "-f"),
         ("topic", "alter"),
+        ("partition", "plan"),
+        ("why", "leader"),
+        ("dlq", "list"),
+        ("lake", "load"),
     ],
     ids=" ".join,
 )
@@ -50,13 +56,60 @@ def test_a_topic_is_completed(
     assert completed(elsewhere, *words, "-b", run.bootstrap, topic[:5]).count(topic) == 1
 
 
-@pytest.mark.parametrize("verb", ["describe", "reset", "delete"])
-def test_a_group_is_completed(run: Command, make_topic: Callable[..., str], verb: str) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("group", "describe"),
+        ("group", "reset"),
+        ("group", "delete"),
+        ("why", "rebalance"),
+        ("consume", "t", "-g"),
+    ],
+    ids=" ".join,
+)
+def test_a_group_is_completed(
+    run: Command, make_topic: Callable[..., str], words: tuple[str, ...]
+) -> None:
     """Also one that has no members."""
     topic = make_topic()
     run("produce", topic, stdin="a\n")
     run("consume", topic, "--group", f"{topic}-readers")
-    assert completed(run, "group", verb, topic) == [f"{topic}-readers"]
+    assert completed(run, *words, topic) == [f"{topic}-readers"]
+
+
+@pytest.mark.parametrize(
+    "words", [("txn", "hanging", "--topic"), ("group", "reset", "g", "--topic")], ids=" ".join
+)
+def test_the_topic_of_an_option_is_completed(
+    run: Command, make_topic: Callable[..., str], words: tuple[str, ...]
+) -> None:
+    """As that of an argument."""
+    topic = make_topic()
+    assert completed(run, *words, topic) == [topic]
+
+
+def test_a_partition_is_completed_after_its_topic(
+    run: Command, make_topic: Callable[..., str]
+) -> None:
+    """The topic alone would not be taken by `why`."""
+    topic = make_topic(partitions=2)
+    assert completed(run, "why", "leader", f"{topic}-") == [f"{topic}-0", f"{topic}-1"]
+    assert f"{topic}-1" in completed(run, "partition", "status", topic)
+
+
+@pytest.mark.parametrize("verb", ["drain", "remove", "restart"])
+def test_a_broker_is_completed_by_its_id(run: Command, verb: str) -> None:
+    """Of those that live."""
+    assert completed(run, "broker", verb, "") == ["0"]
+
+
+def test_a_transactional_id_is_completed(run: Command, make_topic: Callable[..., str]) -> None:
+    """Also one whose transaction has ended."""
+    topic = make_topic()
+    with sync.Producer(run.bootstrap, transactional_id=f"{topic}-copier") as producer:
+        producer.init_transactions()
+    for verb in ("describe", "abort"):
+        assert completed(run, "txn", verb, topic) == [f"{topic}-copier"]
 
 
 def test_nothing_is_said_where_no_broker_answers() -> None:

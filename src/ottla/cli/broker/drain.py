@@ -5,6 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
+from ottla.cli.text.completing import brokers
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
 from ottla.operations.drain import plan_drain
@@ -13,7 +14,7 @@ from ottla.operations.plans import to_json
 
 
 @click.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @click.option("--leaders", "only_leaders", is_flag=True, help="Lead nothing, but keep the copies.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what would be moved, and stop.")
 @options.at_once

@@ -4,12 +4,13 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import brokers
 from ottla.cli.text.output import show_one
 from ottla.client.admin import Admin
 
 
 @click.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @options.yes
 @options.bootstrap
 @options.output

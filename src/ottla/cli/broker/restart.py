@@ -4,13 +4,14 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import brokers
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import interval
 from ottla.operations.restarting import restart as restart_broker
 
 
 @click.command()
-@click.argument("broker_id", type=int, metavar="ID")
+@click.argument("broker_id", type=int, metavar="ID", shell_complete=brokers)
 @click.option(
     "--timeout", type=interval, default="2m", show_default=True, help="How long to wait at most."
 )

@@ -9,7 +9,7 @@ from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reading import Wish, read
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completing import groups, topics
 from ottla.cli.text.topics import regex
 from ottla.cli.text.words import Position, moment, position
 
@@ -37,7 +37,12 @@ _FORMAT_HELP = (
 @click.option(
     "--partition", "-p", "chosen", multiple=True, type=click.IntRange(0), help="Only this one."
 )
-@click.option("--group", "-g", help="As a member of this group, from where it stands; commits.")
+@click.option(
+    "--group",
+    "-g",
+    shell_complete=groups,
+    help="As a member of this group, from where it stands; commits.",
+)
 @click.option(
     "--isolation",
     type=click.Choice(["read_uncommitted", "read_committed"]),

@@ -7,6 +7,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.dlq.letters import choosing, chosen_by, read_letters
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show
 
 _COLUMNS = ["letter", "topic", "partition", "offset", "stage", "deliveries", "state", "error"]
@@ -14,7 +15,7 @@ _SUMMARY = ["topic", "stage", "error", "letters", "redriven"]
 
 
 @click.command("list")
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
 @click.option("--summary", is_flag=True, help="Count letters by topic, stage and error.")
 @options.bootstrap

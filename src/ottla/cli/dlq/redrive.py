@@ -10,15 +10,22 @@ from ottla.cli import options
 from ottla.cli.connect import run, with_admin
 from ottla.cli.dlq.letters import choosing, chosen_by, is_table, read_letters
 from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show_one
 from ottla.operations import dead_letters
 from ottla.operations.dead_letters import Redriven
 
 
 @click.command()
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
-@click.option("--to", default=None, metavar="TOPIC", help="Send to this topic, not to their own.")
+@click.option(
+    "--to",
+    default=None,
+    metavar="TOPIC",
+    shell_complete=topics,
+    help="Send to this topic, not to their own.",
+)
 @click.option("--again", is_flag=True, help="Also those that were redriven before.")
 @options.yes
 @options.bootstrap

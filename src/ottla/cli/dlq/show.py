@@ -7,12 +7,13 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli import options
 from ottla.cli.dlq.letters import choosing, chosen_by, read_letters
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show_one
 from ottla.operations.dead_letters import FoundLetter
 
 
 @click.command("show")
-@click.argument("source", metavar="TOPIC|TABLE")
+@click.argument("source", metavar="TOPIC|TABLE", shell_complete=topics)
 @choosing
 @options.bootstrap
 @options.output

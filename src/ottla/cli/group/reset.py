@@ -10,6 +10,7 @@ from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text.completing import groups
+from ottla.cli.text.completing import topics as complete_topics
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
@@ -49,6 +50,7 @@ _FORGET = "none"
     "-t",
     "topics",
     multiple=True,
+    shell_complete=complete_topics,
     metavar="TOPIC[:P,P…]",
     help="Only this topic, or these partitions. Default: all with a committed offset.",
 )

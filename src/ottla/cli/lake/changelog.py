@@ -24,11 +24,12 @@ from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
+from ottla.cli.text.completing import topics
 from ottla.cli.text.output import show, show_one
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=topics)
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @click.option(
     "--kind",

@@ -23,6 +23,7 @@ from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
+from ottla.cli.text.completing import topics
 
 # What stands in a pipeline's file may not be said beside it.
 _BESIDE_A_FILE = frozenset(
@@ -45,7 +46,7 @@ _BESIDE_A_FILE = frozenset(
 
 
 @click.command()
-@click.argument("topic", metavar="TOPIC|PIPELINE.toml")
+@click.argument("topic", metavar="TOPIC|PIPELINE.toml", shell_complete=topics)
 @click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
 @click.option(
     "--every",

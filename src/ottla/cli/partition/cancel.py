@@ -5,6 +5,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, few, named
 from ottla.client.admin import Admin
@@ -12,7 +13,7 @@ from ottla.operations import moving
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--all", "every", is_flag=True, help="All that move.")
 @options.bootstrap
 @options.output

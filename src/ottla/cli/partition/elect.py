@@ -7,6 +7,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, few, named
 from ottla.client.admin import Admin
@@ -18,7 +19,7 @@ _COLUMNS = ["partition", "outcome", "leader", "leader_epoch", "note"]
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--preferred", is_flag=True, help="The first replica, if in sync. The default.")
 @click.option("--unclean", is_flag=True, help="Any live replica; acknowledged records may be lost.")
 @click.option("--all", "every", is_flag=True, help="All partitions that need it.")

@@ -5,6 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import METAVAR, broker_list, named
 from ottla.client.admin import Admin
@@ -13,7 +14,7 @@ from ottla.operations.plans import MovePlan, to_json
 
 
 @click.command()
-@click.argument("words", nargs=-1, required=True, metavar=METAVAR)
+@click.argument("words", nargs=-1, required=True, metavar=METAVAR, shell_complete=partitions)
 @click.option(
     "--brokers", "chosen", type=broker_list, help="Where to; default: all that are alive."
 )

@@ -7,6 +7,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, broker_list, named
 from ottla.cli.text.words import size
@@ -19,7 +20,7 @@ from ottla.operations.throttle import remove_throttle, throttle
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--to", "target", type=broker_list, metavar="1,2,3", help="The first shall lead.")
 @click.option(
     "--plan",

@@ -5,6 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.client.admin import Admin
@@ -13,7 +14,7 @@ from ottla.operations.plans import MoveProgress
 
 
 @click.command()
-@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]")
+@click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--wait", "waits", is_flag=True, help="Return when nothing of it moves any more.")
 @options.bootstrap
 @options.output

@@ -1,4 +1,4 @@
-"""Names that a shell completes: of topics and groups, where the cluster answers quickly."""
+"""Names that a shell completes, of topics and what else a cluster has, where it answers quickly."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -24,6 +24,40 @@ def groups(context: click.Context, _param: click.Parameter, incomplete: str) -> 
 
     async def ask(admin: Admin) -> list[str]:
         return [entry.group_id for entry in await admin.groups.all()]
+
+    return _names(context, incomplete, ask)
+
+
+def partitions(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The topics that begin so; once a topic is written to its end, its partitions as well."""
+
+    async def ask(admin: Admin) -> list[str]:
+        views = await admin.topics.all(internal=True)
+        found = [view.name for view in views]
+        for view in views:
+            if incomplete.startswith(view.name):
+                found += [f"{view.name}-{one.index}" for one in view.partitions]
+        return found
+
+    return _names(context, incomplete, ask)
+
+
+def brokers(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The ids of live brokers."""
+
+    async def ask(admin: Admin) -> list[str]:
+        return [str(one.broker_id) for one in (await admin.cluster.describe()).brokers]
+
+    return _names(context, incomplete, ask)
+
+
+def transactional_ids(
+    context: click.Context, _param: click.Parameter, incomplete: str
+) -> list[str]:
+    """The transactional ids that coordinators know."""
+
+    async def ask(admin: Admin) -> list[str]:
+        return [one.transactional_id for one in await admin.transactions.all()]
 
     return _names(context, incomplete, ask)
 

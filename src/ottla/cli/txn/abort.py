@@ -5,13 +5,22 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import partitions, transactional_ids
 from ottla.cli.text.places import place
 from ottla.operations.transactions import abort_hanging
 
 
 @click.command()
-@click.argument("transactional_id", metavar="[ID]", required=False)
-@click.option("--partition", type=place, metavar="TOPIC-P", help="End what hangs in a partition.")
+@click.argument(
+    "transactional_id", metavar="[ID]", required=False, shell_complete=transactional_ids
+)
+@click.option(
+    "--partition",
+    type=place,
+    metavar="TOPIC-P",
+    shell_complete=partitions,
+    help="End what hangs in a partition.",
+)
 @click.option("--start-offset", type=int, help="With --partition: where that transaction begins.")
 @options.bootstrap
 def abort(

@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import topics as complete_topics
 from ottla.cli.text.output import show
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin
@@ -19,7 +20,13 @@ _OLDEST_MS = 15 * 60_000
 
 
 @click.command()
-@click.option("--topic", "topics", multiple=True, help="Look into this topic only; repeatable.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    shell_complete=complete_topics,
+    help="Look into this topic only; repeatable.",
+)
 @click.option(
     "--older-than",
     type=span,

@@ -8,6 +8,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show_one, show_title
 from ottla.cli.text.places import place
 from ottla.cli.text.settings import SOURCE_WORDS
@@ -17,7 +18,7 @@ from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, 
 
 
 @click.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @options.bootstrap
 @options.output
 def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:

@@ -4,13 +4,14 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.places import place
 from ottla.cli.why.story import show_story
 from ottla.diagnosis.decisions import ABOUT_ISR
 
 
 @click.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @options.bootstrap
 @options.output
 def isr(name: TopicPartition, bootstrap: str, form: str) -> None:

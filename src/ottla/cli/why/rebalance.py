@@ -7,6 +7,7 @@ import click
 from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import groups
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.diagnosis.rebalances import first_cause, rebalances_of
 from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
@@ -15,7 +16,7 @@ _COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped"
 
 
 @click.command()
-@click.argument("group_id", metavar="GROUP")
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
 @click.option("--all", "is_all", is_flag=True, help="Show every rebalance in detail.")
 @options.bootstrap
 @options.output

@@ -8,6 +8,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.cli import options
 from ottla.cli.connect import with_admin
+from ottla.cli.text.completing import partitions
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin.retention import RetentionStanding
@@ -15,7 +16,7 @@ from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_wor
 
 
 @click.command()
-@click.argument("name", type=place, metavar="TOPIC-P")
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
 @options.bootstrap
 @options.output
 def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
