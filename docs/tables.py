@@ -31,7 +31,7 @@ from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MA
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.storage.producers.state import PRODUCERS_MAX
-from ottla.wire.api import API, BROKER_APIS, FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire.api import API, FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.primitive import TAGS_MAX
 
 DOCS = Path(__file__).resolve().parent
@@ -149,8 +149,8 @@ def _family(name: str, unused: list[str], used: set[str]) -> str:
 def apis_served() -> str:
     """Every API that clients are told of, with its versions here and in Kafka 4.3."""
     rows = []
-    for key, versions in sorted(served().items()):
-        if key in BROKER_APIS:
+    for key, api in sorted(served().items()):
+        if api.between_brokers:
             continue
         kafka = API[key]
         is_ours = key >= FIRST_PRIVATE_KEY
@@ -158,7 +158,7 @@ def apis_served() -> str:
             (
                 str(int(key)),
                 kafka.name,
-                _span(*versions),
+                _span(*api.versions),
                 "none: Ottla's own" if is_ours else _span(kafka.min_version, kafka.max_version),
                 _purpose(key.name.lower()),
             )
@@ -168,22 +168,19 @@ def apis_served() -> str:
 
 def apis_not_served() -> str:
     """APIs whose messages are declared and that nobody serves."""
-    known = served().keys() | BROKER_APIS
-    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in known)
+    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served())
 
 
 def apis_that_differ() -> str:
     """APIs and versions of a broker of Kafka's that are not served here, and why not."""
-    here_served = {int(key): versions for key, versions in served().items()}
+    here_served = {int(key): api for key, api in served().items()}
     rows = []
     for name, kafka in kafka_apis().items():
         key, (first, last) = kafka["key"], kafka["versions"]
-        versions = here_served.get(key)
+        api = here_served.get(key)
         here = "not served"
-        if key in BROKER_APIS and versions is not None:
-            here = "brokers only"
-        elif versions is not None:
-            here = _span(*versions)
+        if api is not None:
+            here = "brokers only" if api.between_brokers else _span(*api.versions)
         is_whole = here == _span(first, last)
         assert is_whole == ("why" not in kafka), f"{name}: is it served, or why not?"
         if not is_whole:

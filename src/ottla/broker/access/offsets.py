@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.access.check import RequestCheck
-from ottla.broker.access.guards import Amend, DeniedAnswer, divided, each
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
 from ottla.group.offsets.fetching import NO_OFFSET
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_fetch import (
@@ -27,18 +27,20 @@ _DESCRIBE = AclOperation.DESCRIBE
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _MANY_GROUPS_FROM = 8
 
-_groups = each("groups", "groups", lambda check, item: _group_code(check, item.group_id))
+_groups: Guard[OffsetFetchRequest, OffsetFetchResponse] = each(
+    lambda body: body.groups,
+    lambda response: response.groups,
+    named(_DESCRIBE, AclResource.GROUP, lambda group: group.group_id),
+)
 
 
-def _group_code(check: RequestCheck, group_id: str) -> ErrorCode | None:
-    return check.code(_DESCRIBE, AclResource.GROUP, group_id)
-
-
-def offset_fetch(check: RequestCheck) -> Amend | DeniedAnswer:
+def offset_fetch(
+    check: RequestCheck[OffsetFetchRequest],
+) -> Amend[OffsetFetchResponse] | DeniedAnswer:
     """See above."""
     if check.version < _MANY_GROUPS_FROM:
         return _of_one(check)
-    body: OffsetFetchRequest = check.body
+    body = check.body
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
@@ -61,11 +63,12 @@ def offset_fetch(check: RequestCheck) -> Amend | DeniedAnswer:
 
 
 def _take_denied(
-    check: RequestCheck, group: OffsetFetchRequestGroup
+    check: RequestCheck[OffsetFetchRequest], group: OffsetFetchRequestGroup
 ) -> list[OffsetFetchResponseTopics]:
     """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
     group.topics, denied = divided(
-        group.topics or (), lambda topic: check.topic_code(_DESCRIBE, topic) is None
+        group.topics or (),
+        lambda topic: check.topic_code(_DESCRIBE, topic.topic_id, topic.name) is None,
     )
     return [
         OffsetFetchResponseTopics(
@@ -86,8 +89,8 @@ def _denied(partition: Callable[..., P], indexes: Iterable[int]) -> list[P]:
     ]
 
 
-def _of_one(check: RequestCheck) -> Amend:
-    body: OffsetFetchRequest = check.body
+def _of_one(check: RequestCheck[OffsetFetchRequest]) -> Amend[OffsetFetchResponse]:
+    body = check.body
     check.require(_DESCRIBE, AclResource.GROUP, body.group_id)
     is_all = body.topics is None
     refused: list[OffsetFetchResponseTopic] = []
@@ -112,6 +115,6 @@ def _of_one(check: RequestCheck) -> Amend:
     return amend
 
 
-def _sees(check: RequestCheck, topic: Any) -> bool:
+def _sees(check: RequestCheck[OffsetFetchRequest], topic: Any) -> bool:
     name = topic.name or check.topic_name(topic.topic_id)
     return name is not None and check.sees(_DESCRIBE, AclResource.TOPIC, name)

@@ -1,120 +1,34 @@
-"""What members and administrators of share groups need."""
-
-from typing import Any
+"""What DescribeShareGroupOffsets needs: DESCRIBE on each group and on each topic."""
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.broker.access.check import MESSAGES, RequestCheck
-from ottla.broker.access.guards import Amend, DeniedAnswer, divided, each
+from ottla.broker.requests.check import MESSAGES, RequestCheck
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, divided, each, named
 from ottla.security.names import AclOperation, AclResource
-from ottla.wire.messages.alter_share_group_offsets import (
-    AlterShareGroupOffsetsResponsePartition,
-    AlterShareGroupOffsetsResponseTopic,
-)
-from ottla.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponseTopic
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
-from ottla.wire.messages.share_acknowledge import PartitionData, ShareAcknowledgeTopicResponse
-from ottla.wire.messages.share_fetch import ShareFetchRequest
 
-_GROUP, _TOPIC, _READ = AclResource.GROUP, AclResource.TOPIC, AclOperation.READ
-_DESCRIBE = AclOperation.DESCRIBE
+_TOPIC, _DESCRIBE = AclResource.TOPIC, AclOperation.DESCRIBE
 _DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
-
-def share_fetch(check: RequestCheck) -> None:
-    """READ on the group; the session checks READ on its topics at each fetch.
-
-    What is acknowledged in a topic that the client may no longer READ is not taken in.
-    """
-    body: ShareFetchRequest = check.body
-    check.require(_READ, _GROUP, body.group_id or "")
-    for asked in body.topics:
-        if check.topic_code(_READ, _Named(asked.topic_id)) is not None:
-            for partition in asked.partitions:
-                partition.acknowledgement_batches = []
-
-
-class _Named:
-    """A topic that is named by its id."""
-
-    __slots__ = ("name", "topic_id")
-
-    def __init__(self, topic_id: Any) -> None:
-        self.topic_id = topic_id
-        self.name = ""
-
-
-def _acknowledge_refused(asked: Any, code: ErrorCode) -> ShareAcknowledgeTopicResponse:
-    return ShareAcknowledgeTopicResponse(
-        topic_id=asked.topic_id,
-        partitions=[
-            PartitionData(
-                partition_index=partition.partition_index,
-                error_code=code,
-                error_message=MESSAGES[code],
-            )
-            for partition in asked.partitions
-        ],
-    )
-
-
-_acknowledged = each(
-    "topics",
-    "responses",
-    lambda check, asked: check.topic_code(_READ, _Named(asked.topic_id)),
-    _acknowledge_refused,
-    always_served=True,
+_groups: Guard[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse] = each(
+    lambda body: body.groups,
+    lambda response: response.groups,
+    named(_DESCRIBE, AclResource.GROUP, lambda group: group.group_id),
 )
 
 
-def share_acknowledge(check: RequestCheck) -> Amend | DeniedAnswer | None:
-    """READ on the group and on each topic."""
-    check.require(_READ, _GROUP, check.body.group_id or "")
-    return _acknowledged(check)
-
-
-def refuse_alter(asked: Any, code: ErrorCode) -> AlterShareGroupOffsetsResponseTopic:
-    """A topic of AlterShareGroupOffsets that the client may not READ."""
-    return AlterShareGroupOffsetsResponseTopic(
-        topic_name=asked.topic_name,
-        topic_id=NO_TOPIC_ID,
-        partitions=[
-            AlterShareGroupOffsetsResponsePartition(
-                partition_index=partition.partition_index,
-                error_code=code,
-                error_message=MESSAGES[code],
-            )
-            for partition in asked.partitions
-        ],
-    )
-
-
-def refuse_delete(asked: Any, code: ErrorCode) -> DeleteShareGroupOffsetsResponseTopic:
-    """A topic of DeleteShareGroupOffsets that the client may not READ."""
-    return DeleteShareGroupOffsetsResponseTopic(
-        topic_name=asked.topic_name,
-        topic_id=NO_TOPIC_ID,
-        error_code=code,
-        error_message=MESSAGES[code],
-    )
-
-
-_groups = each(
-    "groups",
-    "groups",
-    lambda check, group: check.code(_DESCRIBE, _GROUP, group.group_id),
-)
-
-
-def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
+def describe_share_group_offsets(
+    check: RequestCheck[DescribeShareGroupOffsetsRequest],
+) -> Amend[DescribeShareGroupOffsetsResponse] | DeniedAnswer:
     """DESCRIBE on each group and each topic; a list of all topics leaves hidden ones out."""
-    body: DescribeShareGroupOffsetsRequest = check.body
+    body = check.body
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
@@ -136,9 +50,9 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
             served.append(group)
     body.groups = served
     if unserved and not served and others is None:
-        return DeniedAnswer(check.response(groups=unserved))
+        return DeniedAnswer(DescribeShareGroupOffsetsResponse(groups=unserved))
 
-    def amend(response: Any) -> None:
+    def amend(response: DescribeShareGroupOffsetsResponse) -> None:
         for group, hidden in zip(response.groups, refused, strict=True):
             if hidden is None:
                 group.topics = [
@@ -154,7 +68,8 @@ def describe_share_group_offsets(check: RequestCheck) -> Amend | DeniedAnswer:
 
 
 def _take_denied(
-    check: RequestCheck, group: DescribeShareGroupOffsetsRequestGroup
+    check: RequestCheck[DescribeShareGroupOffsetsRequest],
+    group: DescribeShareGroupOffsetsRequestGroup,
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
     """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
     group.topics, denied = divided(

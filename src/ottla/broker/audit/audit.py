@@ -9,13 +9,11 @@ from ottla.base.errors import ErrorCode
 from ottla.base.quantities import iso
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
-from ottla.broker.audit.changes import CHANGES
-from ottla.broker.audit.details import cluster
 from ottla.broker.audit.files import AuditFiles, AuditLimits
 from ottla.broker.audit.sink import AuditSink
 from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
-from ottla.broker.requests.auditing import AdminChange, Need
+from ottla.broker.requests.auditing import AdminChange, Need, cluster_need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
@@ -32,9 +30,7 @@ _RULES = {
     RulingReason.EVERYONE: "allow.everyone.if.no.acl.found",
 }
 _OF_ACLS = (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
-_ALTER_CLUSTER = cluster(AclOperation.ALTER)
-# Of a client with too many lines. Its commits are counted, and consumers wait for them.
-_HELD = CHANGES.keys() - {ApiKey.OFFSET_COMMIT}
+_ALTER_CLUSTER = cluster_need(AclOperation.ALTER)
 
 
 def is_audited(settings: BrokerSettings) -> bool:
@@ -125,8 +121,10 @@ class Audit:
         event = {**_origin(request), **_resource(need), "event": "denied", "outcome": "denied"}
         self._count(event, lambda: rule or self._rule(request, (need,)))
 
-    def changed(self, request: RequestContext, change: AdminChange, rule: str = "") -> None:
-        """See `Auditing`."""
+    def changed(
+        self, request: RequestContext, change: AdminChange, rule: str = "", *, often: bool = False
+    ) -> None:
+        """See `Auditing`. A change that clients make `often` is counted where it is repeated."""
         rule = rule or change.rule
         event = {
             **_origin(request),
@@ -137,14 +135,14 @@ class Audit:
         }
         if change.code:
             event["error"] = ErrorCode(change.code).name
-        if event["outcome"] == "failed" or change.is_frequent:
+        if event["outcome"] == "failed" or often:
             self._count(event, lambda: rule or self._rule(request, change.needs))
         else:
             self._write({**event, "rule": rule or self._rule(request, change.needs)})
 
-    def holds(self, connection: Connection, api_key: int) -> bool:
+    def holds(self, connection: Connection) -> bool:
         """See `Auditing`."""
-        if api_key not in _HELD or proven_broker(connection) is not None:
+        if proven_broker(connection) is not None:
             return False
         principal, now_ms = bounded(str(connection.principal)), self._now_ms()
         wait_ms = self._repeats.wait_ms(principal, connection.peer_host, now_ms)
@@ -161,19 +159,24 @@ class Audit:
         )
         return True
 
-    def watch(self, request: RequestContext, body: Any) -> None:
+    def watch(
+        self,
+        request: RequestContext,
+        changes_of: Callable[[Any], Iterable[AdminChange]],
+        *,
+        often: bool,
+    ) -> None:
         """See `Auditing`."""
-        describe = CHANGES.get(request.header.api_key)
-        if describe is None or proven_broker(request.connection) is not None:
+        if proven_broker(request.connection) is not None:
             return
         amend = request.amend
         # Decided before the change: it may be that of the rule itself.
-        rule = self._rule(request, _ALTER_CLUSTER) if request.header.api_key in _OF_ACLS else ""
+        rule = self._rule(request, (_ALTER_CLUSTER,)) if request.header.api_key in _OF_ACLS else ""
 
         def on_answer(response: Any) -> None:
             # Before the answer has what was denied, which has lines of its own.
-            for change in describe(body, response):
-                self.changed(request, change, rule)
+            for change in changes_of(response):
+                self.changed(request, change, rule, often=often)
             if amend is not None:
                 amend(response)
 

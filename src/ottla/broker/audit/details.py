@@ -1,17 +1,19 @@
-"""What the lines of several APIs have in common: resources, settings without secrets, and parts.
+"""What the lines of several APIs have in common: partitions, settings, topics and ACLs.
 
 Nothing that a client changed is left out of a line: what is too much for one has several.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.broker.configs.configs import ResourceType
-from ottla.broker.requests.auditing import Need
+from ottla.broker.configs.requests import Resource, settings_need
+from ottla.broker.requests.auditing import AdminChange, Need, cluster_need, topic_need
+from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.line import bounded, canonical
-from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
+from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
 # Of one line, which has other fields beside them.
 _ITEMS_MAX = 50
@@ -20,34 +22,6 @@ _HIDDEN = "(hidden)"
 
 # A partition of a topic, with what it was to get or what became of it.
 Part = tuple[str, int, Any]
-
-
-def cluster(operation: AclOperation) -> tuple[Need, ...]:
-    """The operation on the cluster."""
-    return (Need(operation, AclResource.CLUSTER, CLUSTER_NAME),)
-
-
-def topic(operation: AclOperation, name: str) -> tuple[Need, ...]:
-    """The operation on a topic."""
-    return (Need(operation, AclResource.TOPIC, name),)
-
-
-def group(operation: AclOperation, name: str) -> tuple[Need, ...]:
-    """The operation on a group."""
-    return (Need(operation, AclResource.GROUP, name),)
-
-
-def shown(kind: int, name: str, value: str | None) -> str | None:
-    """The value of a setting; hidden where it may be a secret, or the setting is unknown."""
-    if value is None:
-        return None
-    if kind in (ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS):
-        return bounded(value)
-    table = {ResourceType.TOPIC: TOPIC_SETTINGS, ResourceType.GROUP: GROUP_SETTINGS}.get(
-        ResourceType(kind), BROKER_SETTINGS
-    )
-    setting = table.get(name)
-    return _HIDDEN if setting is None or setting.sensitive else bounded(value)
 
 
 def portions(items: Iterable[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -67,50 +41,107 @@ def portions(items: Iterable[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
     yield portion
 
 
-def outcomes(
-    wanted: Iterable[Part], answered: Iterable[Part], code: int = 0
-) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Topic, error and partitions of each line: what was done and what failed stand apart.
+def partition_changes(
+    need: Need | Callable[[str], Need],
+    wanted: Iterable[Part],
+    answered: Iterable[Part],
+    field: str = "partitions",
+    *,
+    detail: Mapping[str, Any] | None = None,
+    code: int = 0,
+) -> Iterator[AdminChange]:
+    """Lines of each topic: the partitions that changed and those that failed stand apart.
 
-    `code` is the error of the request as a whole, and of what has no answer.
+    `field` has the values of `wanted` by partition; "partitions" has the numbers alone. A `need`
+    of each topic names it; else the line says which. `code` is the error of the request as a
+    whole, and of what has no answer.
     """
+    for (name, error), items in _by_outcome(wanted, answered, code).items():
+        for portion in portions(items):
+            line = {**(detail or {}), field: portion}
+            if field == "partitions":
+                line[field] = [int(index) for index in portion]
+            if callable(need):
+                yield AdminChange((need(name),), line, error)
+            else:
+                yield AdminChange((need,), {**line, "topic": bounded(name)}, error)
+
+
+def _by_outcome(
+    wanted: Iterable[Part], answered: Iterable[Part], code: int
+) -> Mapping[tuple[str, int], list[tuple[str, Any]]]:
+    """By topic and error, the partitions and what they were to get."""
     held: dict[tuple[str, int], deque[Any]] = {}
     for name, index, value in wanted:
         held.setdefault((name, index), deque()).append(value)
     found: dict[tuple[str, int], list[tuple[str, Any]]] = {}
-
-    def put(name: str, index: int, value: Any, error: int) -> None:
-        found.setdefault((name, error or code), []).append((str(index), value))
-
     for name, index, error in answered:
         values = held.get((name, index))
-        put(name, index, values.popleft() if values else None, error)
+        value = values.popleft() if values else None
+        found.setdefault((name, error or code), []).append((str(index), value))
     for (name, index), values in held.items():
         for value in values:
-            put(name, index, value, 0)
-    for (name, error), items in found.items():
-        for portion in portions(items):
-            yield name, error, portion
+            found.setdefault((name, code), []).append((str(index), value))
+    return found
 
 
-def answers(topics: Iterable[Any]) -> Iterator[Part]:
-    """The errors of the partitions in a response. Names of fields depend on the API."""
-    for one in topics:
-        for part in one.partitions:
-            yield name_of(one), part.partition_index, part.error_code
+def setting_changes(
+    resource: Resource, settings: Iterable[tuple[str, str, str | None]], code: int
+) -> Iterator[AdminChange]:
+    """Lines of a resource; `settings` have name, operation and value."""
+    kind = resource.resource_type
+    need = settings_need(AclOperation.ALTER_CONFIGS, resource)
+    of = f"{_kind_name(kind)}:{bounded(resource.resource_name)}"
+    named = (
+        (name, {"name": bounded(name), "operation": how, "value": shown_setting(kind, name, value)})
+        for name, how, value in settings
+    )
+    for portion in portions(named):
+        yield AdminChange((need,), {"of": of, "settings": list(portion.values())}, code)
 
 
-def indexes(topics: Iterable[Any], field: str) -> Iterator[Part]:
-    """The partitions that a request lists by their numbers alone."""
-    return ((name_of(one), index, None) for one in topics for index in getattr(one, field))
+def _kind_name(kind: int) -> str:
+    try:
+        return ResourceType(kind).name.lower()
+    except ValueError:
+        return str(kind)
 
 
-def name_of(topic: Any) -> str:
-    """A topic's name in a request or response, or else its id."""
-    name: str = getattr(topic, "name", "") or getattr(topic, "topic_name", "")
-    return name or str(topic.topic_id)
+def shown_setting(kind: int, name: str, value: str | None) -> str | None:
+    """The value of a setting; hidden where it may be a secret, or the setting is unknown."""
+    if value is None:
+        return None
+    if kind in (ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS):
+        return bounded(value)
+    tables = {ResourceType.TOPIC: TOPIC_SETTINGS, ResourceType.GROUP: GROUP_SETTINGS}
+    setting = tables.get(ResourceType(kind), BROKER_SETTINGS).get(name)
+    return _HIDDEN if setting is None or setting.sensitive else bounded(value)
 
 
-def numbers(portion: Mapping[str, Any]) -> list[int]:
-    """The partitions of a portion."""
-    return [int(index) for index in portion]
+def created(topic: str, detail: Mapping[str, Any], code: int = 0) -> AdminChange:
+    """A topic that was created, or failed to be."""
+    operation = AclOperation.CREATE
+    return AdminChange((cluster_need(operation), topic_need(operation, topic)), detail, code)
+
+
+class AclFields(Protocol):
+    """An ACL of a request or of a response; their names for its kind of pattern differ."""
+
+    resource_type: int
+    resource_name: str
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+def acl_text(acl: AclFields, pattern_type: int) -> str:
+    """An ACL as lines name it."""
+    try:
+        pattern = Pattern(
+            AclResource(acl.resource_type), acl.resource_name, PatternType(pattern_type)
+        )
+        operation, permission = AclOperation(acl.operation), Permission(acl.permission_type)
+    except ValueError:
+        return "with a number that stands for nothing known"
+    return bounded(str(Acl(pattern, acl.principal, acl.host, operation, permission)))

@@ -1,11 +1,15 @@
-"""The part common to AlterConfigs and IncrementalAlterConfigs: resources, one by one."""
+"""What the APIs about settings have in common: resources, what they need, one by one."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
+from ottla.broker.configs.configs import ResourceType
+from ottla.broker.requests.auditing import Need, cluster_need, group_need, topic_need
+from ottla.broker.requests.check import RequestCheck
+from ottla.security.names import AclOperation
 
 
 class Resource(Protocol):
@@ -16,6 +20,22 @@ class Resource(Protocol):
 
 
 R = TypeVar("R", bound=Resource)
+
+
+def settings_need(operation: AclOperation, resource: Resource) -> Need:
+    """The settings of a topic or group need the operation on it, all others on the cluster."""
+    if resource.resource_type == ResourceType.TOPIC:
+        return topic_need(operation, resource.resource_name)
+    if resource.resource_type == ResourceType.GROUP:
+        return group_need(operation, resource.resource_name)
+    return cluster_need(operation)
+
+
+def of_settings(
+    operation: AclOperation,
+) -> Callable[[RequestCheck[Any], Resource], ErrorCode | None]:
+    """Each resource needs what `settings_need` says."""
+    return lambda check, resource: check.code(*settings_need(operation, resource))
 
 
 async def alter_each(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import OnError
+from ottla.broker.requests.check import OnError
 from ottla.broker.requests.request import RequestContext
 
 

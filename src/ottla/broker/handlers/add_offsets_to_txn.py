@@ -9,16 +9,17 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 _PRODUCER_FENCED_FROM = 2
@@ -29,8 +30,17 @@ _CLIENT_VERSION = 1
 class AddOffsetsToTxn(Handler):
     """Serves AddOffsetsToTxn."""
 
-    api = ApiKey.ADD_OFFSETS_TO_TXN
-    versions = Versions(0, 4)
+    api = Api(
+        AddOffsetsToTxnRequest,
+        AddOffsetsToTxnResponse,
+        Versions(0, 4),
+        needs=all_of(
+            resource(
+                AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, lambda body: body.transactional_id
+            ),
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+        ),
+    )
 
     runtime: Runtime
     groups: Groups

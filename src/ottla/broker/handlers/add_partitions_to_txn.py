@@ -13,16 +13,18 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.cluster.admission import proven_broker, refuse_client
 from ottla.broker.groups.answer import PartedResponse
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import DeniedAnswer
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.broker.transactions.transactions import Codes
 from ottla.metadata.image import INTERNAL_TOPICS
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -38,12 +40,42 @@ _PRODUCER_FENCED_FROM = 2
 _CLIENT_VERSION = 1
 
 
+def _needs(check: RequestCheck[AddPartitionsToTxnRequest]) -> DeniedAnswer | None:
+    """WRITE on the transactional id and on every topic, or none is added.
+
+    From version 4 on only brokers send it, and the handler refuses clients.
+    """
+    body = check.body
+    if check.version >= _BROKERS_FROM:
+        return None
+    name = body.v3_and_below_transactional_id
+    check.require(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, name)
+    topics = body.v3_and_below_topics
+    denied = {
+        topic.name: check.code(AclOperation.WRITE, AclResource.TOPIC, topic.name)
+        for topic in topics
+    }
+    if not any(denied.values()):
+        return None
+    codes = {
+        each: denied[each.topic] or ErrorCode.OPERATION_NOT_ATTEMPTED
+        for each in _partitions(topics)
+    }
+    return DeniedAnswer(
+        AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, codes))
+    )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AddPartitionsToTxn(Handler):
     """Serves AddPartitionsToTxn."""
 
-    api = ApiKey.ADD_PARTITIONS_TO_TXN
-    versions = Versions(0, 5)
+    api = Api(
+        AddPartitionsToTxnRequest,
+        AddPartitionsToTxnResponse,
+        Versions(0, 5),
+        needs=_needs,
+    )
 
     view: ClusterView
     transactions: Transactions

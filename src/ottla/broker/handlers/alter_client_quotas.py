@@ -3,14 +3,19 @@
 Each entity is altered independently; a change applies at once, on all brokers.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.audit.details import portions
 from ottla.broker.quotas.quota_settings import QuotaChange, QuotaSettings
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
-from ottla.wire.api import ApiKey
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -21,12 +26,44 @@ from ottla.wire.messages.alter_client_quotas import (
 )
 
 
+def _changes(
+    body: AlterClientQuotasRequest, response: AlterClientQuotasResponse
+) -> Iterator[AdminChange]:
+    """Lines of each entity; null is the default entity, and a null quota was removed."""
+    if body.validate_only:
+        return
+    codes = {_key(one.entity): one.error_code for one in response.entries}
+    for wanted in body.entries:
+        names = (
+            (bounded(one.entity_type), one.entity_name and bounded(one.entity_name))
+            for one in wanted.entity
+        )
+        # More than one portion of names is no entity, and was refused.
+        entity = next(portions(names))
+        quotas = (
+            (bounded(each.key), None if each.remove else str(each.value)) for each in wanted.ops
+        )
+        for portion in portions(quotas):
+            detail = {"entity": entity, "quotas": portion}
+            need = cluster_need(AclOperation.ALTER_CONFIGS)
+            yield AdminChange((need,), detail, codes.get(_key(wanted.entity), 0))
+
+
+def _key(entity: Iterable[EntityData | EntityDataResponse]) -> frozenset[tuple[str, str | None]]:
+    return frozenset((part.entity_type, part.entity_name) for part in entity)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AlterClientQuotas(Handler):
     """Serves AlterClientQuotas."""
 
-    api = ApiKey.ALTER_CLIENT_QUOTAS
-    versions = Versions(0, 1)
+    api = Api(
+        AlterClientQuotasRequest,
+        AlterClientQuotasResponse,
+        Versions(0, 1),
+        needs=cluster(AclOperation.ALTER_CONFIGS),
+        changes=_changes,
+    )
 
     quotas: QuotaSettings
 

@@ -4,15 +4,19 @@ The older API: a setting that the request leaves out gets its default (KIP-133).
 send IncrementalAlterConfigs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
+from ottla.broker.audit.details import setting_changes
 from ottla.broker.configs.configs import Configs
-from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.configs.requests import alter_each, of_settings
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -21,12 +25,32 @@ from ottla.wire.messages.alter_configs import (
 )
 
 
+def _changes(body: AlterConfigsRequest, response: AlterConfigsResponse) -> Iterator[AdminChange]:
+    """Lines of each resource; values that may be secret are hidden."""
+    if body.validate_only:
+        return
+    codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
+    for wanted in body.resources:
+        settings = [(each.name, "set", each.value) for each in wanted.configs]
+        code = codes.get((wanted.resource_type, wanted.resource_name), 0)
+        yield from setting_changes(wanted, settings, code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AlterConfigs(Handler):
     """Serves AlterConfigs."""
 
-    api = ApiKey.ALTER_CONFIGS
-    versions = Versions(0, 2)
+    api = Api(
+        AlterConfigsRequest,
+        AlterConfigsResponse,
+        Versions(0, 2),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            of_settings(AclOperation.ALTER_CONFIGS),
+        ),
+        changes=_changes,
+    )
 
     configs: Configs
 

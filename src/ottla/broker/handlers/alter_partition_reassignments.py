@@ -4,15 +4,19 @@ Only the controller serves it: others answer NOT_CONTROLLER. Null replicas cance
 answer says that a move has begun; ListPartitionReassignments shows its progress.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.controller import Controller
 from ottla.broker.controller.requests import Outcomes
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -22,12 +26,38 @@ from ottla.wire.messages.alter_partition_reassignments import (
 )
 
 
+def _changes(
+    body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
+) -> Iterator[AdminChange]:
+    """Lines of each topic; null cancels a reassignment."""
+    return partition_changes(
+        cluster_need(AclOperation.ALTER),
+        (
+            (one.name, part.partition_index, part.replicas)
+            for one in body.topics
+            for part in one.partitions
+        ),
+        (
+            (one.name, part.partition_index, part.error_code)
+            for one in response.responses
+            for part in one.partitions
+        ),
+        "replicas",
+        code=response.error_code,
+    )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AlterPartitionReassignments(Handler):
     """Serves AlterPartitionReassignments."""
 
-    api = ApiKey.ALTER_PARTITION_REASSIGNMENTS
-    versions = Versions(0, 1)
+    api = Api(
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+        Versions(0, 1),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     controller: Controller
 

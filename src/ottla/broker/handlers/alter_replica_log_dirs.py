@@ -4,13 +4,18 @@ Answered at once: the copying goes on after that, and DescribeLogDirs shows its 
 replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the directory is remembered.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.replication.log_dir_moves import LogDirMoves
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -19,12 +24,34 @@ from ottla.wire.messages.alter_replica_log_dirs import (
 )
 
 
+def _changes(
+    body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
+) -> Iterator[AdminChange]:
+    """Lines of each topic in each folder."""
+    codes = {
+        (one.topic_name, part.partition_index): part.error_code
+        for one in response.results
+        for part in one.partitions
+    }
+    for folder in body.dirs:
+        wanted = [(one.name, index, None) for one in folder.topics for index in one.partitions]
+        answered = [(name, index, codes.get((name, index), 0)) for name, index, _ in wanted]
+        detail = {"folder": bounded(folder.path)}
+        need = cluster_need(AclOperation.ALTER)
+        yield from partition_changes(need, wanted, answered, detail=detail)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AlterReplicaLogDirs(Handler):
     """Serves AlterReplicaLogDirs."""
 
-    api = ApiKey.ALTER_REPLICA_LOG_DIRS
-    versions = Versions(1, 2)
+    api = Api(
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirsResponse,
+        Versions(1, 2),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     moves: LogDirMoves
 

@@ -1,12 +1,17 @@
 """AlterShareGroupOffsets (91), version 0: sets an empty share group's offsets (KIP-932)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, group_need
+from ottla.broker.requests.check import MESSAGES
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, named, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_state import GroupShareStates, require
@@ -14,11 +19,12 @@ from ottla.broker.share.messages import Begin
 from ottla.group.share.groups import Allowed
 from ottla.group.share.records import TopicState
 from ottla.metadata.features import SHARE
+from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
@@ -27,12 +33,64 @@ from ottla.wire.messages.alter_share_group_offsets import (
 _NO_SUCH = KeyAnswer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
+def _denied(
+    topic: AlterShareGroupOffsetsRequestTopic, code: ErrorCode
+) -> AlterShareGroupOffsetsResponseTopic:
+    return AlterShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name,
+        topic_id=NO_TOPIC_ID,
+        partitions=[
+            AlterShareGroupOffsetsResponsePartition(
+                partition_index=partition.partition_index,
+                error_code=code,
+                error_message=MESSAGES[code],
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def _changes(
+    body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
+) -> Iterator[AdminChange]:
+    """Lines of each topic."""
+    return partition_changes(
+        group_need(AclOperation.READ, body.group_id),
+        (
+            (one.topic_name, part.partition_index, part.start_offset)
+            for one in body.topics
+            for part in one.partitions
+        ),
+        (
+            (one.topic_name, part.partition_index, part.error_code)
+            for one in response.responses
+            for part in one.partitions
+        ),
+        "offsets",
+        code=response.error_code,
+    )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class AlterShareGroupOffsets(Handler):
     """Serves AlterShareGroupOffsets: deletes the group's state, then initializes it anew."""
 
-    api = ApiKey.ALTER_SHARE_GROUP_OFFSETS
-    versions = Versions(0, 0)
+    api = Api(
+        AlterShareGroupOffsetsRequest,
+        AlterShareGroupOffsetsResponse,
+        Versions(0, 0),
+        needs=all_of(
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.responses,
+                named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.topic_name),
+                _denied,
+                error_of=lambda response: response.error_code,
+            ),
+        ),
+        changes=_changes,
+    )
 
     view: ClusterView
     groups: Groups

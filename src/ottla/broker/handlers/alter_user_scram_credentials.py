@@ -4,13 +4,18 @@ Each user is altered independently, and a user's first error is answered. The cl
 the password already.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.setting import shortened
 from ottla.broker.login.users import ScramUsers
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -19,7 +24,6 @@ from ottla.security.sasl.scram_keys import (
     credential_of,
     mechanism_numbered,
 )
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -29,15 +33,38 @@ from ottla.wire.messages.alter_user_scram_credentials import (
 )
 
 _Change = ScramCredentialDeletion | ScramCredentialUpsertion
+_MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _Wanted = dict[ScramMechanism, ScramCredential | None]
+
+
+def _credential_changes(
+    body: AlterUserScramCredentialsRequest, response: AlterUserScramCredentialsResponse
+) -> Iterator[AdminChange]:
+    """A line for each credential, without anything of it."""
+    codes = {one.user: one.error_code for one in response.results}
+    for wanted in _changes(body):
+        detail: dict[str, object] = {
+            "user": bounded(wanted.name),
+            "mechanism": _MECHANISMS.get(wanted.mechanism, str(wanted.mechanism)),
+            "credential": "removed",
+        }
+        if isinstance(wanted, ScramCredentialUpsertion):
+            detail |= {"credential": "set", "iterations": wanted.iterations}
+        need = cluster_need(AclOperation.ALTER)
+        yield AdminChange((need,), detail, codes.get(wanted.name, 0))
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class AlterUserScramCredentials(Handler):
     """Serves AlterUserScramCredentials."""
 
-    api = ApiKey.ALTER_USER_SCRAM_CREDENTIALS
-    versions = Versions(0, 0)
+    api = Api(
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+        Versions(0, 0),
+        needs=cluster(AclOperation.ALTER),
+        changes=_credential_changes,
+    )
 
     users: ScramUsers
 

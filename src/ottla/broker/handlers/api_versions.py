@@ -11,11 +11,12 @@ import re
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.features import SUPPORTED
-from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire.api import FIRST_PRIVATE_KEY
 from ottla.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -40,8 +41,12 @@ _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 class ApiVersions(Handler):
     """Serves ApiVersions."""
 
-    api = ApiKey.API_VERSIONS
-    versions = Versions(0, 4)
+    api = Api(
+        ApiVersionsRequest,
+        ApiVersionsResponse,
+        Versions(0, 4),
+        needs=free,
+    )
 
     view: ClusterView
     api_ranges: list[ApiVersion]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.admission import Admission
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerHandshakeResponse
 
 
@@ -19,8 +19,13 @@ from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerH
 class BrokerHandshake(Handler):
     """Serves BrokerHandshake."""
 
-    api = ApiKey.BROKER_HANDSHAKE
-    versions = Versions(0, 0)
+    api = Api(
+        BrokerHandshakeRequest,
+        BrokerHandshakeResponse,
+        Versions(0, 0),
+        needs=free,
+        between_brokers=True,
+    )
 
     admission: Admission
     inter_broker_listener: str

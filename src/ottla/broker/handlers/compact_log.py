@@ -4,26 +4,42 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla why compaction` 
 compact` ask every replica's broker.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, topic_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.cleaner.job import CleaningOutcome
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 
 TELL, ESTIMATE, CLEAN = 0, 1, 2
+
+
+def _changes(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:
+    """A compaction that was requested; other actions only describe."""
+    if body.action == CLEAN:
+        detail = {"partition": body.partition, "action": "compact"}
+        need = topic_need(AclOperation.ALTER, body.topic)
+        yield AdminChange((need,), detail, response.error_code)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class CompactLog(Handler):
     """Serves CompactLog."""
 
-    api = ApiKey.COMPACT_LOG
-    versions = Versions(0, 0)
+    api = Api(
+        CompactLogRequest,
+        CompactLogResponse,
+        Versions(0, 0),
+        needs=resource(AclOperation.ALTER, AclResource.TOPIC, lambda body: body.topic),
+        changes=_changes,
+    )
 
     partitions: Partitions
     cleaner: Cleaner

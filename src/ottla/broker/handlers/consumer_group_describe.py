@@ -1,5 +1,6 @@
 """ConsumerGroupDescribe (69), versions 0-1: groups of the consumer protocol (KIP-848)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,13 +9,13 @@ from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.authorized import with_operations
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import described
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.metadata.features import GROUP
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -22,12 +23,22 @@ from ottla.wire.messages.consumer_group_describe import (
 )
 
 
+def _topics(group: DescribedGroup) -> Iterator[str]:
+    for member in group.members:
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (part.topic_name for part in assignment.topic_partitions)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class ConsumerGroupDescribe(Handler):
     """Serves ConsumerGroupDescribe."""
 
-    api = ApiKey.CONSUMER_GROUP_DESCRIBE
-    versions = Versions(0, 1)
+    api = Api(
+        ConsumerGroupDescribeRequest,
+        ConsumerGroupDescribeResponse,
+        Versions(0, 1),
+        needs=described(lambda body: body.group_ids, lambda response: response.groups, _topics),
+    )
 
     view: ClusterView
     groups: Groups

@@ -12,12 +12,12 @@ from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.groups.sight import sight_of
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import subscription
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.consumer.pace import Pace
 from ottla.metadata.features import GROUP
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -28,8 +28,12 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 class ConsumerGroupHeartbeat(Handler):
     """Serves ConsumerGroupHeartbeat."""
 
-    api = ApiKey.CONSUMER_GROUP_HEARTBEAT
-    versions = Versions(0, 1)
+    api = Api(
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+        Versions(0, 1),
+        needs=subscription(lambda body: body.group_id, lambda body: body.subscribed_topic_names),
+    )
 
     view: ClusterView
     groups: Groups

@@ -10,9 +10,9 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.admission import require_broker
 from ottla.broker.controller import Controller
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
@@ -24,8 +24,13 @@ from ottla.wire.messages.controlled_shutdown import (
 class ControlledShutdown(Handler):
     """Serves ControlledShutdown."""
 
-    api = ApiKey.CONTROLLED_SHUTDOWN
-    versions = Versions(2, 3)
+    api = Api(
+        ControlledShutdownRequest,
+        ControlledShutdownResponse,
+        Versions(2, 3),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     controller: Controller
 

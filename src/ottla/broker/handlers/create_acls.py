@@ -3,15 +3,18 @@
 Without an authorizer the request is refused, as in Kafka.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.access.acls import Acls, require_acls, too_many
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.audit.details import acl_text
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import Acl, Pattern, check_acl
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_acls import (
     AclCreation,
     AclCreationResult,
@@ -20,12 +23,24 @@ from ottla.wire.messages.create_acls import (
 )
 
 
+def _changes(body: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[AdminChange]:
+    """A line for each ACL; the answers are in the order of the request."""
+    for wanted, one in zip(body.creations, response.results, strict=False):
+        detail = {"added": acl_text(wanted, wanted.resource_pattern_type)}
+        yield AdminChange((cluster_need(AclOperation.ALTER),), detail, one.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class CreateAcls(Handler):
     """Serves CreateAcls."""
 
-    api = ApiKey.CREATE_ACLS
-    versions = Versions(1, 3)
+    api = Api(
+        CreateAclsRequest,
+        CreateAclsResponse,
+        Versions(1, 3),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     acls: Acls | None
 

@@ -4,29 +4,95 @@ The client that asks must have proven who it is, and not by a token (KIP-48); th
 another user (KIP-373).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.access.tokens import not_made, owner_of, require_identity
+from ottla.broker.access.tokens import fingerprint, may_ask, require_identity
+from ottla.broker.audit.details import portions
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, Need
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import DeniedAnswer
 from ottla.broker.requests.request import RequestContext
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
 from ottla.security.tokens import check_count, check_principals, new_token_id
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
+
+_NO_TIME = -1
+
+
+def _needs(check: RequestCheck[CreateDelegationTokenRequest]) -> DeniedAnswer | None:
+    """CREATE_TOKENS on the user, where the token is to be another user's."""
+    requester = check.access.principal
+    owner = _owner(check.body, requester)
+    if owner == requester or not may_ask(check.request.connection):
+        # The handler refuses clients that may not ask for tokens at all.
+        return None
+    code = check.code(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner))
+    return None if code is None else DeniedAnswer(_not_made(code, owner, requester))
+
+
+def _changes(
+    body: CreateDelegationTokenRequest, response: CreateDelegationTokenResponse
+) -> Iterator[AdminChange]:
+    """The token's id, the fingerprint by which later lines name it, and its renewers."""
+    owner = f"{response.principal_type}:{response.principal_name}"
+    requester = (
+        f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
+    )
+    renewers = (f"{one.principal_type}:{one.principal_name}" for one in body.renewers)
+    detail: dict[str, object] = {"token": response.token_id}
+    if not response.error_code:
+        detail |= {"fingerprint": fingerprint(response.hmac), "ends": response.max_timestamp_ms}
+    need = Need(AclOperation.CREATE_TOKENS, AclResource.USER, bounded(owner))
+    rule = "a user's own tokens need no ACL" if owner == requester else ""
+    for portion in portions((bounded(one), None) for one in renewers):
+        line = {**detail, "renewers": list(portion)}
+        yield AdminChange((need,), line, response.error_code, rule=rule)
+
+
+def _owner(body: CreateDelegationTokenRequest, requester: Principal) -> Principal:
+    """Whose token is asked for: the requester's, unless it names another owner."""
+    if not body.owner_principal_name:
+        return requester
+    return Principal(body.owner_principal_type or "", body.owner_principal_name)
+
+
+def _not_made(
+    code: ErrorCode, owner: Principal, requester: Principal
+) -> CreateDelegationTokenResponse:
+    """The response where no token is made."""
+    return CreateDelegationTokenResponse(
+        error_code=code,
+        principal_type=owner.type,
+        principal_name=owner.name,
+        token_requester_principal_type=requester.type,
+        token_requester_principal_name=requester.name,
+        issue_timestamp_ms=_NO_TIME,
+        expiry_timestamp_ms=_NO_TIME,
+        max_timestamp_ms=_NO_TIME,
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class CreateDelegationToken(Handler):
     """Serves CreateDelegationToken."""
 
-    api = ApiKey.CREATE_DELEGATION_TOKEN
-    versions = Versions(1, 3)
+    api = Api(
+        CreateDelegationTokenRequest,
+        CreateDelegationTokenResponse,
+        Versions(1, 3),
+        needs=_needs,
+        changes=_changes,
+    )
 
     tokens: DelegationTokens | None
 
@@ -35,7 +101,7 @@ class CreateDelegationToken(Handler):
     ) -> CreateDelegationTokenResponse:
         """Make the token. Errors name owner and requester, too."""
         requester = request.connection.principal
-        owner = owner_of(body, requester)
+        owner = _owner(body, requester)
         renewers = [Principal(one.principal_type, one.principal_name) for one in body.renewers]
         try:
             require_identity(request)
@@ -43,7 +109,7 @@ class CreateDelegationToken(Handler):
             tokens = require_tokens(self.tokens)
             check_count(tokens.all(), requester)
         except OttlaError as error:
-            return not_made(error.code, owner, requester)
+            return _not_made(error.code, owner, requester)
         token_id = new_token_id(random_bytes)
         token = await tokens.create(token_id, owner, requester, renewers, body.max_lifetime_ms)
         return CreateDelegationTokenResponse(
@@ -64,4 +130,4 @@ class CreateDelegationToken(Handler):
     ) -> CreateDelegationTokenResponse:
         """The error, and no token."""
         unnamed = Principal("", "")
-        return not_made(code, owner_of(body, unnamed), unnamed)
+        return _not_made(code, _owner(body, unnamed), unnamed)

@@ -1,15 +1,18 @@
 """CreatePartitions (37), versions 0-3: adds partitions to topics (KIP-195)."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.quotas.mutation_quota import admit
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, topic_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -20,12 +23,34 @@ from ottla.wire.messages.create_partitions import (
 _TELLS_QUOTA_SINCE = 3
 
 
+def _changes(
+    body: CreatePartitionsRequest, response: CreatePartitionsResponse
+) -> Iterator[AdminChange]:
+    """A line for each topic."""
+    if body.validate_only:
+        return
+    codes = {one.name: one.error_code for one in response.results}
+    for wanted in body.topics:
+        detail = {"partition_count": wanted.count}
+        need = topic_need(AclOperation.ALTER, wanted.name)
+        yield AdminChange((need,), detail, codes.get(wanted.name, 0))
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class CreatePartitions(Handler):
     """Serves CreatePartitions."""
 
-    api = ApiKey.CREATE_PARTITIONS
-    versions = Versions(0, 3)
+    api = Api(
+        CreatePartitionsRequest,
+        CreatePartitionsResponse,
+        Versions(0, 3),
+        needs=each(
+            lambda body: body.topics,
+            lambda response: response.results,
+            named(AclOperation.ALTER, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+        changes=_changes,
+    )
 
     view: ClusterView
     topics: Topics

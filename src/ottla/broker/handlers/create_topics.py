@@ -5,18 +5,25 @@ version 5 and up has the settings in effect (KIP-525).
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
 from ottla.base.settings.setting import shortened
+from ottla.broker.audit.details import created, portions, shown_setting
+from ottla.broker.configs.configs import ResourceType
 from ottla.broker.quotas.mutation_quota import admit
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import TopicOutcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import RequestedTopic, check_partition_count
-from ottla.wire.api import ApiKey
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -29,12 +36,68 @@ _TELLS_QUOTA_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
+def _needs(
+    check: RequestCheck[CreateTopicsRequest],
+) -> Amend[CreateTopicsResponse] | DeniedAnswer:
+    """CREATE on the cluster, or on each topic; the settings in the answer DESCRIBE_CONFIGS."""
+    others = None if check.sees_cluster(AclOperation.CREATE) else _create_each(check)
+    if isinstance(others, DeniedAnswer):
+        return others
+
+    def amend(response: CreateTopicsResponse) -> None:
+        for one in response.topics:
+            if one.error_code or check.sees(
+                AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, one.name
+            ):
+                continue
+            one.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            one.num_partitions = one.replication_factor = -1
+            one.configs = []
+        if others is not None:
+            others(response)
+
+    return amend
+
+
+_create_each: Guard[CreateTopicsRequest, CreateTopicsResponse] = each(
+    lambda body: body.topics,
+    lambda response: response.topics,
+    named(AclOperation.CREATE, AclResource.TOPIC, lambda topic: topic.name),
+)
+
+
+def _changes(body: CreateTopicsRequest, response: CreateTopicsResponse) -> Iterator[AdminChange]:
+    """Lines of each topic: what was made, or what was asked for where nothing was."""
+    if body.validate_only:
+        return
+    results = {one.name: one for one in response.topics}
+    for wanted in body.topics:
+        result = results.get(wanted.name)
+        made = wanted if result is None or result.num_partitions <= 0 else result
+        settings = (
+            (bounded(each.name), shown_setting(ResourceType.TOPIC, each.name, each.value))
+            for each in wanted.configs
+        )
+        for portion in portions(settings):
+            detail = {
+                "partition_count": made.num_partitions,
+                "replication_factor": made.replication_factor,
+                "settings": portion,
+            }
+            yield created(wanted.name, detail, result.error_code if result else 0)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class CreateTopics(Handler):
     """Serves CreateTopics."""
 
-    api = ApiKey.CREATE_TOPICS
-    versions = Versions(2, 7)
+    api = Api(
+        CreateTopicsRequest,
+        CreateTopicsResponse,
+        Versions(2, 7),
+        needs=_needs,
+        changes=_changes,
+    )
 
     settings: BrokerSettings
     topics: Topics

@@ -3,15 +3,19 @@
 Without an authorizer the request is refused, as in Kafka.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.access.acls import Acls, require_acls, too_many
+from ottla.broker.audit.details import acl_text
 from ottla.broker.handlers.describe_acls import acl_filter
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import Acl, AclFilter
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.delete_acls import (
     DeleteAclsFilter,
     DeleteAclsFilterResult,
@@ -21,12 +25,27 @@ from ottla.wire.messages.delete_acls import (
 )
 
 
+def _changes(_body: DeleteAclsRequest, response: DeleteAclsResponse) -> Iterator[AdminChange]:
+    """A line for each ACL that a filter matched, and for each filter that failed."""
+    need = cluster_need(AclOperation.ALTER)
+    for found in response.filter_results:
+        if found.error_code:
+            yield AdminChange((need,), {}, found.error_code)
+        for one in found.matching_acls:
+            yield AdminChange((need,), {"removed": acl_text(one, one.pattern_type)}, one.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteAcls(Handler):
     """Serves DeleteAcls."""
 
-    api = ApiKey.DELETE_ACLS
-    versions = Versions(1, 3)
+    api = Api(
+        DeleteAclsRequest,
+        DeleteAclsResponse,
+        Versions(1, 3),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     acls: Acls | None
 

@@ -4,17 +4,20 @@ The state of a share group's partitions is deleted first (KIP-932).
 """
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, group_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.group_state import GroupShareStates
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.share.groups import Allowed
 from ottla.group.turn import Call, GroupDecision, Moment
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -22,12 +25,27 @@ from ottla.wire.messages.delete_groups import (
 )
 
 
+def _changes(_body: DeleteGroupsRequest, response: DeleteGroupsResponse) -> Iterator[AdminChange]:
+    """A line for each group."""
+    for one in response.results:
+        yield AdminChange((group_need(AclOperation.DELETE, one.group_id),), {}, one.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroups(Handler):
     """Serves DeleteGroups; of share groups also deletes the state of their partitions."""
 
-    api = ApiKey.DELETE_GROUPS
-    versions = Versions(0, 2)
+    api = Api(
+        DeleteGroupsRequest,
+        DeleteGroupsResponse,
+        Versions(0, 2),
+        needs=each(
+            lambda body: body.groups_names,
+            lambda response: response.results,
+            named(AclOperation.DELETE, AclResource.GROUP, str),
+        ),
+        changes=_changes,
+    )
 
     groups: Groups
     state: GroupShareStates

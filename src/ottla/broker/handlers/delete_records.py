@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.partitions.delayed_delete_records import (
     DelayedDeleteRecords,
     Waiting,
@@ -17,15 +18,17 @@ from ottla.broker.partitions.own_flush import until_flushed
 from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, topic_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -47,12 +50,39 @@ class _Outcome:
     code: ErrorCode = ErrorCode.NONE
 
 
+def _changes(body: DeleteRecordsRequest, response: DeleteRecordsResponse) -> Iterator[AdminChange]:
+    """Lines of each topic; -1 stands for the high watermark."""
+    return partition_changes(
+        lambda name: topic_need(AclOperation.DELETE, name),
+        (
+            (one.name, part.partition_index, part.offset)
+            for one in body.topics
+            for part in one.partitions
+        ),
+        (
+            (one.name, part.partition_index, part.error_code)
+            for one in response.topics
+            for part in one.partitions
+        ),
+        "before_offsets",
+    )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteRecords(Handler):
     """Serves DeleteRecords."""
 
-    api = ApiKey.DELETE_RECORDS
-    versions = Versions(0, 2)
+    api = Api(
+        DeleteRecordsRequest,
+        DeleteRecordsResponse,
+        Versions(0, 2),
+        needs=each(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            named(AclOperation.DELETE, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+        changes=_changes,
+    )
 
     view: ClusterView
     runtime: Runtime

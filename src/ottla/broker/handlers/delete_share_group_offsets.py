@@ -1,5 +1,6 @@
 """DeleteShareGroupOffsets (92), version 0: deletes an empty share group's topics (KIP-932)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -7,27 +8,68 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, group_need
+from ottla.broker.requests.check import MESSAGES
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, named, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
     DeleteShareGroupOffsetsResponse,
     DeleteShareGroupOffsetsResponseTopic,
 )
+
+
+def _denied(
+    topic: DeleteShareGroupOffsetsRequestTopic, code: ErrorCode
+) -> DeleteShareGroupOffsetsResponseTopic:
+    return DeleteShareGroupOffsetsResponseTopic(
+        topic_name=topic.topic_name,
+        topic_id=NO_TOPIC_ID,
+        error_code=code,
+        error_message=MESSAGES[code],
+    )
+
+
+def _changes(
+    body: DeleteShareGroupOffsetsRequest, response: DeleteShareGroupOffsetsResponse
+) -> Iterator[AdminChange]:
+    """A line for each topic."""
+    codes = {one.topic_name: one.error_code for one in response.responses}
+    need = group_need(AclOperation.DELETE, body.group_id)
+    for wanted in body.topics:
+        code = response.error_code or codes.get(wanted.topic_name, 0)
+        yield AdminChange((need,), {"topic": bounded(wanted.topic_name)}, code)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteShareGroupOffsets(Handler):
     """Serves DeleteShareGroupOffsets."""
 
-    api = ApiKey.DELETE_SHARE_GROUP_OFFSETS
-    versions = Versions(0, 0)
+    api = Api(
+        DeleteShareGroupOffsetsRequest,
+        DeleteShareGroupOffsetsResponse,
+        Versions(0, 0),
+        needs=all_of(
+            resource(AclOperation.DELETE, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.responses,
+                named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.topic_name),
+                _denied,
+                error_of=lambda response: response.error_code,
+            ),
+        ),
+        changes=_changes,
+    )
 
     view: ClusterView
     groups: Groups

@@ -1,6 +1,7 @@
 """DeleteTopics (20), versions 1-6: by name, and from version 6 on by name or id (KIP-516)."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -8,12 +9,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.quotas.mutation_quota import admit
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, topic_need
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
 from ottla.metadata.image import ClusterImage, TopicImage
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -24,12 +28,65 @@ from ottla.wire.messages.delete_topics import (
 _TELLS_QUOTA_SINCE = 5
 
 
+def _needs(
+    check: RequestCheck[DeleteTopicsRequest],
+) -> Amend[DeleteTopicsResponse] | DeniedAnswer | None:
+    """DELETE on the cluster, or on each topic.
+
+    A topic named by its id keeps its name hidden without DESCRIBE.
+    """
+    if check.sees_cluster(AclOperation.DELETE):
+        return None
+    body = check.body
+    refused: list[DeletableTopicResult] = []
+    allowed: list[DeleteTopicState] = []
+    for asked in _wanted(body):
+        by_id = asked.name is None
+        name = check.topic_name(asked.topic_id) if asked.name is None else asked.name
+        if name is None or check.code(AclOperation.DELETE, AclResource.TOPIC, name) is None:
+            allowed.append(asked)
+            continue
+        seen = check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+        if seen and check.image.topic(name) is None:
+            # The handler answers that it does not exist, which the client may know.
+            allowed.append(asked)
+            continue
+        refused.append(
+            DeletableTopicResult(
+                name=name if seen or not by_id else None,
+                topic_id=asked.topic_id if by_id else NO_TOPIC_ID,
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            )
+        )
+    if not refused:
+        return None
+    if not allowed:
+        return DeniedAnswer(DeleteTopicsResponse(responses=refused))
+    if body.topics:
+        body.topics = allowed
+    else:
+        body.topic_names = [one.name or "" for one in allowed]
+    return lambda response: response.responses.extend(refused)
+
+
+def _changes(_body: DeleteTopicsRequest, response: DeleteTopicsResponse) -> Iterator[AdminChange]:
+    """A line for each topic; one that does not exist may have an id alone."""
+    for one in response.responses:
+        need = topic_need(AclOperation.DELETE, one.name or str(one.topic_id))
+        yield AdminChange((need,), {"topic_id": str(one.topic_id)}, one.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopics(Handler):
     """Serves DeleteTopics."""
 
-    api = ApiKey.DELETE_TOPICS
-    versions = Versions(1, 6)
+    api = Api(
+        DeleteTopicsRequest,
+        DeleteTopicsResponse,
+        Versions(1, 6),
+        needs=_needs,
+        changes=_changes,
+    )
 
     view: ClusterView
     settings: BrokerSettings

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.access.acls import Acls, require_acls
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.security.acl import AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.delete_acls import DeleteAclsFilter
 from ottla.wire.messages.describe_acls import (
     AclDescription,
@@ -25,8 +25,12 @@ from ottla.wire.messages.describe_acls import (
 class DescribeAcls(Handler):
     """Serves DescribeAcls."""
 
-    api = ApiKey.DESCRIBE_ACLS
-    versions = Versions(1, 3)
+    api = Api(
+        DescribeAclsRequest,
+        DescribeAclsResponse,
+        Versions(1, 3),
+        needs=cluster(AclOperation.DESCRIBE),
+    )
 
     acls: Acls | None
 

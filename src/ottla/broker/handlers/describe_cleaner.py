@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.cleaning.cleaner import Cleaner
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.describe_cleaner import (
     DescribeCleanerRequest,
     DescribeCleanerResponse,
@@ -22,8 +23,12 @@ from ottla.wire.messages.describe_cleaner import (
 class DescribeCleaner(Handler):
     """Serves DescribeCleaner."""
 
-    api = ApiKey.DESCRIBE_CLEANER
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeCleanerRequest,
+        DescribeCleanerResponse,
+        Versions(0, 0),
+        needs=cluster(AclOperation.DESCRIBE),
+    )
 
     cleaner: Cleaner
 

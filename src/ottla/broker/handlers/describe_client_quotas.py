@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.quotas.quota_settings import QuotaSettings
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import entity_parts
 from ottla.quota.filter import check_filter, parse_component
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -22,8 +23,12 @@ from ottla.wire.messages.describe_client_quotas import (
 class DescribeClientQuotas(Handler):
     """Serves DescribeClientQuotas."""
 
-    api = ApiKey.DESCRIBE_CLIENT_QUOTAS
-    versions = Versions(0, 1)
+    api = Api(
+        DescribeClientQuotasRequest,
+        DescribeClientQuotasResponse,
+        Versions(0, 1),
+        needs=cluster(AclOperation.DESCRIBE_CONFIGS),
+    )
 
     quotas: QuotaSettings
 

@@ -6,11 +6,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.cluster.registration import known_brokers
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.store import Store
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -20,12 +21,26 @@ from ottla.wire.messages.describe_cluster import (
 _BROKERS, _CONTROLLERS = 1, 2
 
 
+def _needs(check: RequestCheck[DescribeClusterRequest]) -> Amend[DescribeClusterResponse]:
+    """Every client may; the authorized operations need DESCRIBE on the cluster."""
+
+    def amend(response: DescribeClusterResponse) -> None:
+        if response.cluster_authorized_operations != NOT_ASKED:
+            response.cluster_authorized_operations = check.cluster_operations()
+
+    return amend
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeCluster(Handler):
     """Serves DescribeCluster."""
 
-    api = ApiKey.DESCRIBE_CLUSTER
-    versions = Versions(0, 2)
+    api = Api(
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+        Versions(0, 2),
+        needs=_needs,
+    )
 
     view: ClusterView
     store: Store

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import Resolved, UpdateMode
 from ottla.broker.configs.configs import Configs, ResourceType
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.configs.requests import of_settings
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -26,8 +28,16 @@ from ottla.wire.messages.describe_configs import (
 class DescribeConfigs(Handler):
     """Serves DescribeConfigs."""
 
-    api = ApiKey.DESCRIBE_CONFIGS
-    versions = Versions(1, 4)
+    api = Api(
+        DescribeConfigsRequest,
+        DescribeConfigsResponse,
+        Versions(1, 4),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.results,
+            of_settings(AclOperation.DESCRIBE_CONFIGS),
+        ),
+    )
 
     configs: Configs
 

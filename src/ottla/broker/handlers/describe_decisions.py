@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, Decisions
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_decisions import (
     DescribedDecision,
     DescribeDecisionsRequest,
@@ -23,8 +24,12 @@ from ottla.wire.messages.describe_decisions import (
 class DescribeDecisions(Handler):
     """Serves DescribeDecisions."""
 
-    api = ApiKey.DESCRIBE_DECISIONS
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeDecisionsRequest,
+        DescribeDecisionsResponse,
+        Versions(0, 0),
+        needs=resource(AclOperation.DESCRIBE, AclResource.TOPIC, lambda body: body.topic),
+    )
 
     view: ClusterView
     decisions: Decisions

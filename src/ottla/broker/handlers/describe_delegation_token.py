@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.broker.access.tokens import require_identity
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
 from ottla.security.tokens import DelegationToken
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
@@ -21,12 +23,40 @@ from ottla.wire.messages.describe_delegation_token import (
 )
 
 
+def _needs(
+    check: RequestCheck[DescribeDelegationTokenRequest],
+) -> Amend[DescribeDelegationTokenResponse]:
+    """Of others' tokens, those that the client may DESCRIBE, or whose owner's it may see."""
+    principal = check.access.principal
+
+    def is_shown(token: DescribedDelegationToken) -> bool:
+        owner = Principal(token.principal_type, token.principal_name)
+        requester = Principal(
+            token.token_requester_principal_type, token.token_requester_principal_name
+        )
+        renewers = (Principal(one.principal_type, one.principal_name) for one in token.renewers)
+        return (
+            principal in (owner, requester, *renewers)
+            or check.sees(AclOperation.DESCRIBE, AclResource.DELEGATION_TOKEN, token.token_id)
+            or check.sees(AclOperation.DESCRIBE_TOKENS, AclResource.USER, str(owner))
+        )
+
+    def amend(response: DescribeDelegationTokenResponse) -> None:
+        response.tokens = [token for token in response.tokens if is_shown(token)]
+
+    return amend
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeDelegationToken(Handler):
     """Serves DescribeDelegationToken."""
 
-    api = ApiKey.DESCRIBE_DELEGATION_TOKEN
-    versions = Versions(1, 3)
+    api = Api(
+        DescribeDelegationTokenRequest,
+        DescribeDelegationTokenResponse,
+        Versions(1, 3),
+        needs=_needs,
+    )
 
     tokens: DelegationTokens | None
 

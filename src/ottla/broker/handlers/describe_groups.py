@@ -9,11 +9,11 @@ from functools import partial
 from ottla.base.errors import ErrorCode
 from ottla.broker.groups import Groups
 from ottla.broker.requests.authorized import with_operations
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import described
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator import GroupCoordinator
 from ottla.group.turn import Call, GroupDecision, Moment
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -25,8 +25,12 @@ from ottla.wire.messages.describe_groups import (
 class DescribeGroups(Handler):
     """Serves DescribeGroups."""
 
-    api = ApiKey.DESCRIBE_GROUPS
-    versions = Versions(0, 6)
+    api = Api(
+        DescribeGroupsRequest,
+        DescribeGroupsResponse,
+        Versions(0, 6),
+        needs=described(lambda body: body.groups, lambda response: response.groups),
+    )
 
     groups: Groups
 

@@ -12,12 +12,13 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
 from ottla.broker.replication.log_dir_moves import LogDirMoves
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -31,8 +32,12 @@ from ottla.wire.messages.describe_log_dirs import (
 class DescribeLogDirs(Handler):
     """Serves DescribeLogDirs."""
 
-    api = ApiKey.DESCRIBE_LOG_DIRS
-    versions = Versions(1, 5)
+    api = Api(
+        DescribeLogDirsRequest,
+        DescribeLogDirsResponse,
+        Versions(1, 5),
+        needs=cluster(AclOperation.DESCRIBE),
+    )
 
     settings: BrokerSettings
     moves: LogDirMoves

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -23,8 +24,16 @@ from ottla.wire.messages.describe_producers import (
 class DescribeProducers(Handler):
     """Serves DescribeProducers."""
 
-    api = ApiKey.DESCRIBE_PRODUCERS
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeProducersRequest,
+        DescribeProducersResponse,
+        Versions(0, 0),
+        needs=each(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+    )
 
     partitions: Partitions
 

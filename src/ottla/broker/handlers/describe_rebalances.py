@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.group.story.flights import Flight
 from ottla.group.story.notes import GroupEvent, Who
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     DescribeRebalancesRequest,
@@ -27,8 +28,12 @@ _NOBODY = Who("")
 class DescribeRebalances(Handler):
     """Serves DescribeRebalances."""
 
-    api = ApiKey.DESCRIBE_REBALANCES
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeRebalancesRequest,
+        DescribeRebalancesResponse,
+        Versions(0, 0),
+        needs=resource(AclOperation.DESCRIBE, AclResource.GROUP, lambda body: body.group_id),
+    )
 
     groups: Groups
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.access.sharing import describe_share_group_offsets
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.end_offsets import EndOffsets
@@ -20,7 +21,6 @@ from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import UNKNOWN, ShareKey, ShareState
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -37,8 +37,12 @@ _PATIENCE_MS = 5_000
 class DescribeShareGroupOffsets(Handler):
     """Serves DescribeShareGroupOffsets."""
 
-    api = ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS
-    versions = Versions(0, 1)
+    api = Api(
+        DescribeShareGroupOffsetsRequest,
+        DescribeShareGroupOffsetsResponse,
+        Versions(0, 1),
+        needs=describe_share_group_offsets,
+    )
 
     view: ClusterView
     groups: Groups

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.broker.requests.authorized import TOPIC_OPERATIONS
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.authorized import NOT_ASKED, TOPIC_OPERATIONS
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer, divided
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.topic_names import check_topic_name
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_topic_partitions import (
     Cursor,
     CursorResponse,
@@ -23,15 +25,55 @@ from ottla.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
+    TopicRequest,
 )
+
+
+def _needs(
+    check: RequestCheck[DescribeTopicPartitionsRequest],
+) -> Amend[DescribeTopicPartitionsResponse] | DeniedAnswer:
+    """DESCRIBE on each topic, as for Metadata; a list of all leaves hidden topics out."""
+    body = check.body
+    refused: list[DescribeTopicPartitionsResponseTopic] = []
+    if body.topics:
+        allowed, denied = divided(
+            dict.fromkeys(asked.name for asked in body.topics),
+            lambda name: check.code(AclOperation.DESCRIBE, AclResource.TOPIC, name) is None,
+        )
+        refused = [_failed(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED) for name in denied]
+    else:
+        allowed = [
+            name
+            for name in check.image.topics
+            if check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+        ]
+    if not allowed:
+        return DeniedAnswer(DescribeTopicPartitionsResponse(topics=refused))
+    body.topics = [TopicRequest(name=name) for name in allowed]
+
+    def amend(response: DescribeTopicPartitionsResponse) -> None:
+        for one in response.topics:
+            if one.topic_authorized_operations != NOT_ASKED and one.name is not None:
+                one.topic_authorized_operations = check.topic_operations(one.name)
+        response.topics += refused
+
+    return amend
+
+
+def _failed(name: str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTopicPartitions(Handler):
     """Serves DescribeTopicPartitions."""
 
-    api = ApiKey.DESCRIBE_TOPIC_PARTITIONS
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
+        Versions(0, 0),
+        needs=_needs,
+    )
 
     view: ClusterView
     settings: BrokerSettings
@@ -70,10 +112,7 @@ class DescribeTopicPartitions(Handler):
     ) -> DescribeTopicPartitionsResponse:
         """The error on every topic asked for."""
         return DescribeTopicPartitionsResponse(
-            topics=[
-                DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)
-                for topic in body.topics
-            ]
+            topics=[_failed(topic.name, code) for topic in body.topics]
         )
 
 

@@ -6,14 +6,16 @@ from functools import partial
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import by_topic
 from ottla.broker.groups.answer import PartedResponse
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import TransactionAnswer
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.transaction import Transaction
 from ottla.transaction.turn import TransactionDecision
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -22,12 +24,44 @@ from ottla.wire.messages.describe_transactions import (
 )
 
 
+def _needs(
+    check: RequestCheck[DescribeTransactionsRequest],
+) -> Amend[DescribeTransactionsResponse] | DeniedAnswer:
+    """DESCRIBE on each transactional id; of its topics, those that the client may DESCRIBE."""
+    refused = _describe_each(check)
+    if isinstance(refused, DeniedAnswer):
+        return refused
+
+    def amend(response: DescribeTransactionsResponse) -> None:
+        for state in response.transaction_states:
+            state.topics = [
+                topic
+                for topic in state.topics
+                if check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic)
+            ]
+        if refused is not None:
+            refused(response)
+
+    return amend
+
+
+_describe_each: Guard[DescribeTransactionsRequest, DescribeTransactionsResponse] = each(
+    lambda body: body.transactional_ids,
+    lambda response: response.transaction_states,
+    named(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, str),
+)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DescribeTransactions(Handler):
     """Serves DescribeTransactions."""
 
-    api = ApiKey.DESCRIBE_TRANSACTIONS
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeTransactionsRequest,
+        DescribeTransactionsResponse,
+        Versions(0, 0),
+        needs=_needs,
+    )
 
     transactions: Transactions
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.base.settings.setting import shortened
 from ottla.broker.login.users import ScramUsers
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
+from ottla.security.names import AclOperation
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -26,8 +27,12 @@ from ottla.wire.messages.describe_user_scram_credentials import (
 class DescribeUserScramCredentials(Handler):
     """Serves DescribeUserScramCredentials."""
 
-    api = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
-    versions = Versions(0, 0)
+    api = Api(
+        DescribeUserScramCredentialsRequest,
+        DescribeUserScramCredentialsResponse,
+        Versions(0, 0),
+        needs=cluster(AclOperation.DESCRIBE),
+    )
 
     users: ScramUsers
 

@@ -4,15 +4,19 @@ Only the controller serves it: others answer NOT_CONTROLLER. For all partitions 
 lists only those that needed an election (KIP-183, KIP-460).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.controller import Controller
 from ottla.broker.controller.requests import ElectionType, Outcomes
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -21,14 +25,37 @@ from ottla.wire.messages.elect_leaders import (
 )
 
 _ERROR_OF_ALL_SINCE = 1
+_ELECTIONS = {kind.value: kind.name.lower() for kind in ElectionType}
+
+
+def _changes(body: ElectLeadersRequest, response: ElectLeadersResponse) -> Iterator[AdminChange]:
+    """Lines of each topic; of all topics, of each that the answer names."""
+    need = cluster_need(AclOperation.ALTER)
+    detail = {"election": _ELECTIONS.get(body.election_type, str(body.election_type))}
+    answered = [
+        (one.topic, part.partition_id, part.error_code)
+        for one in response.replica_election_results
+        for part in one.partition_result
+    ]
+    if response.error_code and not answered and not body.topic_partitions:
+        yield AdminChange((need,), detail, response.error_code)
+    wanted = (
+        (one.topic, index, None) for one in body.topic_partitions or () for index in one.partitions
+    )
+    yield from partition_changes(need, wanted, answered, detail=detail, code=response.error_code)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ElectLeaders(Handler):
     """Serves ElectLeaders."""
 
-    api = ApiKey.ELECT_LEADERS
-    versions = Versions(0, 2)
+    api = Api(
+        ElectLeadersRequest,
+        ElectLeadersResponse,
+        Versions(0, 2),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     controller: Controller
 

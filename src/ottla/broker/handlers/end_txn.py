@@ -7,14 +7,15 @@ PRODUCER_FENCED; 5 raises the producer's epoch and answers with the new one (KIP
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.ending import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 _PRODUCER_FENCED_FROM = 2
@@ -25,8 +26,14 @@ _EPOCH_PER_TRANSACTION_FROM = 5
 class EndTxn(Handler):
     """Serves EndTxn."""
 
-    api = ApiKey.END_TXN
-    versions = Versions(0, 5)
+    api = Api(
+        EndTxnRequest,
+        EndTxnResponse,
+        Versions(0, 5),
+        needs=resource(
+            AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, lambda body: body.transactional_id
+        ),
+    )
 
     transactions: Transactions
 

@@ -3,26 +3,41 @@
 Its owner and its renewers may (KIP-48).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.access.tokens import require_identity
+from ottla.broker.access.tokens import require_identity, token_change
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
 )
 
 
+def _changes(
+    body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
+) -> Iterator[AdminChange]:
+    """One line."""
+    detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
+    yield token_change(body.hmac, detail, response.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class ExpireDelegationToken(Handler):
     """Serves ExpireDelegationToken."""
 
-    api = ApiKey.EXPIRE_DELEGATION_TOKEN
-    versions = Versions(1, 2)
+    api = Api(
+        ExpireDelegationTokenRequest,
+        ExpireDelegationTokenResponse,
+        Versions(1, 2),
+        needs=free,
+        changes=_changes,
+    )
 
     tokens: DelegationTokens | None
 

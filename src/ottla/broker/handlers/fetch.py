@@ -26,9 +26,9 @@ from ottla.broker.fetch.sessions import (
 from ottla.broker.replication.delayed_replica_fetch import DelayedReplicaFetch
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
 _READ_COMMITTED = 1
@@ -40,8 +40,12 @@ _REPLICA_STATE_SINCE = 15
 class Fetch(Handler):
     """Serves Fetch."""
 
-    api = ApiKey.FETCH
-    versions = Versions(4, 18)
+    api = Api(
+        FetchRequest,
+        FetchResponse,
+        Versions(4, 18),
+        needs=free,
+    )
 
     parts: FetchParts
     replica_sessions: ReplicaSessions

@@ -12,7 +12,9 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.advertised import BrokerAddress, broker_address
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.states import ShareStates, require_key
@@ -23,7 +25,7 @@ from ottla.broker.topics.internal_topics import (
 )
 from ottla.broker.topics.topics import Topics
 from ottla.broker.transactions import Transactions
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -41,12 +43,41 @@ _BATCHED_FROM = 4
 _SHARE_FROM = 6
 
 
+def _needs(
+    check: RequestCheck[FindCoordinatorRequest],
+) -> Amend[FindCoordinatorResponse] | DeniedAnswer | None:
+    """DESCRIBE on the group or transactional id; CLUSTER_ACTION for the state of share groups."""
+    if check.body.key_type == _SHARE:
+        check.require_cluster(AclOperation.CLUSTER_ACTION)
+        return None
+    is_transaction = check.body.key_type == _TRANSACTION
+    kind = AclResource.TRANSACTIONAL_ID if is_transaction else AclResource.GROUP
+    if check.version < _BATCHED_FROM:
+        check.require(AclOperation.DESCRIBE, kind, check.body.key)
+        return None
+    return _describe_each[kind](check)
+
+
+_describe_each: dict[AclResource, Guard[FindCoordinatorRequest, FindCoordinatorResponse]] = {
+    kind: each(
+        lambda body: body.coordinator_keys,
+        lambda response: response.coordinators,
+        named(AclOperation.DESCRIBE, kind, str),
+    )
+    for kind in (AclResource.GROUP, AclResource.TRANSACTIONAL_ID)
+}
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class FindCoordinator(Handler):
     """Serves FindCoordinator; creates the internal topic if it is missing."""
 
-    api = ApiKey.FIND_COORDINATOR
-    versions = Versions(0, 6)
+    api = Api(
+        FindCoordinatorRequest,
+        FindCoordinatorResponse,
+        Versions(0, 6),
+        needs=_needs,
+    )
 
     view: ClusterView
     groups: Groups

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
@@ -15,8 +16,12 @@ from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 class Heartbeat(Handler):
     """Serves Heartbeat."""
 
-    api = ApiKey.HEARTBEAT
-    versions = Versions(0, 4)
+    api = Api(
+        HeartbeatRequest,
+        HeartbeatResponse,
+        Versions(0, 4),
+        needs=resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+    )
 
     groups: Groups
 

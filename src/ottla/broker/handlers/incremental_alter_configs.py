@@ -1,14 +1,18 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets, deletes, appends, subtracts (KIP-339)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.base.settings.alter import Alteration
+from ottla.base.settings.alter import Alteration, AlterOperation
+from ottla.broker.audit.details import setting_changes
 from ottla.broker.configs.configs import Configs
-from ottla.broker.configs.requests import alter_each
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.configs.requests import alter_each, of_settings
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -16,13 +20,44 @@ from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
+_OPERATIONS = {operation.value: operation.name.lower() for operation in AlterOperation}
+
+
+def _changes(
+    body: IncrementalAlterConfigsRequest, response: IncrementalAlterConfigsResponse
+) -> Iterator[AdminChange]:
+    """Lines of each resource; values that may be secret are hidden."""
+    if body.validate_only:
+        return
+    codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
+    for wanted in body.resources:
+        settings = [
+            (
+                each.name,
+                _OPERATIONS.get(each.config_operation, str(each.config_operation)),
+                each.value,
+            )
+            for each in wanted.configs
+        ]
+        code = codes.get((wanted.resource_type, wanted.resource_name), 0)
+        yield from setting_changes(wanted, settings, code)
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class IncrementalAlterConfigs(Handler):
     """Serves IncrementalAlterConfigs."""
 
-    api = ApiKey.INCREMENTAL_ALTER_CONFIGS
-    versions = Versions(0, 1)
+    api = Api(
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+        Versions(0, 1),
+        needs=each(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            of_settings(AclOperation.ALTER_CONFIGS),
+        ),
+        changes=_changes,
+    )
 
     configs: Configs
 

@@ -11,26 +11,40 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.initializing import ProducerIdWish
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _PRODUCER_FENCED_FROM = 4
+
+
+def _needs(check: RequestCheck[InitProducerIdRequest]) -> None:
+    """A transactional id needs WRITE on it, an idempotent producer WRITE on any topic (KIP-679)."""
+    name = check.body.transactional_id
+    if name is not None:
+        check.require(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, name)
+    elif not check.access.allows_any(AclOperation.WRITE, AclResource.TOPIC):
+        check.require_cluster(AclOperation.IDEMPOTENT_WRITE)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class InitProducerId(Handler):
     """Serves InitProducerId."""
 
-    api = ApiKey.INIT_PRODUCER_ID
-    versions = Versions(0, 5)
+    api = Api(
+        InitProducerIdRequest,
+        InitProducerIdResponse,
+        Versions(0, 5),
+        needs=_needs,
+    )
 
     runtime: Runtime
     transactions: Transactions

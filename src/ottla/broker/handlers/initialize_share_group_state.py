@@ -6,13 +6,16 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import INITIALIZE
 from ottla.broker.share.persister import Persister
 from ottla.share.coordinator import KeyAnswer
-from ottla.wire.api import ApiKey
-from ottla.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
+from ottla.wire.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeShareGroupStateResponse,
+)
 from ottla.wire.notation import Message
 
 
@@ -20,8 +23,13 @@ from ottla.wire.notation import Message
 class InitializeShareGroupState(Handler):
     """Serves InitializeShareGroupState."""
 
-    api = ApiKey.INITIALIZE_SHARE_GROUP_STATE
-    versions = Versions(0, 0)
+    api = Api(
+        InitializeShareGroupStateRequest,
+        InitializeShareGroupStateResponse,
+        Versions(0, 0),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     persister: Persister
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.group.answers import join_refused
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 # Before this version the name of the protocol cannot be null.
@@ -31,8 +32,12 @@ class _Answer(WholeAnswer):
 class JoinGroup(Handler):
     """Serves JoinGroup."""
 
-    api = ApiKey.JOIN_GROUP
-    versions = Versions(0, 9)
+    api = Api(
+        JoinGroupRequest,
+        JoinGroupResponse,
+        Versions(0, 9),
+        needs=resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+    )
 
     groups: Groups
 

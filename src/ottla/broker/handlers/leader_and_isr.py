@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
 
@@ -17,8 +17,13 @@ from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsr
 class LeaderAndIsr(Handler):
     """Serves LeaderAndIsr."""
 
-    api = ApiKey.LEADER_AND_ISR
-    versions = Versions(7, 7)
+    api = Api(
+        LeaderAndIsrRequest,
+        LeaderAndIsrResponse,
+        Versions(7, 7),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     orders: Orders
 

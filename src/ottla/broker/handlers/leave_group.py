@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 
 
@@ -15,8 +16,12 @@ from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupRespons
 class LeaveGroup(Handler):
     """Serves LeaveGroup."""
 
-    api = ApiKey.LEAVE_GROUP
-    versions = Versions(0, 5)
+    api = Api(
+        LeaveGroupRequest,
+        LeaveGroupResponse,
+        Versions(0, 5),
+        needs=resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+    )
 
     groups: Groups
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import Configs, ResourceType
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -29,8 +30,12 @@ _LISTED = (
 class ListConfigResources(Handler):
     """Serves ListConfigResources."""
 
-    api = ApiKey.LIST_CONFIG_RESOURCES
-    versions = Versions(0, 1)
+    api = Api(
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+        Versions(0, 1),
+        needs=cluster(AclOperation.DESCRIBE_CONFIGS),
+    )
 
     configs: Configs
 

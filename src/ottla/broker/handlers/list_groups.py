@@ -7,18 +7,39 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+
+def _needs(check: RequestCheck[ListGroupsRequest]) -> Amend[ListGroupsResponse] | None:
+    """DESCRIBE on the cluster; without it, the groups are listed that the client may DESCRIBE."""
+    if check.sees_cluster(AclOperation.DESCRIBE):
+        return None
+
+    def amend(response: ListGroupsResponse) -> None:
+        response.groups = [
+            group
+            for group in response.groups
+            if check.sees(AclOperation.DESCRIBE, AclResource.GROUP, group.group_id)
+        ]
+
+    return amend
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ListGroups(Handler):
     """Serves ListGroups."""
 
-    api = ApiKey.LIST_GROUPS
-    versions = Versions(0, 5)
+    api = Api(
+        ListGroupsRequest,
+        ListGroupsResponse,
+        Versions(0, 5),
+        needs=_needs,
+    )
 
     groups: Groups
 

@@ -16,11 +16,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.own_flush import until_flushed
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.log.timestamps import max_timestamp_offset, offset_for_timestamp
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -55,8 +56,16 @@ _NO_TIMESTAMP = -1
 class ListOffsets(Handler):
     """Serves ListOffsets."""
 
-    api = ApiKey.LIST_OFFSETS
-    versions = Versions(1, 11)
+    api = Api(
+        ListOffsetsRequest,
+        ListOffsetsResponse,
+        Versions(1, 11),
+        needs=each(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            named(AclOperation.DESCRIBE, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+    )
 
     partitions: Partitions
     runtime: Runtime

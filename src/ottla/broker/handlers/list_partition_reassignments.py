@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.controller import Controller
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -22,8 +23,12 @@ from ottla.wire.messages.list_partition_reassignments import (
 class ListPartitionReassignments(Handler):
     """Serves ListPartitionReassignments."""
 
-    api = ApiKey.LIST_PARTITION_REASSIGNMENTS
-    versions = Versions(0, 0)
+    api = Api(
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsResponse,
+        Versions(0, 0),
+        needs=cluster(AclOperation.DESCRIBE),
+    )
 
     controller: Controller
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.patterns import compiled
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import shown
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
+from ottla.security.names import AclOperation, AclResource
 from ottla.transaction.describing import Filter, read_states
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -25,8 +26,17 @@ from ottla.wire.messages.list_transactions import (
 class ListTransactions(Handler):
     """Serves ListTransactions."""
 
-    api = ApiKey.LIST_TRANSACTIONS
-    versions = Versions(0, 2)
+    api = Api(
+        ListTransactionsRequest,
+        ListTransactionsResponse,
+        Versions(0, 2),
+        needs=shown(
+            lambda response: response.transaction_states,
+            AclOperation.DESCRIBE,
+            AclResource.TRANSACTIONAL_ID,
+            lambda state: state.transactional_id,
+        ),
+    )
 
     runtime: Runtime
     transactions: Transactions

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.log_ends import LogEndsRequest, LogEndsResponse
 
 
@@ -17,8 +17,13 @@ from ottla.wire.messages.log_ends import LogEndsRequest, LogEndsResponse
 class LogEnds(Handler):
     """Serves LogEnds."""
 
-    api = ApiKey.LOG_ENDS
-    versions = Versions(0, 0)
+    api = Api(
+        LogEndsRequest,
+        LogEndsResponse,
+        Versions(0, 0),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     orders: Orders
 

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, BrokerId, TopicId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.audit.of_topics import created_automatically
+from ottla.broker.audit.details import created
 from ottla.broker.cluster.advertised import broker_addresses
 from ottla.broker.cluster.departed import Departed
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import Amend
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
@@ -34,7 +36,7 @@ from ottla.metadata.image import (
     TopicImage,
 )
 from ottla.metadata.topic_names import check_topic_name
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -48,15 +50,94 @@ from ottla.wire.messages.metadata import (
 # seen its own connection to that leader end. If the answer names the dead broker, the client may
 # wait more than a second before it asks again: so answer a little later.
 _LOOK_S = 0.005
+# Fields for ids came with version 10, but topics may be asked for by them from here on.
+_IDS_FROM = 12
 _NONE, _LEADER_NOT_AVAILABLE = int(ErrorCode.NONE), int(ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def _needs(check: RequestCheck[MetadataRequest]) -> Amend[MetadataResponse]:
+    """DESCRIBE on each topic; creating a missing one needs CREATE on it or on the cluster.
+
+    A list of all topics leaves hidden ones out. A hidden topic that is asked for by name is
+    answered alike whether it exists or not.
+    """
+    body = check.body
+    is_all = body.topics is None or (check.version == 0 and not body.topics)
+    refused: list[MetadataResponseTopic] = []
+    if not is_all:
+        allowed = []
+        for asked in body.topics or ():
+            denied = _denied(check, asked)
+            if denied is None:
+                allowed.append(asked)
+            else:
+                refused.append(denied)
+        body.topics = allowed
+    # In version 0, no topics stand for all.
+    nothing_left = not is_all and not body.topics
+
+    def amend(response: MetadataResponse) -> None:
+        if is_all:
+            response.topics = [
+                one
+                for one in response.topics
+                if check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, one.name or "")
+            ]
+        elif nothing_left:
+            response.topics = []
+        response.topics += refused
+        for one in response.topics:
+            if one.topic_authorized_operations != NOT_ASKED and one.name is not None:
+                one.topic_authorized_operations = check.topic_operations(one.name)
+        if response.cluster_authorized_operations != NOT_ASKED:
+            response.cluster_authorized_operations = check.cluster_operations()
+
+    return amend
+
+
+def _denied(
+    check: RequestCheck[MetadataRequest], asked: MetadataRequestTopic
+) -> MetadataResponseTopic | None:
+    by_id = asked.name is None or asked.topic_id != NO_TOPIC_ID
+    if by_id and check.version < _IDS_FROM:
+        # The handler refuses the request.
+        return None
+    name = check.topic_name(asked.topic_id) if by_id else asked.name
+    if name is None:
+        return None
+    if check.code(AclOperation.DESCRIBE, AclResource.TOPIC, name) is not None:
+        return MetadataResponseTopic(
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            name=None if by_id else name,
+            topic_id=asked.topic_id,
+        )
+    creates = (
+        check.body.allow_auto_topic_creation
+        and not by_id
+        and check.settings.flag("auto.create.topics.enable")
+        and check.image.topic(name) is None
+    )
+    if not creates or check.sees_cluster(AclOperation.CREATE):
+        return None
+    if check.code(AclOperation.CREATE, AclResource.TOPIC, name) is None:
+        return None
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        is_internal=name in INTERNAL_TOPICS,
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Metadata(Handler):
     """Serves Metadata."""
 
-    api = ApiKey.METADATA
-    versions = Versions(0, 13)
+    api = Api(
+        MetadataRequest,
+        MetadataResponse,
+        Versions(0, 13),
+        needs=_needs,
+    )
 
     view: ClusterView
     runtime: Runtime
@@ -218,8 +299,8 @@ def _find(image: ClusterImage, asked: MetadataRequestTopic) -> TopicImage | None
 
 
 def _check_null_names(body: MetadataRequest, version: int) -> None:
-    """Ids came with version 10 but may be asked for from 12 on, as in Kafka."""
-    if version < 12 and body.topics is not None:
+    """Whether topics may be asked for by ids. Raises OttlaError where they may not, as in Kafka."""
+    if version < _IDS_FROM and body.topics is not None:
         for topic in body.topics:
             if topic.name is None or topic.topic_id != NO_TOPIC_ID:
                 raise OttlaError(
@@ -235,7 +316,7 @@ def _report_created(
         return
     for name in names:
         if name not in failed:
-            request.audit.changed(request, created_automatically(name))
+            request.audit.changed(request, created(name, {"automatically": True}))
 
 
 def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:

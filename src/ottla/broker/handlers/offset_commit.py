@@ -4,18 +4,22 @@ From a member, or, with generation -1, from a client that only stores offsets. V
 retention; 6 has the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicId
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, group_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, resource, topic_or_id
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.offsets.committing import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -25,12 +29,49 @@ from ottla.wire.messages.offset_commit import (
 _TOPIC_IDS_FROM = 10
 
 
+def _changes(body: OffsetCommitRequest, response: OffsetCommitResponse) -> Iterator[AdminChange]:
+    """Lines of each topic, where the client is no member of the group.
+
+    Tools that rewind a group commit like that; so do consumers that assign themselves partitions.
+    """
+    if body.member_id or body.generation_id_or_member_epoch >= 0:
+        return iter(())
+    need = group_need(AclOperation.READ, body.group_id)
+    return partition_changes(
+        need,
+        (
+            (one.name or str(one.topic_id), part.partition_index, part.committed_offset)
+            for one in body.topics
+            for part in one.partitions
+        ),
+        (
+            (one.name or str(one.topic_id), part.partition_index, part.error_code)
+            for one in response.topics
+            for part in one.partitions
+        ),
+        "offsets",
+    )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetCommit(Handler):
     """Serves OffsetCommit."""
 
-    api = ApiKey.OFFSET_COMMIT
-    versions = Versions(2, 10)
+    api = Api(
+        OffsetCommitRequest,
+        OffsetCommitResponse,
+        Versions(2, 10),
+        needs=all_of(
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.topics,
+                topic_or_id(AclOperation.READ, lambda topic: (topic.topic_id, topic.name)),
+            ),
+        ),
+        changes=_changes,
+        changes_often=True,
+    )
 
     view: ClusterView
     groups: Groups

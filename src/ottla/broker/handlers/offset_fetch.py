@@ -11,10 +11,11 @@ from functools import partial
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.broker.access.offsets import offset_fetch
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.groups.shard import Command
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator import GroupCoordinator
@@ -26,7 +27,6 @@ from ottla.group.offsets.fetching import (
 )
 from ottla.group.turn import Call, GroupDecision, GroupReply, Moment
 from ottla.metadata.image import ClusterImage
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -47,8 +47,12 @@ _TOPIC_IDS_FROM = 10
 class OffsetFetch(Handler):
     """Serves OffsetFetch."""
 
-    api = ApiKey.OFFSET_FETCH
-    versions = Versions(1, 10)
+    api = Api(
+        OffsetFetchRequest,
+        OffsetFetchResponse,
+        Versions(1, 10),
+        needs=offset_fetch,
+    )
 
     view: ClusterView
     groups: Groups

@@ -4,28 +4,43 @@ Followers get the log's end offset, consumers the high watermark.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.admission import require_broker
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import each
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
+
+
+def _topic_needs(check: RequestCheck[Any], topic: OffsetForLeaderTopic) -> ErrorCode | None:
+    """CLUSTER_ACTION on the cluster, or DESCRIBE on the topic."""
+    if check.sees_cluster(AclOperation.CLUSTER_ACTION):
+        return None
+    return check.code(AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetForLeaderEpoch(Handler):
     """Serves OffsetForLeaderEpoch."""
 
-    api = ApiKey.OFFSET_FOR_LEADER_EPOCH
-    versions = Versions(2, 4)
+    api = Api(
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderEpochResponse,
+        Versions(2, 4),
+        needs=each(lambda body: body.topics, lambda response: response.topics, _topic_needs),
+    )
 
     partitions: Partitions
 

@@ -11,15 +11,16 @@ from functools import partial
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
 from ottla.broker.runtime.view import ClusterView
 from ottla.ledger.account import Account
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.ledger.accounting import Accounting, Moved
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_ledger import (
     CompactedOffsets,
     DeletedRange,
@@ -40,8 +41,12 @@ _ATTEMPTS = 5
 class OffsetLedger(Handler):
     """Serves OffsetLedger."""
 
-    api = ApiKey.OFFSET_LEDGER
-    versions = Versions(0, 0)
+    api = Api(
+        OffsetLedgerRequest,
+        OffsetLedgerResponse,
+        Versions(0, 0),
+        needs=resource(AclOperation.DESCRIBE, AclResource.TOPIC, lambda body: body.topic),
+    )
 
     view: ClusterView
     runtime: Runtime

@@ -18,7 +18,9 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.expanding import Turns, check_room
 from ottla.broker.produce.refused_batches import log_refused_batch
-from ottla.broker.requests.handler import NO_ANSWER, Handler, NoAnswer, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import NO_ANSWER, Api, Handler, NoAnswer, Versions
+from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, topic_or_id
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.runtime import Runtime
@@ -27,9 +29,10 @@ from ottla.broker.topics.internal_topics import check_may_produce
 from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.broker.transactions.verification import Verifications
 from ottla.network.service import CloseConnection
+from ottla.record.header import ATTRIBUTES_POSITION, HEADER_SIZE, TRANSACTIONAL_FLAG
 from ottla.record.validation import Expansion, RejectedBatch, validate
-from ottla.storage.producers.state import Guard
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
+from ottla.storage.producers.state import Guard as ProducerGuard
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -45,12 +48,52 @@ _NONE = ErrorCode.NONE
 _MIN_SERVED = 3
 
 
+_write_each: Guard[ProduceRequest, ProduceResponse] = each(
+    lambda body: body.topic_data,
+    lambda response: response.responses,
+    topic_or_id(AclOperation.WRITE, lambda topic: (topic.topic_id, topic.name)),
+)
+
+
+def _needs(
+    check: RequestCheck[ProduceRequest],
+) -> Amend[ProduceResponse] | DeniedAnswer | None:
+    """WRITE on each topic; a batch of a transaction needs WRITE on the transactional id, too.
+
+    The batches decide, not the request (CVE-2018-17196). With acks=0 a denial closes the
+    connection, and nothing of the request is appended.
+    """
+    body = check.body
+    if any(
+        _is_transactional(partition)
+        for topic in body.topic_data
+        for partition in topic.partition_data
+    ):
+        if body.transactional_id is None:
+            raise check.denial(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, "")
+        check.require(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, body.transactional_id)
+    return _write_each(check)
+
+
+def _is_transactional(data: PartitionProduceData) -> bool:
+    """Whether the first batch, which must be the only one, is of a transaction."""
+    records = data.records
+    if not isinstance(records, memoryview) or len(records) < HEADER_SIZE:
+        return False
+    attributes = int.from_bytes(records[ATTRIBUTES_POSITION : ATTRIBUTES_POSITION + 2])
+    return bool(attributes & TRANSACTIONAL_FLAG)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Produce(Handler):
     """Serves Produce."""
 
-    api = ApiKey.PRODUCE
-    versions = Versions(0, 13)
+    api = Api(
+        ProduceRequest,
+        ProduceResponse,
+        Versions(0, 13),
+        needs=_needs,
+    )
 
     view: ClusterView
     runtime: Runtime
@@ -104,7 +147,7 @@ class Produce(Handler):
         expansion = Expansion()
 
         def append(
-            topic: TopicProduceData, wanted: PartitionProduceData, guard: Guard | None
+            topic: TopicProduceData, wanted: PartitionProduceData, guard: ProducerGuard | None
         ) -> PartitionProduceResponse:
             now_ms = self.runtime.clock.now_ms()
             return self._append(
@@ -157,7 +200,7 @@ class Produce(Handler):
         now_ms: int,
         waiting: list[tuple[Partition, int, PartitionProduceResponse]],
         expansion: Expansion,
-        guard: Guard | None = None,
+        guard: ProducerGuard | None = None,
         *,
         in_transaction: bool = False,
     ) -> PartitionProduceResponse:

@@ -6,13 +6,16 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import SUMMARY
 from ottla.broker.share.persister import Persister
 from ottla.share.coordinator import KeyAnswer
-from ottla.wire.api import ApiKey
-from ottla.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
+from ottla.wire.messages.read_share_group_state_summary import (
+    ReadShareGroupStateSummaryRequest,
+    ReadShareGroupStateSummaryResponse,
+)
 from ottla.wire.notation import Message
 
 
@@ -20,8 +23,13 @@ from ottla.wire.notation import Message
 class ReadShareGroupStateSummary(Handler):
     """Serves ReadShareGroupStateSummary."""
 
-    api = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
-    versions = Versions(0, 1)
+    api = Api(
+        ReadShareGroupStateSummaryRequest,
+        ReadShareGroupStateSummaryResponse,
+        Versions(0, 1),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     persister: Persister
 

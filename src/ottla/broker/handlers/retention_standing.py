@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, resource, shown
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.retention.keeper import RetentionKeeper
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.holding import Hold, bytes_per_ms, deadline
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.retention_standing import (
     OffsetDeadline,
     ReaderStanding,
@@ -31,8 +32,20 @@ _NEVER = -1
 class RetentionStanding(Handler):
     """Serves RetentionStanding."""
 
-    api = ApiKey.RETENTION_STANDING
-    versions = Versions(0, 0)
+    api = Api(
+        RetentionStandingRequest,
+        RetentionStandingResponse,
+        Versions(0, 0),
+        needs=all_of(
+            resource(AclOperation.DESCRIBE, AclResource.TOPIC, lambda body: body.topic),
+            shown(
+                lambda response: response.readers,
+                AclOperation.DESCRIBE,
+                AclResource.GROUP,
+                lambda reader: reader.group_id,
+            ),
+        ),
+    )
 
     view: ClusterView
     runtime: Runtime

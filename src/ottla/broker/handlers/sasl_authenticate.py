@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.sasl_handshake import no_sasl
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -20,8 +20,12 @@ from ottla.wire.messages.sasl_authenticate import (
 class SaslAuthenticate(Handler):
     """Serves SaslAuthenticate."""
 
-    api = ApiKey.SASL_AUTHENTICATE
-    versions = Versions(0, 2)
+    api = Api(
+        SaslAuthenticateRequest,
+        SaslAuthenticateResponse,
+        Versions(0, 2),
+        needs=free,
+    )
 
     def handle(
         self, request: RequestContext, _body: SaslAuthenticateRequest

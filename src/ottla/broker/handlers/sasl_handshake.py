@@ -7,10 +7,10 @@ has logged in and need not do so again: it is refused with ILLEGAL_SASL_STATE, a
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import free
 from ottla.broker.requests.request import RequestContext
 from ottla.security.principal import ANONYMOUS
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 
@@ -39,8 +39,12 @@ def no_sasl(request: RequestContext) -> OttlaError:
 class SaslHandshake(Handler):
     """Serves SaslHandshake."""
 
-    api = ApiKey.SASL_HANDSHAKE
-    versions = Versions(0, 1)
+    api = Api(
+        SaslHandshakeRequest,
+        SaslHandshakeResponse,
+        Versions(0, 1),
+        needs=free,
+    )
 
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
         """Refuse: no login is due."""

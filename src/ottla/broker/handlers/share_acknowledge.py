@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.configs.features import require_feature
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import MESSAGES
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, resource, topic_or_id
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share import Sharing
@@ -22,20 +24,50 @@ from ottla.broker.share.acknowledging import (
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.replying import acknowledge_topics
 from ottla.metadata.features import SHARE
+from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_acknowledge import (
+    AcknowledgeTopic,
+    PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
+    ShareAcknowledgeTopicResponse,
 )
+
+
+def _denied(topic: AcknowledgeTopic, code: ErrorCode) -> ShareAcknowledgeTopicResponse:
+    return ShareAcknowledgeTopicResponse(
+        topic_id=topic.topic_id,
+        partitions=[
+            PartitionData(
+                partition_index=partition.partition_index,
+                error_code=code,
+                error_message=MESSAGES[code],
+            )
+            for partition in topic.partitions
+        ],
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareAcknowledge(Handler):
     """Serves ShareAcknowledge."""
 
-    api = ApiKey.SHARE_ACKNOWLEDGE
-    versions = Versions(1, 2)
+    api = Api(
+        ShareAcknowledgeRequest,
+        ShareAcknowledgeResponse,
+        Versions(1, 2),
+        needs=all_of(
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.responses,
+                topic_or_id(AclOperation.READ, lambda topic: (topic.topic_id, "")),
+                _denied,
+                error_of=lambda response: response.error_code,
+            ),
+        ),
+    )
 
     view: ClusterView
     sharing: Sharing

@@ -10,7 +10,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.configs.features import require_feature
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
@@ -19,17 +20,33 @@ from ottla.broker.share.acknowledging import acknowledgements, check_renewals
 from ottla.broker.share.fetching import ShareFetching
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.metadata.features import SHARE
+from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey, SessionSlot
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+
+
+def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
+    """READ on the group; the session checks READ on its topics at each fetch.
+
+    What is acknowledged in a topic that the client may no longer READ is not taken in.
+    """
+    check.require(AclOperation.READ, AclResource.GROUP, check.body.group_id or "")
+    for asked in check.body.topics:
+        if check.topic_code(AclOperation.READ, asked.topic_id) is not None:
+            for partition in asked.partitions:
+                partition.acknowledgement_batches = []
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareFetch(Handler):
     """Serves ShareFetch; a `ShareFetching` waits and replies."""
 
-    api = ApiKey.SHARE_FETCH
-    versions = Versions(1, 2)
+    api = Api(
+        ShareFetchRequest,
+        ShareFetchResponse,
+        Versions(1, 2),
+        needs=_needs,
+    )
 
     view: ClusterView
     runtime: Runtime

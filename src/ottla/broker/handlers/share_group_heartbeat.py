@@ -11,7 +11,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import subscription
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_settings import ShareGroupSettings
@@ -20,7 +21,6 @@ from ottla.broker.share.messages import Begin
 from ottla.group.share.heartbeating import Heard
 from ottla.metadata.features import SHARE
 from ottla.share.records import UNKNOWN, ShareKey
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -31,8 +31,12 @@ from ottla.wire.messages.share_group_heartbeat import (
 class ShareGroupHeartbeat(Handler):
     """Serves ShareGroupHeartbeat; initializes the state of newly subscribed partitions."""
 
-    api = ApiKey.SHARE_GROUP_HEARTBEAT
-    versions = Versions(1, 1)
+    api = Api(
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+        Versions(1, 1),
+        needs=subscription(lambda body: body.group_id, lambda body: body.subscribed_topic_names),
+    )
 
     view: ClusterView
     groups: Groups

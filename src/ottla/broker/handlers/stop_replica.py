@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
 
@@ -17,8 +17,13 @@ from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResp
 class StopReplica(Handler):
     """Serves StopReplica."""
 
-    api = ApiKey.STOP_REPLICA
-    versions = Versions(3, 4)
+    api = Api(
+        StopReplicaRequest,
+        StopReplicaResponse,
+        Versions(3, 4),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     orders: Orders
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 _PROTOCOL_FROM = 5
@@ -20,8 +21,12 @@ _PROTOCOL_FROM = 5
 class SyncGroup(Handler):
     """Serves SyncGroup."""
 
-    api = ApiKey.SYNC_GROUP
-    versions = Versions(0, 5)
+    api = Api(
+        SyncGroupRequest,
+        SyncGroupResponse,
+        Versions(0, 5),
+        needs=resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+    )
 
     groups: Groups
 

@@ -12,15 +12,16 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.partitions.partition import OnBehalf
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import all_of, each, named, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.verification import Verifications
 from ottla.group.offsets.committing import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
+from ottla.security.names import AclOperation, AclResource
 from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import ProducerIdentity
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 _ADDS_FROM = 5
@@ -48,8 +49,22 @@ _TOLD_OF_OLD = {
 class TxnOffsetCommit(Handler):
     """Serves TxnOffsetCommit: verified with one coordinator, committed by the other."""
 
-    api = ApiKey.TXN_OFFSET_COMMIT
-    versions = Versions(0, 5)
+    api = Api(
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+        Versions(0, 5),
+        needs=all_of(
+            resource(
+                AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, lambda body: body.transactional_id
+            ),
+            resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id),
+            each(
+                lambda body: body.topics,
+                lambda response: response.topics,
+                named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
+            ),
+        ),
+    )
 
     view: ClusterView
     groups: Groups

@@ -5,15 +5,18 @@ are moved; it is known again as soon as it registers. The request is refused for
 """
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.registration import remove
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.coordination.store import Store
-from ottla.wire.api import ApiKey
+from ottla.security.names import AclOperation
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -22,12 +25,25 @@ from ottla.wire.messages.unregister_broker import (
 _log = logging.getLogger(__name__)
 
 
+def _changes(
+    body: UnregisterBrokerRequest, response: UnregisterBrokerResponse
+) -> Iterator[AdminChange]:
+    """One line."""
+    detail = {"unregistered": body.broker_id}
+    yield AdminChange((cluster_need(AclOperation.ALTER),), detail, response.error_code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class UnregisterBroker(Handler):
     """Serves UnregisterBroker."""
 
-    api = ApiKey.UNREGISTER_BROKER
-    versions = Versions(0, 0)
+    api = Api(
+        UnregisterBrokerRequest,
+        UnregisterBrokerResponse,
+        Versions(0, 0),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     store: Store
 

@@ -3,14 +3,18 @@
 All updates of a request or none, as in Kafka. Any broker takes it; the store orders the changes.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.configs.features import Features
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
-from ottla.wire.api import ApiKey
+from ottla.security.audit.line import bounded
+from ottla.security.names import AclOperation
 from ottla.wire.messages.update_features import (
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
@@ -22,12 +26,30 @@ _UPGRADE_TYPE_SINCE = 1
 _ONE_RESULT_SINCE = 2
 
 
+def _changes(
+    body: UpdateFeaturesRequest, response: UpdateFeaturesResponse
+) -> Iterator[AdminChange]:
+    """A line for each feature."""
+    if body.validate_only:
+        return
+    codes = {one.feature: one.error_code for one in response.results}
+    for wanted in body.feature_updates:
+        detail = {"feature": bounded(wanted.feature), "level": wanted.max_version_level}
+        code = response.error_code or codes.get(wanted.feature, 0)
+        yield AdminChange((cluster_need(AclOperation.ALTER),), detail, code)
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class UpdateFeatures(Handler):
     """Serves UpdateFeatures."""
 
-    api = ApiKey.UPDATE_FEATURES
-    versions = Versions(0, 2)
+    api = Api(
+        UpdateFeaturesRequest,
+        UpdateFeaturesResponse,
+        Versions(0, 2),
+        needs=cluster(AclOperation.ALTER),
+        changes=_changes,
+    )
 
     features: Features
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.admission import require_broker
 from ottla.broker.cluster.orders import Orders
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 
 
@@ -18,8 +18,13 @@ from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMet
 class UpdateMetadata(Handler):
     """Serves UpdateMetadata."""
 
-    api = ApiKey.UPDATE_METADATA
-    versions = Versions(5, 8)
+    api = Api(
+        UpdateMetadataRequest,
+        UpdateMetadataResponse,
+        Versions(5, 8),
+        needs=brokers_only,
+        between_brokers=True,
+    )
 
     orders: Orders
 

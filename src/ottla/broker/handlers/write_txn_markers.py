@@ -5,17 +5,21 @@ transaction of the producer has its own epoch: a late marker then cannot end the
 (KIP-1228).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.broker.audit.details import partition_changes
 from ottla.broker.groups.answer import PartedResponse
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.auditing import AdminChange, cluster_need
+from ottla.broker.requests.check import RequestCheck
+from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.security.names import AclOperation
 from ottla.transaction.outcome import TransactionOutcome
-from ottla.wire.api import ApiKey
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -26,12 +30,45 @@ from ottla.wire.messages.write_txn_markers import (
 )
 
 
+def _needs(check: RequestCheck[WriteTxnMarkersRequest]) -> None:
+    """ALTER or CLUSTER_ACTION on the cluster: `kafka-transactions abort` sends it."""
+    if not check.sees_cluster(AclOperation.ALTER):
+        check.require_cluster(AclOperation.CLUSTER_ACTION)
+
+
+def _changes(
+    body: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
+) -> Iterator[AdminChange]:
+    """Lines of each topic of each producer: brokers' own markers are not watched."""
+    answered = {one.producer_id: one.topics for one in response.markers}
+    for marker in body.markers:
+        yield from partition_changes(
+            cluster_need(AclOperation.ALTER),
+            ((one.name, index, None) for one in marker.topics for index in one.partition_indexes),
+            (
+                (one.name, part.partition_index, part.error_code)
+                for one in answered.get(marker.producer_id, [])
+                for part in one.partitions
+            ),
+            detail={
+                "producer_id": marker.producer_id,
+                "producer_epoch": marker.producer_epoch,
+                "marker": "commit" if marker.transaction_result else "abort",
+            },
+        )
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class WriteTxnMarkers(Handler):
     """Serves WriteTxnMarkers."""
 
-    api = ApiKey.WRITE_TXN_MARKERS
-    versions = Versions(1, 2)
+    api = Api(
+        WriteTxnMarkersRequest,
+        WriteTxnMarkersResponse,
+        Versions(1, 2),
+        needs=_needs,
+        changes=_changes,
+    )
 
     writer: MarkerWriter
 

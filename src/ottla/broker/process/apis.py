@@ -1,5 +1,7 @@
 """The APIs that a broker serves: one handler for each, built from the broker's parts."""
 
+from typing import Any
+
 from ottla.base.settings.listeners import inter_broker_listener
 from ottla.broker.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
@@ -84,7 +86,7 @@ from ottla.broker.handlers.update_metadata import UpdateMetadata
 from ottla.broker.handlers.write_share_group_state import WriteShareGroupState
 from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.broker.process.parts import Parts
-from ottla.broker.requests.handler import Handler, Versions
+from ottla.broker.requests.handler import Api, Handler
 from ottla.broker.serving.table import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
 from ottla.wire.api import ApiKey
@@ -224,6 +226,6 @@ def handlers(parts: Parts) -> list[Handler]:
     return [*most, ApiVersions(parts.view, ranges)]
 
 
-def served() -> dict[ApiKey, Versions]:
-    """Which versions of which APIs a broker serves."""
-    return {kind.api: kind.versions for kind in Handler.__subclasses__()}
+def served() -> dict[ApiKey, Api[Any, Any]]:
+    """What each handler declares of its API, by key."""
+    return {kind.api.key: kind.api for kind in Handler.__subclasses__()}

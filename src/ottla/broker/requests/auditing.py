@@ -1,10 +1,10 @@
 """What requests report to the audit log; `ottla.broker.audit` implements it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from ottla.network.connection import Connection
-from ottla.security.names import AclOperation, AclResource
+from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
 
 class Need(NamedTuple):
@@ -13,6 +13,21 @@ class Need(NamedTuple):
     operation: AclOperation
     kind: AclResource
     name: str
+
+
+def cluster_need(operation: AclOperation) -> Need:
+    """The operation on the cluster."""
+    return Need(operation, AclResource.CLUSTER, CLUSTER_NAME)
+
+
+def topic_need(operation: AclOperation, name: str) -> Need:
+    """The operation on a topic."""
+    return Need(operation, AclResource.TOPIC, name)
+
+
+def group_need(operation: AclOperation, name: str) -> Need:
+    """The operation on a group."""
+    return Need(operation, AclResource.GROUP, name)
 
 
 class AdminChange(NamedTuple):
@@ -24,8 +39,6 @@ class AdminChange(NamedTuple):
     detail: Mapping[str, Any]
     # Why it failed; 0 where it did not.
     code: int = 0
-    # Whether clients do it so often that repetitions are counted.
-    is_frequent: bool = False
     # What allows it where no ACL does.
     rule: str = ""
 
@@ -42,11 +55,16 @@ class Auditing(Protocol):
         """A change was made, or failed."""
         ...
 
-    def watch(self, request: Any, body: Any) -> None:
-        """Report what the request changes when it is answered. `body` has what is allowed."""
+    def watch(
+        self, request: Any, changes_of: Callable[[Any], Iterable[AdminChange]], *, often: bool
+    ) -> None:
+        """Report the changes of a request when there is a response to find them by.
+
+        `often`: repetitions are counted.
+        """
         ...
 
-    def holds(self, connection: Connection, api_key: int) -> bool:
+    def holds(self, connection: Connection) -> bool:
         """Whether a request waits, because its client's changes are too many lines of the log.
 
         Then the connection is held, and offers the request again.

@@ -3,7 +3,7 @@
 A set of operations is a 32-bit field with the bit of each operation's number set.
 """
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = 3, 4, 5, 6, 7, 8
 _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 11, 12
@@ -36,7 +36,10 @@ CLUSTER_OPERATIONS = _bits(
 class DescribedGroup(Protocol):
     """A group as one of the three APIs that describe groups answers."""
 
+    group_id: str
     error_code: int
+    error_message: str | None
+    members: list[Any]
     authorized_operations: int
 
 

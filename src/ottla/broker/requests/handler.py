@@ -2,12 +2,19 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
+from ottla.broker.requests.auditing import AdminChange
+from ottla.broker.requests.needs import Guard
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import ApiKey
+from ottla.wire.notation import Message
+
+Q = TypeVar("Q", bound=Message)
+R = TypeVar("R", bound=Message)
 
 
 class NoAnswer:
@@ -17,10 +24,6 @@ class NoAnswer:
 # Returned by a handler whose request gets no answer at all (Produce with acks=0).
 NO_ANSWER = NoAnswer()
 
-# The messages of an API are known to its own file only; the table mixes them all, hence Any.
-# `on_error(body, code, message, version)` gives the response that reports a failed request.
-OnError = Callable[[Any, ErrorCode, str | None, int], Any]
-
 
 class Versions(NamedTuple):
     """The versions of an API that are served, both ends included."""
@@ -29,8 +32,34 @@ class Versions(NamedTuple):
     max: int
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class Api(Generic[Q, R]):
+    """The declaration of one API, from which all else about it is derived.
+
+    `needs` checks clients' requests where there is an authorizer. `changes` makes the lines of the
+    audit log from request and response, one at least for each change; the request has what was
+    allowed of it.
+    """
+
+    request: type[Q]
+    response: type[R]
+    versions: Versions
+    _: KW_ONLY
+    needs: Guard[Q, R]
+    changes: Callable[[Q, R], Iterable[AdminChange]] | None = None
+    # Clients make these changes so often that repetitions are counted, and that none waits.
+    changes_often: bool = False
+    # Not advertised to clients.
+    between_brokers: bool = False
+
+    @property
+    def key(self) -> ApiKey:
+        """The key of its requests."""
+        return ApiKey(self.request.__api_key__)
+
+
 class Handler(ABC):
-    """One API, served in `versions`.
+    """One API.
 
     Subclasses are dataclasses whose fields are the parts of the broker that they use. They are not
     values: without comparison and freezing, a class takes a sixth of the time at import.
@@ -38,8 +67,8 @@ class Handler(ABC):
 
     __slots__ = ()
 
-    api: ClassVar[ApiKey]
-    versions: ClassVar[Versions]
+    # The table of handlers mixes all messages, hence Any.
+    api: ClassVar[Api[Any, Any]]
 
     @abstractmethod
     def handle(self, request: RequestContext, body: Any) -> Any:

@@ -23,22 +23,23 @@ from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.auditing import Auditing, Need
-from ottla.broker.requests.handler import NO_ANSWER, Handler
+from ottla.broker.requests.handler import NO_ANSWER, Api, Handler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.large import LargeRequests, malformed, too_large
 from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, elements_max
 from ottla.broker.serving.readiness import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
-from ottla.broker.serving.table import PROVEN_ONLY, Served, api_ranges, table_of
+from ottla.broker.serving.table import Served, api_ranges, table_of
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
-from ottla.wire.api import API, FIRST_PRIVATE_KEY, SHARE_STATE_APIS, ApiKey
+from ottla.wire.api import API, FIRST_PRIVATE_KEY, ApiKey
 from ottla.wire.codec import decode, decode_in_steps
 from ottla.wire.errors import TooManyElements, VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsResponse
+from ottla.wire.notation import has_field
 
 _log = logging.getLogger(__name__)
 
@@ -184,13 +185,15 @@ class Conversation:
             if not self._readiness.is_serving and self._must_wait(api_key):
                 return None
             served = self._table.get(api_key)
+            if (
+                served is not None
+                and served.brokers_only
+                and proven_broker(self._connection) is None
+            ):
+                return self._refuse_client(served, frame)
             if served is None or not served.min_version <= version <= served.max_version:
-                if self._comes_from_client(api_key):
-                    return self._refuse_client(frame)
                 return self._refuse(api_key, version, correlation_id)
-            if served.brokers_only and self._comes_from_client(api_key):
-                return self._refuse_client(frame)
-            if self._audit is not None and self._audit.holds(self._connection, api_key):
+            if self._audit is not None and self._must_wait_for_audit(self._audit, served.api):
                 return None
             header, position = decode_request_header(frame)
             is_client = proven_broker(self._connection) is None
@@ -229,7 +232,7 @@ class Conversation:
         is_client: bool,
     ) -> Any:
         """The body; None where it has so many elements that it is to be served in slices."""
-        kind, api_key, version = served.request_type, header.api_key, header.api_version
+        kind, api_key, version = served.api.request, header.api_key, header.api_version
         if not is_client:
             return decode(kind, version, frame, position)
         if len(frame) <= _SHORT_BYTES:
@@ -308,13 +311,16 @@ class Conversation:
         """The response where nothing of the request is allowed."""
         if self._gate is not None and self._access is not None:
             try:
-                denied = self._gate.admit(self._access, request, body, served.on_error)
+                denied = self._gate.admit(
+                    self._access, request, body, served.api.needs, served.on_error
+                )
             except OttlaError as error:
                 return served.on_error(body, error.code, error.message, request.version)
             if denied is not None:
                 return denied.response
-        if self._audit is not None:
-            self._audit.watch(request, body)
+        api = served.api
+        if self._audit is not None and api.changes is not None:
+            self._audit.watch(request, partial(api.changes, body), often=api.changes_often)
         return None
 
     async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
@@ -361,27 +367,27 @@ class Conversation:
             throttling.call_later(wait_ms, self._connection.release)
         return wait_ms > 0
 
-    def _comes_from_client(self, api_key: int) -> bool:
-        """Whether a client sends what only brokers may send."""
-        return api_key in PROVEN_ONLY and proven_broker(self._connection) is None
+    def _must_wait_for_audit(self, audit: Auditing, api: Api[Any, Any]) -> bool:
+        """Whether the client makes so many changes that this one waits."""
+        return api.changes is not None and not api.changes_often and audit.holds(self._connection)
 
-    def _refuse_client(self, frame: memoryview) -> list[Part]:
+    def _refuse_client(self, served: Served, frame: memoryview) -> list[Part]:
         """Answer what only brokers may send, unread; in nearly all of these the error stands alike.
 
         Raises VersionError where the API has no such version.
         """
         header, _ = decode_request_header(frame)
-        api = API[ApiKey(header.api_key)]
         request = RequestContext(
             header, self._connection, self._listener, self._monotonic_ms(), len(frame)
         )
         if self._audit is not None:
             self._audit.denied(request, _CLUSTER_ACTION, "only for brokers")
-        error = refuse_client(request, api.name)
-        if api.key in SHARE_STATE_APIS:
+        response = served.api.response
+        error = refuse_client(request, API[served.api.key].name)
+        if not has_field(response, "error_code", header.api_version):
             # Their answers have errors of partitions only.
             raise CloseConnection(error.message, "request: brokers only")
-        return request.encode(api.response(error_code=error.code))
+        return request.encode(response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
         """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""

@@ -195,7 +195,7 @@ class _Work:
             request.connection.release()
 
     async def _work(self, frame: memoryview, position: int) -> Serve:
-        header, kind = self._request.header, self._served.request_type
+        header, kind = self._request.header, self._served.api.request
         key, version = header.api_key, header.api_version
         self._slice_began_ms = self._monotonic_ms()
         self._check_client()

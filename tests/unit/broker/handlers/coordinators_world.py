@@ -288,8 +288,8 @@ class World:
                 answer = handler.on_error(body, error.code, error.message, version)
         else:
             answer = await self.begin(handler, body, version, connection).answered
-        frame = b"".join(cast("Any", encode_response(answer, handler.api, version, 7)))
-        return decode_response(handler.api, version, memoryview(frame)[4:])[1]
+        frame = b"".join(cast("Any", encode_response(answer, handler.api.key, version, 7)))
+        return decode_response(handler.api.key, version, memoryview(frame)[4:])[1]
 
 
 def play(

@@ -196,12 +196,12 @@ class Asked:
     def __init__(
         self, handler, body, version=None, *, broker=None, line=None, listener="PLAINTEXT"
     ):
-        version = handler.versions.max if version is None else version
+        version = handler.api.versions.max if version is None else version
         self.line = line or Line(broker)
         self.line.answered.clear()
         self._place = len(self.line.sent)
-        self._key, self._version = handler.api, version
-        header = RequestHeader(handler.api, version, 3, "tester")
+        self._key, self._version = handler.api.key, version
+        header = RequestHeader(handler.api.key, version, 3, "tester")
         self.context = RequestContext(header, self.line, listener, 0, 100)
 
     def answers(self):

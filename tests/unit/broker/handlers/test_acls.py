@@ -3,13 +3,12 @@
 import asyncio
 
 from ottla.base.errors import ErrorCode
-from ottla.base.settings import BrokerSettings
 from ottla.broker.access.acls import Acls
-from ottla.broker.access.table import guards
 from ottla.broker.handlers.create_acls import CreateAcls
 from ottla.broker.handlers.delete_acls import DeleteAcls
 from ottla.broker.handlers.describe_acls import DescribeAcls
 from ottla.broker.process.apis import served
+from ottla.broker.requests.needs import brokers_only
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata import paths
 from ottla.security.acl import Acl, AclFilter, Pattern
@@ -17,7 +16,7 @@ from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
 from ottla.testing.clock import ManualClock
-from ottla.wire.api import BROKER_APIS
+from ottla.wire.api import BROKER_APIS, ApiKey
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from ottla.wire.messages.describe_acls import DescribeAclsRequest
@@ -55,9 +54,10 @@ async def stored(store=None):
 
 
 def test_every_api_that_clients_may_call_has_its_check():
-    """An API without one would be refused; APIs between brokers have none."""
-    checked = guards(BrokerSettings({}))
-    assert {api for api in served() if api not in checked} <= BROKER_APIS
+    """APIs between brokers are refused to all clients; one of them makes a broker known."""
+    refused = {api.key for api in served().values() if api.needs is brokers_only}
+    assert refused == BROKER_APIS - {ApiKey.BROKER_HANDSHAKE}
+    assert {api.key for api in served().values() if api.between_brokers} == BROKER_APIS
 
 
 def test_acls_are_added_described_and_deleted(caplog):

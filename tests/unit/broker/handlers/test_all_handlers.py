@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 
 def served_handlers() -> set[type[Handler]]:
     """The class of each API that a broker serves."""
-    found = {each.api: each for each in _subclasses(Handler) if "api" in vars(each)}
+    found = {each.api.key: each for each in _subclasses(Handler) if "api" in vars(each)}
     assert found.keys() == served().keys()
     return set(found.values())
 

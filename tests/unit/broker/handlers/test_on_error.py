@@ -9,7 +9,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.describe_log_dirs import DescribeLogDirs
 from ottla.broker.requests.handler import Handler
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode, encode
 from ottla.wire.frames import decode_response, encode_response
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -63,14 +63,14 @@ def codes(message: Message) -> Iterator[int]:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_an_error_of_the_whole_request_reaches_the_client(kind: type[Handler]) -> None:
     """In each version that has a place for it, above all or on what the request names."""
-    declared = API[kind.api].request
-    low = max(declared.__versions__[0], kind.versions.min, SINCE.get(kind.api, 0))
-    for version in range(low, kind.versions.max + 1):
+    declared = kind.api.request
+    low = max(declared.__versions__[0], kind.api.versions.min, SINCE.get(kind.api.key, 0))
+    for version in range(low, kind.api.versions.max + 1):
         asked = filled(declared, version)
         body = decode(declared, version, memoryview(encode(asked, version)))
         answer = kind.on_error(body, CODE, "why", version)
-        frame = b"".join(map(bytes, encode_response(answer, kind.api, version, 7)))
-        told = list(codes(decode_response(kind.api, version, memoryview(frame)[4:])[1]))
+        frame = b"".join(map(bytes, encode_response(answer, kind.api.key, version, 7)))
+        told = list(codes(decode_response(kind.api.key, version, memoryview(frame)[4:])[1]))
         assert CODE in told, f"version {version} does not report the error: {told}"
 
 

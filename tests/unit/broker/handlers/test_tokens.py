@@ -89,7 +89,9 @@ class TokenWorld(World):
         """The request's context behind the gate, and its answer where it is denied."""
         gate = Gate(authorizer, self.view, self.settings)
         context = Asked(handler, request, line=line).context
-        denied = gate.admit(gate.access(line), context, request, handler.on_error)
+        denied = gate.admit(
+            gate.access(line), context, request, handler.api.needs, handler.on_error
+        )
         return context, None if denied is None else denied.response
 
 

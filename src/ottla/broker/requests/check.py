@@ -1,17 +1,25 @@
 """The check of one request: asks the authorizer, and logs what is denied."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
+from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Need
-from ottla.broker.requests.handler import OnError
+from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.security.audit.line import bounded
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource, title
 from ottla.wire.api import API, ApiKey
+
+Q = TypeVar("Q")
+
+# `on_error(body, code, message, version)` gives the response that reports a failed request.
+OnError = Callable[[Any, ErrorCode, str | None, int], Any]
 
 CODES: dict[AclResource, ErrorCode] = {
     AclResource.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -34,22 +42,23 @@ MESSAGES: dict[ErrorCode, str] = {
 }
 
 
-class RequestCheck:
+class RequestCheck(Generic[Q]):
     """One request of a client, before it is served. `on_error` is that of its handler."""
 
-    __slots__ = ("access", "body", "image", "on_error", "request")
+    __slots__ = ("access", "body", "image", "on_error", "request", "settings")
 
-    # Bodies belong to their API's guard alone, as in handlers.
     def __init__(
         self,
         access: Access,
         image: ClusterImage,
+        settings: BrokerSettings,
         request: RequestContext,
-        body: Any,
+        body: Q,
         on_error: OnError,
     ) -> None:
         self.access = access
         self.image = image
+        self.settings = settings
         self.request = request
         self.body = body
         self.on_error = on_error
@@ -69,15 +78,17 @@ class RequestCheck:
         self._log(operation, kind, name)
         return CODES[kind]
 
-    def topic_code(self, operation: AclOperation, topic: Any) -> ErrorCode | None:
+    def topic_code(
+        self, operation: AclOperation, topic_id: UUID, name: str = ""
+    ) -> ErrorCode | None:
         """As `code`, of a topic that is named by id where the version has ids.
 
         An id that is unknown is left to the handler, which answers UNKNOWN_TOPIC_ID.
         """
-        name = self.topic_name(topic.topic_id) if topic.topic_id != NO_TOPIC_ID else topic.name
-        return None if name is None else self.code(operation, AclResource.TOPIC, name)
+        found = name if topic_id == NO_TOPIC_ID else self.topic_name(topic_id)
+        return None if found is None else self.code(operation, AclResource.TOPIC, found)
 
-    def topic_name(self, topic_id: Any) -> str | None:
+    def topic_name(self, topic_id: UUID) -> str | None:
         """The name of the topic with that id; None if there is none."""
         topic = self.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
@@ -100,6 +111,16 @@ class RequestCheck:
     def sees_cluster(self, operation: AclOperation) -> bool:
         """Whether the client may do the operation on the cluster; a denial is not logged."""
         return self.sees(operation, AclResource.CLUSTER, CLUSTER_NAME)
+
+    def topic_operations(self, name: str) -> int:
+        """What the client may do with a topic, as a set of bits."""
+        return self.access.operations(TOPIC_OPERATIONS, AclResource.TOPIC, name)
+
+    def cluster_operations(self) -> int:
+        """What the client may do with the cluster, as a set of bits; that needs DESCRIBE."""
+        if not self.sees_cluster(AclOperation.DESCRIBE):
+            return 0
+        return self.access.operations(CLUSTER_OPERATIONS, AclResource.CLUSTER, CLUSTER_NAME)
 
     # The response's type depends on the API.
     def response(self, **fields: Any) -> Any:

@@ -1,0 +1,229 @@
+"""What requests need to be allowed: the checks of which each API's declaration is made.
+
+A guard checks one request before it is served. Selectors say what of a body or response it looks
+at: `resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id)`.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from ottla.base.errors import ErrorCode
+from ottla.broker.requests.authorized import GROUP_OPERATIONS, NOT_ASKED, DescribedGroup
+from ottla.broker.requests.check import MESSAGES, RequestCheck
+from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
+
+T = TypeVar("T")
+# The request's body, an item of one of its lists, the response, and an item of that.
+Q = TypeVar("Q")
+I = TypeVar("I")  # noqa: E741
+R = TypeVar("R")
+A = TypeVar("A")
+G = TypeVar("G", bound=DescribedGroup)
+
+_HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+Amend = Callable[[R], None]
+
+
+class DeniedAnswer(NamedTuple):
+    """Nothing of the request is allowed: its response."""
+
+    response: Any
+
+
+# None: all of the request is allowed. An `Amend` completes the handler's response, which knows
+# only of what was left in the body. Raises OttlaError where the whole request is denied.
+Guard = Callable[[RequestCheck[Q]], Amend[R] | DeniedAnswer | None]
+# The error of an item; None if it is allowed.
+ItemGuard = Callable[[RequestCheck[Any], I], ErrorCode | None]
+
+
+def divided(items: Iterable[T], is_allowed: Callable[[T], bool]) -> tuple[list[T], list[T]]:
+    """The items that are allowed, and those that are denied, in their order.
+
+    Each is asked about once, and none is compared with another: a request may have many.
+    """
+    allowed: list[T] = []
+    denied: list[T] = []
+    for item in items:
+        (allowed if is_allowed(item) else denied).append(item)
+    return allowed, denied
+
+
+# -- of whole requests
+
+
+def free(_check: RequestCheck[Any]) -> None:
+    """Every client may."""
+
+
+def brokers_only(check: RequestCheck[Any]) -> None:
+    """No client may: other brokers, which know the cluster's secret, are not checked."""
+    raise check.denial(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
+
+
+def cluster(operation: AclOperation) -> Guard[Any, Any]:
+    """The whole request needs the operation on the cluster."""
+
+    def guard(check: RequestCheck[Any]) -> None:
+        check.require_cluster(operation)
+
+    return guard
+
+
+def resource(
+    operation: AclOperation, kind: AclResource, name: Callable[[Q], str | None]
+) -> Guard[Q, Any]:
+    """The whole request needs the operation on the resource that it names."""
+
+    def guard(check: RequestCheck[Q]) -> None:
+        check.require(operation, kind, name(check.body) or "")
+
+    return guard
+
+
+def all_of(*guards: Guard[Q, R]) -> Guard[Q, R]:
+    """The whole request needs what all guards but the last check; then the last one decides."""
+    *whole, last = guards
+
+    def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:
+        for each_guard in whole:
+            found = each_guard(check)
+            assert found is None, "a guard of whole requests"
+        return last(check)
+
+    return guard
+
+
+def subscription(
+    group_id: Callable[[Q], str], topics: Callable[[Q], Iterable[str] | None]
+) -> Guard[Q, Any]:
+    """READ on the group, DESCRIBE on every topic that the member subscribes to by name."""
+
+    def guard(check: RequestCheck[Q]) -> None:
+        check.require(AclOperation.READ, AclResource.GROUP, group_id(check.body))
+        for name in topics(check.body) or ():
+            check.require(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+
+    return guard
+
+
+# -- of items
+
+
+def each(
+    items: Callable[[Q], list[I] | None],
+    answers: Callable[[R], list[A]],
+    needs: ItemGuard[I],
+    refused: Callable[[I, ErrorCode], A] | None = None,
+    *,
+    error_of: Callable[[R], int] | None = None,
+) -> Guard[Q, R]:
+    """Each of `items` of the body needs its own; denied ones are answered in `answers`.
+
+    `refused` makes the answer to a denied item where the handler's `on_error` answers no items.
+    `error_of`: the handler answers even if nothing is left, for it may find an error of the whole
+    request, which is this; such an answer has no items, as in Kafka.
+    """
+
+    def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:
+        wanted = items(check.body)
+        allowed: list[I] = []
+        denied: dict[ErrorCode, list[I]] = {}
+        for item in wanted or ():
+            code = needs(check, item)
+            (allowed if code is None else denied.setdefault(code, [])).append(item)
+        if wanted is None or not denied:
+            return None
+        parts: list[A] = []
+        for code, some in denied.items():
+            if refused is None:
+                wanted[:] = some
+                parts += answers(check.on_error(check.body, code, MESSAGES[code], check.version))
+            else:
+                parts += [refused(item, code) for item in some]
+        wanted[:] = allowed
+        if not allowed and error_of is None:
+            response: R = check.response()
+            answers(response).extend(parts)
+            return DeniedAnswer(response)
+
+        def amend(response: R) -> None:
+            if error_of is None or not error_of(response):
+                answers(response).extend(parts)
+
+        return amend
+
+    return guard
+
+
+def named(
+    operation: AclOperation, kind: AclResource, name: Callable[[I], str]
+) -> Callable[[RequestCheck[Any], I], ErrorCode | None]:
+    """An item needs the operation on the resource that it names."""
+    return lambda check, item: check.code(operation, kind, name(item))
+
+
+def topic_or_id(
+    operation: AclOperation, topic: Callable[[I], tuple[UUID, str]]
+) -> Callable[[RequestCheck[Any], I], ErrorCode | None]:
+    """An item needs the operation on the topic that it names, by id where it has one."""
+    return lambda check, item: check.topic_code(operation, *topic(item))
+
+
+# -- of what is shown
+
+
+def shown(
+    answers: Callable[[R], list[A]],
+    operation: AclOperation,
+    kind: AclResource,
+    name: Callable[[A], str],
+) -> Guard[Any, R]:
+    """Of the listed `answers`, the client sees those whose resource it may do the operation on."""
+
+    def guard(check: RequestCheck[Any]) -> Amend[R]:
+        def amend(response: R) -> None:
+            listed = answers(response)
+            listed[:] = [one for one in listed if check.sees(operation, kind, name(one))]
+
+        return amend
+
+    return guard
+
+
+def described(
+    group_ids: Callable[[Q], list[str]],
+    groups: Callable[[R], list[G]],
+    topics: Callable[[G], Iterable[str]] = lambda _group: (),
+) -> Guard[Q, R]:
+    """DESCRIBE on each group; the authorized operations are those of the client.
+
+    `topics` are those that the answer says its members have. A group with one that the client may
+    not DESCRIBE is answered with an error instead.
+    """
+    describe = AclOperation.DESCRIBE
+    needs = each(group_ids, groups, named(describe, AclResource.GROUP, str))
+
+    def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer:
+        refused = needs(check)
+        if isinstance(refused, DeniedAnswer):
+            return refused
+
+        def amend(response: R) -> None:
+            for group in groups(response):
+                if not all(check.sees(describe, AclResource.TOPIC, name) for name in topics(group)):
+                    group.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                    group.error_message = _HIDDEN_TOPICS
+                    group.members = []
+                if group.authorized_operations != NOT_ASKED:
+                    group.authorized_operations = check.access.operations(
+                        GROUP_OPERATIONS, AclResource.GROUP, group.group_id
+                    )
+            if refused is not None:
+                refused(response)
+
+        return amend
+
+    return guard
