@@ -32,7 +32,6 @@ STEPS = (
     "manifest stored",
     "manifest offered",
     "manifest written",
-    "record written",
     "head written",
     "checkpoint written",
 )

@@ -39,5 +39,6 @@ def as_log_error(kind: str, place: str) -> Iterator[None]:
             ) from error
         raise OttlaError(
             ErrorCode.KAFKA_STORAGE_ERROR,
-            f"the {kind} table in {place} can't be read or written: {why}",
+            f"the {kind} table in {place} can't be read or written: {why}. Where a file of its log "
+            "is damaged or missing, restore it from a copy, or load into a new folder",
         ) from error

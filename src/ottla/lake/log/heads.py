@@ -1,6 +1,6 @@
 """Head markers of a table: how many loads it holds, known without its manifests.
 
-    DIR/_ottla/heads/00000000000000000007.json    {format, sha256, version, manifest, record}
+    DIR/_ottla/heads/00000000000000000007.json    {format, sha256, version, manifest}
 
 A marker is written after the manifest that it names, under a name of its own, so that a load that
 stood still between the two takes nothing back: the highest one counts. A new table has number 0.
@@ -26,8 +26,6 @@ class TableHead:
 
     version: int
     manifest: str | None
-    # The digest of the record of the log's files; None where there is none, as of Parquet tables.
-    record: str | None = None
     problem: str | None = None  # Set where the marker can't be read; its name says the version.
 
 
@@ -57,7 +55,7 @@ class Heads:
             fields, _ = unseal(self._store.read(path))
             if fields["version"] != version:
                 raise SealBroken(f"can't be read: it is of version {fields['version']}")
-            return TableHead(version, fields["manifest"], fields.get("record"))
+            return TableHead(version, fields["manifest"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError) as error:
@@ -70,9 +68,9 @@ class Heads:
         if not self._versions() and not has_content() and not self._versions():
             self.write(0, None)
 
-    def write(self, version: int, manifest: str | None, record: str | None = None) -> None:
+    def write(self, version: int, manifest: str | None) -> None:
         """Write the marker of `version`, and remove those that are no longer needed."""
-        content = seal({"version": version, "manifest": manifest, "record": record})
+        content = seal({"version": version, "manifest": manifest})
         self._store.replace(self._path(version), content)
         for old in self._versions()[:-_KEPT]:
             self._store.remove(self._path(old))

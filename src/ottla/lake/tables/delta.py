@@ -16,7 +16,7 @@ accepted, too: a commit that removes files is tried against one version of the l
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import Any
@@ -30,7 +30,6 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.events.buckets import BY, NULL, ONE_BUCKET, Buckets, column_name
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
-from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore, PutUnknown
@@ -47,7 +46,6 @@ from ottla.lake.tables.log import (
     NamedLoad,
     positions_text,
 )
-from ottla.lake.tables.on_record import delta_files
 from ottla.lake.tables.statistics import read_statistics
 
 VERSION_APP = "ottla"
@@ -94,24 +92,6 @@ class DeltaLog:
             problems = _schema_problems(table, columns, buckets)
             entries, is_whole, more = read_entries(self._store)
             return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
-
-    def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
-        return delta_files.new_files(self._store, since)
-
-    def needed(self, paths: Sequence[str]) -> Sequence[str]:
-        return delta_files.needed(self._store, paths)
-
-    def may_write_again(self, path: str, content: bytes, known: Collection[str]) -> bool:
-        return delta_files.is_pointer(path) and delta_files.points_to_newer(
-            self._store, content, known
-        )
-
-    def catalog_findings(
-        self,
-        known: Mapping[str, Any],  # noqa: ARG002  # Delta has no catalog.
-        through: Mapping[str, Any],  # noqa: ARG002
-    ) -> tuple[list[str], list[str]]:
-        return [], []
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
         # Delta drops entries of its log by itself, with its checkpoints.

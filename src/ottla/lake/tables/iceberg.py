@@ -16,10 +16,9 @@ each of ours.
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -50,7 +49,6 @@ from ottla.lake.events.iceberg_transforms import (
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.folder.version_hint import write_hint
-from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
@@ -59,7 +57,10 @@ from ottla.lake.tables.durable import Doubt, doubted_once_tried
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
+    KEEP,
+    KEPT_BY_DEFAULT,
     divided_by_versions,
+    expire_old,
     live_files,
     named_by,
     path_below,
@@ -67,7 +68,6 @@ from ottla.lake.tables.iceberg_entries import (
     schema_problems,
     snapshots_before,
 )
-from ottla.lake.tables.iceberg_snapshots import KEEP, KEPT_BY_DEFAULT, expire_old, share_snapshots
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -76,8 +76,6 @@ from ottla.lake.tables.log import (
     NamedLoad,
     positions_text,
 )
-from ottla.lake.tables.on_record import iceberg_files
-from ottla.lake.tables.on_record.iceberg_catalog_file import catalog_findings
 from ottla.lake.tables.statistics import read_statistics
 from ottla.lake.tables.synced_io import SyncedFileIO, paths_written
 
@@ -104,8 +102,6 @@ class IcebergLog:
     def __init__(self, store: FileStore, settings: CatalogSettings) -> None:
         self._store = store
         self._settings = settings
-        # As the last commit of this writer left it, of which no record is written yet.
-        self._committed: Table | None = None
 
     def newest(self) -> NamedLoad:
         table = self._load()
@@ -130,40 +126,6 @@ class IcebergLog:
                 *problems,
             ]
             return LogReading(named_by(table), entries, is_whole, live, more)
-
-    def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
-        table = self._committed or self._load()
-        self._committed = None
-        if table is None:
-            return NewFiles([], {})
-        with self._as_error():
-            return iceberg_files.new_files(self._store, table, self._settings, since)
-
-    def needed(self, paths: Sequence[str]) -> Sequence[str]:
-        table = self._load()
-        with self._as_error():
-            return iceberg_files.needed(table, paths) if table else paths
-
-    def may_write_again(
-        self,
-        path: str,  # noqa: ARG002  # Each file of Iceberg has a name of its own.
-        content: bytes,  # noqa: ARG002
-        known: Collection[str],  # noqa: ARG002
-    ) -> bool:
-        return False
-
-    def catalog_findings(
-        self, known: Mapping[str, Any], through: Mapping[str, Any]
-    ) -> tuple[list[str], list[str]]:
-        path = self._settings.own_file(self._store)
-        if path is None or not path.exists():
-            return [], []  # Without it the log names no load, which is a problem of its own.
-
-        def has_moved_on() -> bool:
-            table = self._load()
-            return table is not None and iceberg_files.grew_out_of(table, through)
-
-        return catalog_findings(path, known, has_moved_on)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         for tried in range(_TRIES):
@@ -207,7 +169,6 @@ class IcebergLog:
             try:
                 with _removed_where_refused(table):
                     self._try(table, manifest, digest, columns)
-                self._committed = table
                 self._write_hint(table)
             except (*_NOT_DONE, *_PERHAPS_DONE) as error:
                 _raise_refusal(error)
@@ -231,7 +192,6 @@ class IcebergLog:
         }
         removed = self._to_remove(table, manifest)
         table.metadata.properties[_RETRIES] = "0"  # In this process only.
-        share_snapshots(table)
         with table.transaction() as transaction:
             transaction.set_properties(said)
             self._unite_columns(transaction, columns)

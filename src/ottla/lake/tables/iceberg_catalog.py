@@ -68,12 +68,6 @@ class CatalogSettings:
         """False where the catalog is a file that is not there: it is made by the first commit."""
         return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
 
-    def own_file(self, store: FileStore) -> Path | None:
-        """The catalog in the table's own folder; None where it has another."""
-        if not self.is_own or not isinstance(store, LocalStore):
-            return None
-        return store.root / _OWN_CATALOG
-
     def catalog(self, store: FileStore) -> Catalog:
         """Open the catalog. Raises OttlaError, and what pyiceberg raises."""
         wanted = {**self.file_options, **self.properties}

@@ -8,8 +8,9 @@ import pyarrow as pa
 from pyiceberg.conversions import from_bytes
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update.snapshot import ExpireSnapshots
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from ottla.lake.events.iceberg_transforms import bucket_in_log
@@ -26,6 +27,12 @@ from ottla.lake.tables.log import (
 # Types of which a file's footer has exact bounds.
 BOUNDED = (IntegerType, LongType, TimestamptzType)
 _FIELD_ID = re.compile(r"\d+: ")
+# The table's property that says how many snapshots of the current branch stay. Each commit reads
+# and writes metadata with an entry for every snapshot. Without the property none expires.
+KEEP = "ottla.snapshots.keep"
+KEPT_BY_DEFAULT = "100"
+# At once, where a table has many: each costs a look at the table's metadata.
+_EXPIRED_AT_ONCE = 20
 
 
 def named_by(table: Table) -> NamedLoad:
@@ -148,6 +155,28 @@ def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set
     metadata -= {*manifests, *(each.manifest_list for each in kept)}
     below = (path_below(table, address) for address in metadata)
     return paths, {path for path in below if path.startswith("metadata/")}
+
+
+def expire_old(transaction: Transaction, table: Table) -> None:
+    """Let the oldest snapshots of the current branch go, as the table's property says."""
+    old = _beyond(table, table.metadata.properties.get(KEEP, ""))[-_EXPIRED_AT_ONCE:]
+    if old:
+        ExpireSnapshots(transaction).by_ids(list(old)).commit()
+
+
+def _beyond(table: Table, keep: str) -> Sequence[int]:
+    """Ids of the snapshots behind the newest `keep`, newest first, without those with a name."""
+    if not keep.isdecimal():
+        return ()
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    named = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    found: list[int] = []
+    at = table.metadata.current_snapshot_id
+    while at is not None and at in by_id:
+        found.append(at)
+        at = by_id.pop(at).parent_snapshot_id
+    # One more comes with this commit.
+    return [one for one in found[max(1, int(keep) - 1) :] if one not in named]
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:

@@ -5,13 +5,12 @@ positions. Other programs may commit between ours: what they did to files is rea
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ottla.lake.events.buckets import ONE_BUCKET, Buckets
-from ottla.lake.log.records import NewFiles
 from ottla.lake.manifest import Manifest
 
 # Under these names, in Delta's commit information and in Iceberg's snapshots.
@@ -89,26 +88,6 @@ class TableLog(Protocol):
         `columns` is the Arrow schema of the files that the newest load wrote, which `buckets` keep
         apart.
         """
-
-    def new_files(self, since: Mapping[str, Any] | None) -> NewFiles:
-        """The files that came into the log since a mark of this method; None: all that it has.
-
-        Raises OttlaError.
-        """
-
-    def needed(self, paths: Sequence[str]) -> Sequence[str]:
-        """Of files of the log that are gone, those that it still needs. Raises OttlaError."""
-
-    def may_write_again(self, path: str, content: bytes, known: Collection[str]) -> bool:
-        """Whether another program may have written `content` over a file on record.
-
-        `known` are all files on record.
-        """
-
-    def catalog_findings(
-        self, known: Mapping[str, Any], through: Mapping[str, Any]
-    ) -> tuple[list[str], list[str]]:
-        """Compare the catalog with what was on record: problems, and what is only to be said."""
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         """Drop the versions before that of our commit `oldest`, unless it is a `dry_run`.

@@ -1,7 +1,6 @@
 """A table whose files count by the log of a table format: Delta's or Iceberg's.
 
     DIR/_ottla/manifests/00000000000000000003-<digest>.json
-    DIR/_ottla/log/00000000000000000003.json      the bytes of the log's files
     DIR/_ottla/heads/00000000000000000003.json
     DIR/data/v0000000003-<load id>-p<partition>-<start>-<attempt>.parquet
     DIR/_delta_log/… or DIR/metadata/…
@@ -25,7 +24,6 @@ from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.log.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.log.checkpoints import TableCheckpoints
 from ottla.lake.log.heads import Heads, TableHead
-from ottla.lake.log.records import LogRecords
 from ottla.lake.log.sealed import unseal
 from ottla.lake.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.stores.put_until_known import StoreUnreachable
@@ -35,12 +33,10 @@ from ottla.lake.tables.agreement import compare
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.durable import doubted_once_tried
 from ottla.lake.tables.log import NamedLoad, TableLog
-from ottla.lake.tables.on_record.log_apart import LogApart
-from ottla.lake.tables.on_record.log_check import check_log_files
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
-from ottla.lake.tables.table import Agreement, LogFindings, ManifestLink
+from ottla.lake.tables.table import Agreement, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
@@ -67,7 +63,6 @@ class LoggedTable:
         self._heads = Heads(store, HEADS)
         self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
         self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
-        self._records = LogRecords(store, f"{OWN_FOLDER}log/")
         self._on_step = on_step
         self._writes = False
         self._chain = SoundChain(
@@ -77,7 +72,6 @@ class LoggedTable:
             self.links,
             self._find,
             "the manifest of",
-            self._record,
         )
 
     @classmethod
@@ -116,17 +110,6 @@ class LoggedTable:
 
     def must_rewrite(self, columns: Any) -> bool:
         return self._log.must_rewrite(columns)
-
-    def inspect(self) -> LogFindings:
-        found = check_log_files(self.store, self._log, self._records, self._heads.all())
-        if found.is_risky:
-            self._log = LogApart(self._log)
-        return found
-
-    def _record(self, version: int) -> str:
-        digest = self._records.write(version, self._log.new_files)
-        self._on_step("record written")
-        return digest
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         try:

@@ -28,7 +28,7 @@ from ottla.lake.tables import data_files
 from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.running import RunningLoads
 from ottla.lake.tables.standing import SoundChain
-from ottla.lake.tables.table import Agreement, LogFindings, ManifestLink
+from ottla.lake.tables.table import Agreement, ManifestLink
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")
@@ -96,9 +96,6 @@ class OwnTable:
 
     def must_rewrite(self, columns: Any) -> bool:  # noqa: ARG002  # Each file has its own types.
         return False
-
-    def inspect(self) -> LogFindings:
-        return LogFindings()
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:  # noqa: ARG002  # The chain is the log.
         return Agreement()

@@ -25,8 +25,7 @@ Find = Callable[[TableStanding], tuple[Manifest, str] | None]
 class SoundChain:
     """The chain of one table at `place`, as `links` and `find` read it.
 
-    `called` is what errors say in front of a link's name. `record` writes down the bytes of the
-    format's log up to a version, and returns the digest of that record.
+    `called` is what errors say in front of a link's name.
     """
 
     def __init__(
@@ -37,7 +36,6 @@ class SoundChain:
         links: Links,
         find: Find,
         called: str,
-        record: Callable[[int], str | None] = lambda _version: None,
     ) -> None:
         self._place = place
         self._heads = heads
@@ -45,7 +43,6 @@ class SoundChain:
         self._links = links
         self._find = find
         self._called = called
-        self._record = record
 
     def latest(self, *, repairs_head: bool) -> tuple[Manifest | None, str | None]:
         """As `LakeTable.latest`; a head that a crash left behind is written if `repairs_head`."""
@@ -53,7 +50,7 @@ class SoundChain:
         if repairs_head:
             head = self._heads.newest()
             if head is None or head.version < standing.version:
-                self._write_head(standing.version, standing.digest)
+                self._heads.write(standing.version, standing.digest)
         return newest, standing.digest
 
     def newest(self) -> tuple[Manifest | None, TableStanding]:
@@ -82,20 +79,13 @@ class SoundChain:
     def committed(self, version: int, digest: str, on_step: Callable[[str], None]) -> None:
         """Write down that `version` counts: the head, and a checkpoint where one is due."""
         with committed_before(self._place, version):
-            self._write_head(version, digest)
+            self._heads.write(version, digest)
         on_step("head written")
         if self._checkpoints.is_due(version):
             # The load counts already; the next load reports what is wrong here.
             with suppress(OSError, OttlaError):
                 self._checkpoints.write(self.newest()[1])
         on_step("checkpoint written")
-
-    def _write_head(self, version: int, digest: str | None) -> None:
-        record = None
-        # The load counts already; the next record covers the files of this one, too.
-        with suppress(OSError, OttlaError):
-            record = self._record(version)
-        self._heads.write(version, digest, record)
 
     def lost(self, manifest: Manifest) -> OttlaError:
         """The error of a commit whose version another one has taken."""

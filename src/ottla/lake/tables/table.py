@@ -60,18 +60,6 @@ class Agreement:
     remarks: Sequence[str] = ()
 
 
-@dataclass(slots=True)
-class LogFindings:
-    """What is wrong with the files of a log, and what is only to be said of them."""
-
-    problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    # The newest load whose files of the log are on record; None where none is.
-    recorded: int | None = None
-    # Whether the log should be read by a process that may end over it.
-    is_risky: bool = False
-
-
 class LakeTable(Protocol):
     """One table: its manifests, and the files that they name, in `store`."""
 
@@ -114,12 +102,6 @@ class LakeTable(Protocol):
 
         Returns paths of files that have to stay: those of the versions which stay, and those that
         are for other programs to remove.
-        """
-
-    def inspect(self) -> LogFindings:
-        """Compare the files of the format's log with what is on record of their bytes.
-
-        From then on a log with damaged files is read with care. Raises OttlaError.
         """
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:

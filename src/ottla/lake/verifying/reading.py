@@ -64,9 +64,6 @@ def _read_once(table: LakeTable) -> TableAsRead:
     report = Verification("")
     # Before the manifests: a load that ends meanwhile has a manifest for its files.
     present = files_present(table.store)
-    inspected = table.inspect()
-    report.problems += inspected.problems
-    report.remarks += inspected.remarks
     chain, live = read_chain(table, report)
     agreement = table.audit(chain)
     report.problems += agreement.problems
@@ -76,11 +73,6 @@ def _read_once(table: LakeTable) -> TableAsRead:
     report.expired = versions_without_files(
         manifests, {path for paths in present for path in paths}
     )
-    if manifests and inspected.recorded is not None and inspected.recorded < manifests[-1].version:
-        report.remarks.append(
-            f"what the log has of the loads after {inspected.recorded} is not on record yet, since "
-            "a load was interrupted or runs: the next one writes it down"
-        )
     return TableAsRead(table, report, manifests, live, agreement)
 
 

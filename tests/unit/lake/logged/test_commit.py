@@ -306,7 +306,7 @@ def test_lost_answer_is_found_out(
 
 
 STEPS = [
-    "manifest stored", "manifest offered", "manifest written", "record written", "head written",
+    "manifest stored", "manifest offered", "manifest written", "head written",
 ]  # fmt: skip
 KILLED = """
 import os, signal
