@@ -25,9 +25,14 @@ from ottla.wire.messages.alter_client_quotas import (
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions as HeartbeatTopicPartitions
+from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -282,6 +287,94 @@ def test_a_large_request_is_answered_as_a_short_one():
     run(scenario)
 
 
+@pytest.mark.parametrize("count", [3, 700])
+def test_a_partition_that_is_named_twice_has_no_offset_however_long_the_request(count):
+    """INVALID_REQUEST for each time that it is named; all others are answered."""
+
+    async def scenario(client):
+        topic = CreatableTopic(name="t", num_partitions=count, replication_factor=1)
+        await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        indexes = [0, *range(count), count - 1]
+        topics = [
+            ListOffsetsTopic(
+                name="t",
+                partitions=[ListOffsetsPartition(partition_index=n, timestamp=-1) for n in some],
+            )
+            for some in (indexes[: count // 2], indexes[count // 2 :])
+        ]
+        answer = await client.call(ListOffsetsRequest(topics=topics), 7)
+        assert {one.name for one in answer.topics} == {"t"}
+        codes = [(p.partition_index, p.error_code) for one in answer.topics for p in one.partitions]
+        refused = [(0, 42)] * 2 + [(count - 1, 42)] * 2
+        assert sorted(codes) == sorted(refused + [(n, 0) for n in range(1, count - 1)])
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("count", [1, 700])
+def test_a_topic_that_is_named_twice_is_neither_grown_nor_deleted(count):
+    """It is answered once, whether the request is long or not."""
+
+    async def scenario(client):
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        names = ["t", *(f"n{n}" for n in range(count)), "t"]
+        grown = await client.call(
+            CreatePartitionsRequest(
+                topics=[CreatePartitionsTopic(name=name, count=2) for name in names]
+            ),
+            3,
+        )
+        expected = {("t", 42), *((f"n{n}", 3) for n in range(count))}
+        assert len(grown.results) == len(expected)
+        assert {(one.name, one.error_code) for one in grown.results} == expected
+        for version, body in (
+            (5, DeleteTopicsRequest(topic_names=names)),
+            (6, DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in names])),
+        ):
+            deleted = await client.call(body, version)
+            assert len(deleted.responses) == len(expected)
+            assert {(one.name, one.error_code) for one in deleted.responses} == expected
+
+    run(scenario)
+
+
+def test_a_topic_that_is_named_by_name_and_id_is_not_deleted_by_a_long_request():
+    """Which of the two comes first does not matter."""
+
+    async def scenario(client):
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        created = await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        wanted = [
+            DeleteTopicState(name="t"),
+            *(DeleteTopicState(name=f"n{n}") for n in range(700)),
+            DeleteTopicState(name=None, topic_id=created.topics[0].topic_id),
+        ]
+        deleted = await client.call(DeleteTopicsRequest(topics=wanted), 6)
+        assert [one.name for one in deleted.responses if one.error_code == 42] == ["t"]
+        asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+        assert [one.error_code for one in (await client.call(asked, 12)).topics] == [0]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("count", [1, 700])
+def test_a_resource_that_is_named_twice_is_not_altered(count):
+    """INVALID_REQUEST for each time that it is named, whether the request is long or not."""
+
+    async def scenario(client):
+        resources = [
+            AlterConfigsResource(resource_type=2, resource_name=name, configs=[])
+            for name in ["t", *(f"n{n}" for n in range(count)), "t"]
+        ]
+        answer = await client.call(IncrementalAlterConfigsRequest(resources=resources), 1)
+        codes = [one.error_code for one in answer.responses if one.resource_name == "t"]
+        assert codes == [42, 42]
+        assert len(answer.responses) == count + 2
+
+    run(scenario)
+
+
 def test_an_error_of_a_long_election_is_that_of_each_partition():
     """Of those of every portion, and of the request as a whole."""
 
@@ -297,14 +390,20 @@ def test_an_error_of_a_long_election_is_that_of_each_partition():
     run(scenario)
 
 
+def too_many_replicas(count):
+    return [
+        CreatableTopic(name=f"n{n}", num_partitions=1, replication_factor=9) for n in range(count)
+    ]
+
+
 def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
     """It has the same answer as a short one, and more than 100,000 elements end its connection."""
 
     async def scenario(client):
-        topics = [DeleteTopicState(name=f"n{n}") for n in range(1_000)]
-        answer = await client.call(DeleteTopicsRequest(topics=topics), 6)
-        assert [one.name for one in answer.responses] == [f"n{n}" for n in range(1_000)]
-        assert {one.error_code for one in answer.responses} == {3}
+        topics = too_many_replicas(1_000)
+        answer = await client.call(CreateTopicsRequest(topics=topics), 7)
+        assert [one.name for one in answer.topics] == [f"n{n}" for n in range(1_000)]
+        assert {one.error_code for one in answer.topics} == {38}
         data = [
             TopicProduceData(name=f"n{n}", partition_data=[PartitionProduceData(records=b"")])
             for n in range(400)
@@ -312,8 +411,8 @@ def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
         answer = await client.call(ProduceRequest(acks=1, topic_data=data), 9)
         assert len(answer.responses) == 400
         with pytest.raises(asyncio.IncompleteReadError):
-            await client.call(DeleteTopicsRequest(topics=topics * 101), 6)
-        assert "DELETE_TOPICS of User:ANONYMOUS has more than 100,000 elements" in caplog.text
+            await client.call(CreateTopicsRequest(topics=topics * 101), 7)
+        assert "CREATE_TOPICS of User:ANONYMOUS has more than 100,000 elements" in caplog.text
         heartbeat = ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id="m",
@@ -332,7 +431,7 @@ def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
 
 def alive():
     """The answers to large requests that are in memory, and what was worked on them."""
-    kinds = {"MetadataResponse", "DeleteTopicsResponse", "_Work"}
+    kinds = {"MetadataResponse", "CreateTopicsResponse", "_Work"}
     return [name for one in gc.get_objects() if (name := type(one).__name__) in kinds]
 
 
@@ -340,15 +439,15 @@ def test_a_large_request_that_is_answered_is_no_garbage():
     """Nothing of it waits for the collector of cycles, whether it was served or refused."""
 
     async def scenario(client):
-        topics = [DeleteTopicState(name=f"n{n}") for n in range(1_000)]
+        topics = too_many_replicas(1_000)
         gc.collect()
         gc.disable()
         try:
             before = alive()
             assert len((await client.call(many(3_000), 12)).topics) == 3_000
-            await client.call(DeleteTopicsRequest(topics=topics), 6)
+            await client.call(CreateTopicsRequest(topics=topics), 7)
             with pytest.raises(asyncio.IncompleteReadError):
-                await client.call(DeleteTopicsRequest(topics=topics * 101), 6)
+                await client.call(CreateTopicsRequest(topics=topics * 101), 7)
             for _ in range(20):
                 await asyncio.sleep(0)
             assert alive() == before

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, TypeVar
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.request import PortionContext, RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
@@ -24,6 +24,7 @@ from ottla.broker.serving.portions import (
     elements_max,
     join,
     portions,
+    take_repeated,
 )
 from ottla.broker.serving.stalls import Stalls
 from ottla.broker.serving.table import Served
@@ -47,6 +48,9 @@ _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
 # How often one that waits looks whether its client is still there.
 _LOOK_S = 1.0
+
+# Why an element is refused whose API compares them with each other.
+_REPEATED = "The request names it more than once."
 
 # The response where nothing of a request is allowed.
 Admit = Callable[[Served, RequestContext, Any], Any]
@@ -215,15 +219,10 @@ class _Work:
 
     async def _in_portions(self, body: Any, divided: Divided) -> Any:
         """The response to a request that is served as several."""
-        answers = []
-        for portion in portions(body, divided):
-            found = edges(portion, divided)
-            answer = await self._portion(portion)
-            answers.append((found, answer))
-            if not answer.done():
-                # What is to answer it may be work of its own, which the next would add to.
-                await asyncio.sleep(0)
-            await self._pace()
+        repeated = await self._in_slices(take_repeated(self._request.header.api_key, body, divided))
+        answers = await self._answers(body, divided)
+        if repeated is not None:
+            answers += await self._answers(repeated, divided, is_repeated=True)
         joined: Any = None
         before: Edges | None = None
         for after, answer in answers:
@@ -244,10 +243,28 @@ class _Work:
             await self._pace()
         return joined
 
-    async def _portion(self, body: Any) -> "asyncio.Future[Any]":
+    async def _answers(
+        self, body: Any, divided: Divided, *, is_repeated: bool = False
+    ) -> list[tuple[Edges, "asyncio.Future[Any]"]]:
+        """The answers to the portions of a body, which may come later."""
+        answers = []
+        for portion in portions(body, divided):
+            found = edges(portion, divided)
+            answer = await self._portion(portion, is_repeated=is_repeated)
+            answers.append((found, answer))
+            if not answer.done():
+                # What is to answer it may be work of its own, which the next would add to.
+                await asyncio.sleep(0)
+            await self._pace()
+        return answers
+
+    async def _portion(self, body: Any, *, is_repeated: bool) -> "asyncio.Future[Any]":
         """Serve a part of the request; its response may come later."""
         served, request = self._served, PortionContext(self._request, self._large.runtime.loop)
         response = self._admit(served, request, body)
+        if response is None and is_repeated:
+            code = ErrorCode.INVALID_REQUEST
+            response = served.on_error(body, code, _REPEATED, request.version)
         if response is None:
             try:
                 response = served.handle(request, body)

@@ -4,7 +4,8 @@ A long request of such an API is served as several short ones, whose answers are
 answer repeats in full, a name that comes twice in a request is looked up once. Does no I/O.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -22,12 +23,25 @@ class Divided(NamedTuple):
     """How the requests of an API are divided.
 
     `asked` are the fields that lead to the innermost elements of a request, `answers` those that
-    lead to the answers to them. A portion has at most `most` of these elements.
+    lead to the answers to them. A portion has at most `most` of these elements. A request in which
+    some have a name in the field `alike`, and others have none, is not divided.
     """
 
     asked: tuple[str, ...]
     answers: tuple[str, ...]
     most: int = STEP
+    alike: str | None = None
+
+
+class Repeated(NamedTuple):
+    """How an API names elements that it refuses where one name comes twice in a request.
+
+    `names` has the fields that make the name at each level. `is_once`: such a name is answered
+    once, else as often as it comes.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    is_once: bool
 
 
 class Once(NamedTuple):
@@ -42,14 +56,14 @@ class Once(NamedTuple):
     inner: str | None = None
 
 
-def _divided(asked: str, answers: str, most: int = STEP) -> Divided:
-    return Divided(tuple(asked.split(".")), tuple(answers.split(".")), most)
+def _divided(asked: str, answers: str, most: int = STEP, alike: str | None = None) -> Divided:
+    return Divided(tuple(asked.split(".")), tuple(answers.split(".")), most, alike)
 
 
 _OF_PARTITIONS = (_divided("topics.partitions", "topics.partitions"),)
 
 # By version, an API may have one of several lists. Not here are APIs whose elements belong together
-# (a fetch session's, a transaction's), or which compare them with each other, as CreateTopics.
+# (a fetch session's, a transaction's), or which bound their sum, as CreateTopics.
 DIVIDED: Final[dict[int, tuple[Divided, ...]]] = {
     ApiKey.METADATA: (_divided("topics", "topics"),),
     ApiKey.LIST_OFFSETS: _OF_PARTITIONS,
@@ -80,6 +94,26 @@ DIVIDED: Final[dict[int, tuple[Divided, ...]]] = {
     ApiKey.ELECT_LEADERS: (
         _divided("topic_partitions.partitions", "replica_election_results.partition_result"),
     ),
+    ApiKey.CREATE_PARTITIONS: (_divided("topics", "results", 64),),
+    # A topic may be named by its name and by its id: both are refused.
+    ApiKey.DELETE_TOPICS: (
+        _divided("topics", "responses", alike="name"),
+        _divided("topic_names", "responses"),
+    ),
+    ApiKey.ALTER_CONFIGS: (_divided("resources", "responses", 64),),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (_divided("resources", "responses", 64),),
+    ApiKey.WRITE_TXN_MARKERS: (
+        _divided("markers.topics.partition_indexes", "markers.topics.partitions"),
+    ),
+}
+
+_RESOURCES = Repeated((("resource_type", "resource_name"),), is_once=False)
+REPEATED: Final[dict[int, Repeated]] = {
+    ApiKey.LIST_OFFSETS: Repeated((("name",), ("partition_index",)), is_once=False),
+    ApiKey.CREATE_PARTITIONS: Repeated((("name",),), is_once=True),
+    ApiKey.DELETE_TOPICS: Repeated((("name", "topic_id"),), is_once=True),
+    ApiKey.ALTER_CONFIGS: _RESOURCES,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _RESOURCES,
 }
 
 ONCE: Final[dict[int, Once]] = {
@@ -99,7 +133,7 @@ ONCE: Final[dict[int, Once]] = {
 # Lists that ask for everything where they are empty, as where they are null.
 _EMPTY_IS_ALL: Final = ("configuration_keys",)
 # What names an element in a request, and in the answer to it.
-_NAMES: Final = ("group_id", "name", "topic_name", "topic", "topic_id")
+_NAMES: Final = ("group_id", "name", "topic_name", "topic", "topic_id", "producer_id")
 # Where the answer to an element is searched for: among so many, portions being short.
 _NEAR: Final = 2 * STEP
 
@@ -114,7 +148,12 @@ def division(api_key: int, body: Any) -> Divided | None:
     for divided in DIVIDED.get(api_key, ()):
         items = getattr(body, divided.asked[0])
         if items:
-            return divided if _count(items, divided.asked[1:]) > divided.most else None
+            if _count(items, divided.asked[1:]) <= divided.most:
+                return None
+            alike = divided.alike
+            if alike and len({getattr(one, alike) is None for one in items}) > 1:
+                return None
+            return divided
     return None
 
 
@@ -156,6 +195,69 @@ def _add(first: Any, item: Any, inner: str) -> None:
         setattr(first, inner, None)
     else:
         wanted += more
+
+
+def take_repeated(api_key: int, body: Any, divided: Divided) -> Generator[None, None, Any]:
+    """Take out of the body what `REPEATED` refuses; pauses after each STEP elements.
+
+    Returns a body with it; None where there is nothing of the kind.
+    """
+    rule = REPEATED.get(api_key)
+    if rule is None:
+        return None
+    counts: Counter[Hashable] = Counter()
+    for index, (name, _, _) in enumerate(_named(body, divided, rule)):
+        if index % STEP == STEP - 1:
+            yield
+        counts[name] += 1
+    if counts.total() == len(counts):
+        return None
+    field = divided.asked[0]
+    single: list[Any] = []
+    repeated: list[Any] = []
+    answered: set[Hashable] = set()
+    for index, (name, parents, item) in enumerate(_named(body, divided, rule)):
+        if index % STEP == STEP - 1:
+            yield
+        if counts[name] == 1:
+            _put(single, divided, parents, item)
+        elif not rule.is_once or name not in answered:
+            answered.add(name)
+            _put(repeated, divided, parents, item)
+    refused = _with(body, field, repeated)
+    setattr(body, field, single)
+    return refused
+
+
+def _named(
+    body: Any, divided: Divided, rule: Repeated
+) -> Iterator[tuple[Hashable, tuple[Any, ...], Any]]:
+    """The innermost elements: the name of each, the element around it if any, and itself."""
+    outer = getattr(body, divided.asked[0])
+    if len(divided.asked) == 1:
+        for item in outer:
+            yield _name(item, rule.names[0]), (), item
+        return
+    for parent in outer:
+        around = _name(parent, rule.names[0])
+        for item in getattr(parent, divided.asked[1]):
+            yield (around, _name(item, rule.names[1])), (parent,), item
+
+
+def _name(item: Any, fields: tuple[str, ...]) -> Hashable:
+    return item if isinstance(item, str) else tuple([getattr(item, field) for field in fields])
+
+
+def _put(items: list[Any], divided: Divided, parents: tuple[Any, ...], item: Any) -> None:
+    """Add an element to the list, in a copy of the element around it."""
+    if not parents:
+        items.append(item)
+        return
+    (parent,), field = parents, divided.asked[1]
+    # Elements around that follow each other with one name are one.
+    if not items or not _are_one(items[-1], parent):
+        items.append(_with(parent, field, []))
+    getattr(items[-1], field).append(item)
 
 
 def portions(body: Any, divided: Divided) -> Iterator[Any]:
