@@ -295,6 +295,25 @@ def test_a_flood_of_denials_is_one_line_and_a_count() -> None:
     assert (more["resource"], more["more"]) == ("Topic:t", 100)
 
 
+@pytest.mark.parametrize("api", [ApiKey.DELETE_TOPICS, ApiKey.FETCH])
+def test_the_denials_of_one_request_are_few_lines_and_a_count(api: ApiKey) -> None:
+    """Fifty have the names of their topics, and none of the others is lost."""
+    names = [f"t{n}" for n in range(200)]
+    fetched = [FetchTopic(topic=name, partitions=[FetchPartition(partition=0)]) for name in names]
+    body, version = {
+        ApiKey.DELETE_TOPICS: (DeleteTopicsRequest(topic_names=names), 5),
+        ApiKey.FETCH: (FetchRequest(topics=fetched, max_wait_ms=0), 11),
+    }[api]
+
+    async def scenario(caller: Any) -> None:
+        await caller.call(body, version)
+
+    *named, counted = played(scenario, {"allow.everyone.if.no.acl.found": "false"})
+    assert [line["resource"] for line in named] == [f"Topic:t{n}" for n in range(50)]
+    assert "resource" not in counted
+    assert (counted["event"], counted["api"], counted["more"]) == ("denied", api.name, 150)
+
+
 def test_a_produce_that_is_allowed_costs_no_call() -> None:
     """Once the connection has learned it, nothing of the audit log is called."""
     called: list[str] = []

@@ -41,9 +41,11 @@ class Gate:
         if proven_broker(request.connection) is not None:
             return None
         request.access = access
-        found = needs(
-            RequestCheck(access, self._view.image, self._settings, request, body, on_error)
-        )
+        check = RequestCheck(access, self._view.image, self._settings, request, body, on_error)
+        try:
+            found = needs(check)
+        finally:
+            check.end()
         if isinstance(found, DeniedAnswer):
             return found
         request.amend = found

@@ -121,6 +121,14 @@ class Audit:
         event = {**_origin(request), **_resource(need), "event": "denied", "outcome": "denied"}
         self._count(event, lambda: rule or self._rule(request, (need,)))
 
+    def denied_more(self, request: RequestContext, count: int) -> None:
+        """See `Auditing`."""
+        event = {**_origin(request), "event": "denied", "outcome": "denied"}
+        now_ms = self._now_ms()
+        self._end_windows(now_ms)
+        self._repeats.count(event, count, now_ms)
+        self._arm(now_ms)
+
     def changed(
         self, request: RequestContext, change: AdminChange, rule: str = "", *, often: bool = False
     ) -> None:

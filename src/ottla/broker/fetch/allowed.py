@@ -12,6 +12,7 @@ from ottla.broker.fetch.read import failed
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.auditing import Need
+from ottla.broker.requests.denials import Denials
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.fetch import FetchResponse, PartitionData
@@ -33,16 +34,17 @@ def readable_by(
     assert access is not None, "only where there is an authorizer"
     allowed: list[tuple[PartitionKey, WantedPartition]] = []
     denied: Denied = []
+    denials = Denials(request)
     for key, what in wanted:
         name = partitions.topic_name(key.topic) if isinstance(key.topic, UUID) else key.topic
         if name is None or access.allows(AclOperation.READ, AclResource.TOPIC, name):
             allowed.append((key, what))
         else:
-            if request.audit is not None:
-                request.audit.denied(request, Need(AclOperation.READ, AclResource.TOPIC, name))
+            denials.add(Need(AclOperation.READ, AclResource.TOPIC, name))
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             denied.append((key, failed(key.partition, code)))
     if denied:
+        denials.end()
         request.amend = _nothing_to_add
     return allowed, denied
 

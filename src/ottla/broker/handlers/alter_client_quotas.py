@@ -3,6 +3,8 @@
 Each entity is altered independently; a change applies at once, on all brokers.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +26,7 @@ from ottla.wire.messages.alter_client_quotas import (
     EntryData,
     EntryDataResponse,
 )
+from ottla.wire.source import STEP
 
 
 def _changes(
@@ -73,7 +76,10 @@ class AlterClientQuotas(Handler):
         """Alter each entity; an error of one does not affect the others."""
         answers: list[EntryDataResponse] = []
         seen: set[QuotaEntity] = set()
-        for entry in body.entries:
+        for index, entry in enumerate(body.entries):
+            if index % STEP == STEP - 1:
+                # Others are served before the next.
+                await asyncio.sleep(0)
             try:
                 entity = parse_entity(
                     [(part.entity_type, part.entity_name) for part in entry.entity]
@@ -103,8 +109,7 @@ def _check_once(entity: QuotaEntity, seen: set[QuotaEntity], entry: EntryData) -
             f"The request alters {str(entity)[:200]} twice; name each entity once",
         )
     seen.add(entity)
-    keys = [op.key for op in entry.ops]
-    twice = [key for key in keys if keys.count(key) > 1]
+    twice = [key for key, count in Counter(op.key for op in entry.ops).items() if count > 1]
     if twice:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

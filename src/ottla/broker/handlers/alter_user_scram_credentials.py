@@ -4,6 +4,7 @@ Each user is altered independently, and a user's first error is answered. The cl
 the password already.
 """
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -31,6 +32,7 @@ from ottla.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from ottla.wire.source import STEP
 
 _Change = ScramCredentialDeletion | ScramCredentialUpsertion
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
@@ -74,7 +76,10 @@ class AlterUserScramCredentials(Handler):
         """Alter each user whose changes are all valid."""
         wanted: dict[str, _Wanted] = {}
         errors: dict[str, OttlaError] = {}
-        for change in _changes(body):
+        for index, change in enumerate(_changes(body)):
+            if index % STEP == STEP - 1:
+                # Others are served before the next.
+                await asyncio.sleep(0)
             of_user = wanted.setdefault(change.name, {})
             if change.name in errors:
                 continue
@@ -84,7 +89,9 @@ class AlterUserScramCredentials(Handler):
             except OttlaError as error:
                 errors[change.name] = error
         results: list[AlterUserScramCredentialsResult] = []
-        for user, of_user in wanted.items():
+        for index, (user, of_user) in enumerate(wanted.items()):
+            if index % STEP == STEP - 1:
+                await asyncio.sleep(0)
             found = errors.get(user)
             if found is None:
                 await self.users.alter(user, of_user)

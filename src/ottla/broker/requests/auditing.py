@@ -51,6 +51,10 @@ class Auditing(Protocol):
         """A request, or a part of one, was denied; by `rule`, or else by the authorizer."""
         ...
 
+    def denied_more(self, request: Any, count: int) -> None:
+        """So many more parts of a request were denied; they are counted without their names."""
+        ...
+
     def changed(self, request: Any, change: AdminChange) -> None:
         """A change was made, or failed."""
         ...

@@ -10,6 +10,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.access import Access
 from ottla.broker.requests.auditing import Need
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from ottla.broker.requests.denials import Denials
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.security.audit.line import bounded
@@ -45,7 +46,16 @@ MESSAGES: dict[ErrorCode, str] = {
 class RequestCheck(Generic[Q]):
     """One request of a client, before it is served. `on_error` is that of its handler."""
 
-    __slots__ = ("access", "body", "image", "on_error", "request", "settings")
+    __slots__ = (
+        "_denials",
+        "_last",
+        "access",
+        "body",
+        "image",
+        "on_error",
+        "request",
+        "settings",
+    )
 
     def __init__(
         self,
@@ -62,6 +72,9 @@ class RequestCheck(Generic[Q]):
         self.request = request
         self.body = body
         self.on_error = on_error
+        self._denials = Denials(request)
+        # The operation and kind of the last denial.
+        self._last: tuple[AclOperation, AclResource] | None = None
 
     @property
     def version(self) -> int:
@@ -127,16 +140,29 @@ class RequestCheck(Generic[Q]):
         """A response of the request's API."""
         return API[ApiKey(self.request.header.api_key)].response(**fields)
 
+    def end(self) -> None:
+        """Report what was denied and not reported by name."""
+        more = self._denials.end()
+        if more and self._last is not None:
+            operation, kind = self._last
+            self._put(operation, kind, "others of one request", f"and {more:,} others")
+
     def _log(self, operation: AclOperation, kind: AclResource, name: str) -> None:
+        self._last = operation, kind
+        if self._denials.add(Need(operation, kind, name)):
+            # The log remembers it; names are as long as a client likes.
+            text = repr(bounded(name))
+            self._put(operation, kind, text, text)
+
+    def _put(self, operation: AclOperation, kind: AclResource, cause: str, names: str) -> None:
+        """A line in the log; `cause` is the same where lines are repetitions."""
         request, principal = self.request, self.access.principal
-        if request.audit is not None:
-            request.audit.denied(request, Need(operation, kind, name))
         client = request.connection
         api = API[ApiKey(request.header.api_key)].name
-        # The log remembers it; names are as long as a client likes.
-        what = f"{operation.name} on {title(kind.name)} {bounded(name)!r}"
+        needs = f"{operation.name} on {title(kind.name)}"
+        what = f"{needs} {names}"
         client.refusals.log(
-            (client.peer_host, str(principal), what),
+            (client.peer_host, str(principal), f"{needs} {cause}"),
             lambda: (
                 f"denied {principal} from {client.peer_host} (client id {request.client_id!r}):"
                 f" {api} needs {what}; `ottla acl explain` says which rule decides, `ottla acl add`"

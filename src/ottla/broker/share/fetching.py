@@ -5,6 +5,7 @@ from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.auditing import Need
+from ottla.broker.requests.denials import Denials
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
@@ -39,6 +40,7 @@ class ShareFetching(Woken):
         self._group_settings = group_settings
         self._new_leaders = new_leaders
         self._request = request
+        self._denials = Denials(request)
         self._body = body
         self._session = session
         self._results: dict[SessionSlot, SlotResult] = {}
@@ -139,9 +141,7 @@ class ShareFetching(Woken):
         served = self._sharing.served(self._session.key.group_id, slot.topic_id, slot.partition)
         access, name = self._request.access, served.partition.topic
         if access is not None and not access.allows(AclOperation.READ, AclResource.TOPIC, name):
-            audit = self._request.audit
-            if audit is not None:
-                audit.denied(self._request, Need(AclOperation.READ, AclResource.TOPIC, name))
+            self._denials.add(Need(AclOperation.READ, AclResource.TOPIC, name))
             raise OttlaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.")
         if self not in served.waiters:
             served.waiters[self] = None
@@ -167,6 +167,7 @@ class ShareFetching(Woken):
         self._request.reply(response)
 
     def _finish(self) -> None:
+        self._denials.end()
         self._done = True
         if self._deadline is not None:
             self._runtime.purgatory.cancel(self._deadline)

@@ -128,8 +128,8 @@ class _Client:
     def ends_ms(self) -> int:
         return self.began_ms + self.window_ms
 
-    def count_group(self, event: Event, names: tuple[str, ...]) -> None:
-        self.groups.setdefault(_key(event, names), _Counted(event, names)).count += 1
+    def count_group(self, event: Event, names: tuple[str, ...], count: int = 1) -> None:
+        self.groups.setdefault(_key(event, names), _Counted(event, names)).count += count
 
     def lines(self, now_ms: int) -> list[Event]:
         seconds = max(1, round((now_ms - self.began_ms) / 1000))
@@ -202,6 +202,14 @@ class Repeats:
         principal.held += 1
         self._held += 1
         return True
+
+    def count(self, event: Event, count: int, now_ms: int) -> None:
+        """Count so many events together with others of their event, outcome, API and error."""
+        if self._principal(_name(event)).has_room(now_ms):
+            self._client(_client_key(event), now_ms).count_group(event, _GROUP, count)
+        else:
+            rest = self._client((_name(event), None), now_ms)
+            rest.count_group(event, _GROUP_OF_PRINCIPAL, count)
 
     def end(self, now_ms: int) -> list[Event]:
         """End the windows that are over: a line for each kind that was repeated."""

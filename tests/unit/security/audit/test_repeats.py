@@ -57,6 +57,17 @@ def test_a_flood_of_kinds_is_counted_by_outcome_and_api() -> None:
     }
 
 
+def test_events_without_names_are_counted_with_others_of_their_api() -> None:
+    """One call for all of a request is as good as one for each."""
+    each, together = Repeats(), Repeats()
+    for n in range(60):
+        each.admit(denied(f"topic-{n}"), 0)
+    for n in range(50):
+        together.admit(denied(f"topic-{n}"), 0)
+    together.count(denied(""), 10, 0)
+    assert each.end(10_000) == together.end(10_000) != []
+
+
 def test_each_client_has_a_budget_of_its_own() -> None:
     """A flood of principals, or of addresses, is a line for each: none is counted with another."""
     repeats = Repeats()
