@@ -14,6 +14,10 @@ class TooManyElements(WireError):
     """More elements, in all lists of a request, than it may have."""
 
 
+class TooManyBytes(WireError):
+    """A response is larger than it may be."""
+
+
 class VersionError(OttlaError):
     """A version the message does not have, or a value it cannot hold (UNSUPPORTED_VERSION)."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from ottla.wire.api import API, FLEXIBLE_FROM, ApiKey
 from ottla.wire.codec import decode, encode_after, encode_in_steps
-from ottla.wire.errors import VersionError, WireError
+from ottla.wire.errors import TooManyBytes, VersionError, WireError
 from ottla.wire.field import HIGHEST_VERSION
 from ottla.wire.notation import Message
 from ottla.wire.parts import Buffer, FileRegion, Part, Records
@@ -109,13 +109,20 @@ def encode_response(
 
 
 def encode_response_in_steps(
-    message: Message, api_key: int, version: int, correlation_id: int
+    message: Message, api_key: int, version: int, correlation_id: int, bytes_max: int
 ) -> Generator[None, None, list[Part]]:
-    """`encode_response`, which pauses after each STEP elements of lists."""
+    """`encode_response`, which pauses after each STEP elements of lists.
+
+    Raises TooManyBytes where a response without records gets larger than `bytes_max`.
+    """
     pack = _FLEXIBLE_RESPONSE_HEAD if _flexible_response(api_key, version) else _RESPONSE_HEAD
     head = bytearray(pack(0, correlation_id))
     parts: list[Part] = []
-    yield from encode_in_steps(head, parts, message, version)
+    # Up to the first records of a response, all of it is in the head.
+    for _ in encode_in_steps(head, parts, message, version):
+        if len(head) > bytes_max:
+            raise TooManyBytes(f"the response is larger than {bytes_max} bytes")
+        yield
     return _sized(parts, head)
 
 

@@ -6,6 +6,8 @@ from rig.large_requests import growing
 from ottla.broker.serving.portions import (
     DIVIDED,
     ONCE,
+    REPEATED,
+    Once,
     answer_once,
     division,
     edges,
@@ -19,6 +21,7 @@ from ottla.wire.messages.describe_producers import DescribeProducersRequest, Top
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -152,6 +155,25 @@ def test_a_partition_that_is_named_twice_has_its_producers_described_once():
     assert [one.partition_indexes for one in body.topics] == [list(range(201))]
 
 
+@pytest.mark.parametrize("version", [7, 8, 10])
+def test_the_offset_of_a_partition_that_is_named_often_is_fetched_once(version):
+    """Within a topic, and in two elements of one topic: an answer grows with what is committed."""
+    kind = OffsetFetchRequestTopic if version < 8 else OffsetFetchRequestTopics
+    topics = [
+        kind(name="t", partition_indexes=[0] * 3_000 + [1]),
+        kind(name="u", partition_indexes=[5]),
+        kind(name="t", partition_indexes=[1, 2, 0]),
+    ]
+    if version < 8:
+        body = OffsetFetchRequest(group_id="g", topics=topics)
+    else:
+        body = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)])
+    for _ in answer_once(ApiKey.OFFSET_FETCH, body):
+        pass
+    found = body.topics if version < 8 else body.groups[0].topics
+    assert [(one.name, one.partition_indexes) for one in found] == [("t", [0, 1, 2]), ("u", [5])]
+
+
 def fields_of(kind, path):
     """The fields of a path, each in the element of the one before."""
     found: list[Field] = []
@@ -170,10 +192,22 @@ def test_the_tables_name_lists_that_exist():
             answers = fields_of(API[key].response, way.answers)
             assert len(asked) == len(answers)
             assert {field.kind for field in asked + answers} == {"array"}
-    for key, once in ONCE.items():
-        (field,) = fields_of(API[key].request, (once.field,))
-        names = {each.name for each in getattr(field.element, "__fields__", ())}
-        assert names >= {*once.names, *([once.inner] if once.inner else [])}
+    for key, ways in ONCE.items():
+        for way in ways:
+            kind, once = API[key].request, way
+            while isinstance(once, Once):
+                (field,) = fields_of(kind, (once.field,))
+                kind, inner = field.element, once.inner
+                names = {each.name for each in getattr(kind, "__fields__", ())}
+                assert names >= {*once.names, *([inner] if isinstance(inner, str) else [])}
+                once = inner
+    for key, rule in REPEATED.items():
+        for way in DIVIDED[key]:
+            for names, field in zip(
+                rule.names, fields_of(API[key].request, way.asked), strict=True
+            ):
+                own = {each.name for each in getattr(field.element, "__fields__", ())}
+                assert own >= set(names) or field.element == "string"
 
 
 def test_every_list_of_a_divided_request_is_in_a_portion():

@@ -5,7 +5,7 @@ from rig.large_requests import growing
 
 from ottla.wire.api import API
 from ottla.wire.codec import decode, decode_in_steps, encode
-from ottla.wire.errors import WireError
+from ottla.wire.errors import TooManyBytes, WireError
 from ottla.wire.frames import encode_response, encode_response_in_steps
 from ottla.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -118,6 +118,14 @@ def test_steps_write_what_one_go_writes():
     """An answer in steps has the same bytes, with a pause for each STEP elements."""
     names = [MetadataResponseTopic(name=f"t{n}") for n in range(STEP * 4)]
     response = MetadataResponse(topics=names)
-    pauses, parts = steps_of(encode_response_in_steps(response, 3, 12, 7))
+    pauses, parts = steps_of(encode_response_in_steps(response, 3, 12, 7, 1 << 20))
     assert pauses == 3
     assert b"".join(map(bytes, parts)) == b"".join(map(bytes, encode_response(response, 3, 12, 7)))
+
+
+def test_a_response_that_gets_too_large_is_not_written_to_its_end():
+    """After the step in which it passes the limit nothing more is encoded."""
+    names = [MetadataResponseTopic(name=f"t{n}") for n in range(STEP * 100)]
+    response = MetadataResponse(topics=names)
+    with pytest.raises(TooManyBytes):
+        steps_of(encode_response_in_steps(response, 3, 12, 7, 20_000))

@@ -32,7 +32,7 @@ from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
 from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode_in_steps
-from ottla.wire.errors import TooManyElements, VersionError, WireError
+from ottla.wire.errors import TooManyBytes, TooManyElements, VersionError, WireError
 from ottla.wire.frames import encode_response_in_steps
 from ottla.wire.parts import Part
 
@@ -46,6 +46,8 @@ _BEGUN_MAX = 12
 # How long one is worked on before others are served.
 _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
+# As many as a request may have by default.
+_ANSWER_BYTES_MAX = 100 << 20
 # How often one that waits looks whether its client is still there.
 _LOOK_S = 1.0
 
@@ -187,6 +189,12 @@ class _Work:
             self._outcome = await self._large.stalls.watched(
                 self._work(frame, position), request.connection, api, request.size
             )
+        except TooManyBytes:
+            why = (
+                f"the answer to its {api.name} has more than {_ANSWER_BYTES_MAX:,} bytes; have the"
+                " client ask for less in one request"
+            )
+            self._error = CloseConnection(why, f"answer: bytes of {api.name}")
         except TooManyElements:
             self._error = too_large(request.connection, api)
         except (WireError, VersionError) as error:
@@ -213,7 +221,9 @@ class _Work:
         response = await self._in_portions(body, divided)
         self._request.complete(response)
         parts = await self._in_slices(
-            encode_response_in_steps(response, key, version, header.correlation_id)
+            encode_response_in_steps(
+                response, key, version, header.correlation_id, _ANSWER_BYTES_MAX
+            )
         )
         return lambda _frame: parts
 

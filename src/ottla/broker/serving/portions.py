@@ -47,13 +47,14 @@ class Repeated(NamedTuple):
 class Once(NamedTuple):
     """A list of a request whose elements are answered once for each name.
 
-    `names` are the fields that make the name, none where elements are text. Where two elements of
-    one name differ in the list `inner`, both of these are asked for; None stands for everything.
+    `names` are the fields that make the name, none where elements are text or numbers. Where two
+    elements of one name differ in the list `inner`, both of these are asked for; null stands for
+    everything. In that list, too, each name is answered once where it is a `Once` itself.
     """
 
     field: str
     names: tuple[str, ...] = ()
-    inner: str | None = None
+    inner: "Once | str | None" = None
 
 
 def _divided(asked: str, answers: str, most: int = STEP, alike: str | None = None) -> Divided:
@@ -116,20 +117,32 @@ REPEATED: Final[dict[int, Repeated]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _RESOURCES,
 }
 
-ONCE: Final[dict[int, Once]] = {
-    ApiKey.METADATA: Once("topics", ("topic_id", "name")),
-    ApiKey.OFFSET_FETCH: Once("groups", ("group_id",), "topics"),
-    ApiKey.DESCRIBE_GROUPS: Once("groups"),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Once("group_ids"),
-    ApiKey.SHARE_GROUP_DESCRIBE: Once("group_ids"),
-    ApiKey.DESCRIBE_CONFIGS: Once(
-        "resources", ("resource_type", "resource_name"), "configuration_keys"
+_INDEXES = Once("partition_indexes")
+ONCE: Final[dict[int, tuple[Once, ...]]] = {
+    ApiKey.METADATA: (Once("topics", ("topic_id", "name")),),
+    ApiKey.OFFSET_FETCH: (
+        Once("groups", ("group_id",), Once("topics", ("name", "topic_id"), _INDEXES)),
+        Once("topics", ("name",), _INDEXES),
     ),
-    ApiKey.DESCRIBE_PRODUCERS: Once("topics", ("name",), "partition_indexes"),
-    ApiKey.DESCRIBE_TRANSACTIONS: Once("transactional_ids"),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Once("groups", ("group_id",), "topics"),
+    ApiKey.DESCRIBE_GROUPS: (Once("groups"),),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (Once("group_ids"),),
+    ApiKey.SHARE_GROUP_DESCRIBE: (Once("group_ids"),),
+    ApiKey.DESCRIBE_CONFIGS: (
+        Once("resources", ("resource_type", "resource_name"), "configuration_keys"),
+    ),
+    ApiKey.DESCRIBE_PRODUCERS: (Once("topics", ("name",), _INDEXES),),
+    ApiKey.DESCRIBE_TRANSACTIONS: (Once("transactional_ids"),),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        Once("groups", ("group_id",), Once("topics", ("topic_name",), Once("partitions"))),
+    ),
 }
 
+# Their elements have lists that are not divided.
+_ALTERS: Final = (
+    ApiKey.ALTER_CONFIGS,
+    ApiKey.CREATE_PARTITIONS,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+)
 # Lists that ask for everything where they are empty, as where they are null.
 _EMPTY_IS_ALL: Final = ("configuration_keys",)
 # What names an element in a request, and in the answer to it.
@@ -140,7 +153,8 @@ _NEAR: Final = 2 * STEP
 
 def elements_max(api_key: int) -> int:
     """How many elements the lists of a client's request may have, all together."""
-    return ELEMENTS_MAX if api_key in DIVIDED else WHOLE_ELEMENTS_MAX
+    is_divided = api_key in DIVIDED and api_key not in _ALTERS
+    return ELEMENTS_MAX if is_divided else WHOLE_ELEMENTS_MAX
 
 
 def division(api_key: int, body: Any) -> Divided | None:
@@ -166,26 +180,31 @@ def _count(items: Sequence[Any], inner: Sequence[str]) -> int:
 
 def answer_once(api_key: int, body: Any) -> Generator[None, None, None]:
     """Leave each name in the body once, where `ONCE` says so; pauses after each STEP elements."""
-    once = ONCE.get(api_key)
-    items = None if once is None else getattr(body, once.field)
-    if once is None or not items:
+    for once in ONCE.get(api_key, ()):
+        yield from _once(body, once)
+
+
+def _once(holder: Any, once: Once) -> Generator[None, None, None]:
+    items = getattr(holder, once.field)
+    if not items:
         return
     if not once.names:
-        setattr(body, once.field, list(dict.fromkeys(items)))
+        setattr(holder, once.field, list(dict.fromkeys(items)))
         return
     found: dict[tuple[Any, ...], Any] = {}
+    inner = once.inner.field if isinstance(once.inner, Once) else once.inner
     for index, item in enumerate(items):
         if index % STEP == STEP - 1:
             yield
         name = tuple([getattr(item, field) for field in once.names])
         first = found.setdefault(name, item)
-        if first is not item and once.inner is not None:
-            _add(first, item, once.inner)
-    setattr(body, once.field, list(found.values()))
-    if once.inner == "partition_indexes":
+        if first is not item and inner is not None:
+            _add(first, item, inner)
+    setattr(holder, once.field, list(found.values()))
+    if isinstance(once.inner, Once):
         for item in found.values():
             yield
-            item.partition_indexes = list(dict.fromkeys(item.partition_indexes))
+            yield from _once(item, once.inner)
 
 
 def _add(first: Any, item: Any, inner: str) -> None:
