@@ -161,7 +161,7 @@ class Coordinator:
                     return
                 self._raise_unless_passing(failed, deadline_s)
                 if unknown := failed.get(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-                    # Brokers that were just told of a topic know it within moments; one that does
+                    # A coordinator knows a new topic within moments; one that does
                     # not exist is refused for as long as any other call asks for it.
                     await self._require_known(TopicPartition(*unknown), attempt)
             await self.cluster.pause(attempt)
