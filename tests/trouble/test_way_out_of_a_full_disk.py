@@ -23,6 +23,8 @@ from rig.broker import ottla
 from rig.consuming import read
 from rig.ottla_cluster import ottla_cluster
 
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client import sync
 from tests.cli.ottla_command import Command
 
 RECORD = bytes(60_000)
@@ -195,3 +197,52 @@ def test_command_line_says_why_records_are_not_delivered(small_disk: Path) -> No
     assert "reserved for deletions and restarts" in warning
     assert "delete a topic" in warning
     assert "KAFKA_STORAGE_ERROR" in end
+
+
+def take_all(folder: Path) -> Path:
+    """Another program fills the disk to its last byte, the reserve as well."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    return ballast
+
+
+def test_a_disk_that_another_program_has_filled_is_named(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By what is refused, and by a start; and removing what that program wrote heals all."""
+    with one_broker(small_disk / "home") as running:
+        run = Command(running.bootstrap)
+        run("produce", "t", stdin="a\n")
+        assert run("consume", "t", "-g", "g").lines == ["a"]
+        ballast = take_all(small_disk)
+
+        refused = (run.try_to("topic", "create", f"more-{n}").error for n in range(100))
+        said = next(error for error in refused if error)
+        assert "the disk of the store" in said
+        assert "KAFKA_STORAGE_ERROR" in said
+        assert "raise the timeout" not in said
+
+        with sync.Consumer(
+            running.bootstrap, group_id="g", default_api_timeout_ms=1_000
+        ) as consumer:
+            with pytest.raises(OttlaError) as failed:
+                consumer.commit({("t", 0): 0})
+            assert failed.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            with sync.Consumer(running.bootstrap, "t", group_id="late") as late:
+                while "`ottla cluster health` says" not in caplog.text:
+                    assert not late.poll(1)
+            ballast.unlink()
+            consumer.commit({("t", 0): 0})
+        deliver(running.bootstrap, "t")
+
+
+def test_a_start_on_a_full_disk_says_so(small_disk: Path) -> None:
+    """Not that a topic is to be deleted, for which a broker would have to run."""
+    take_all(small_disk)
+    done = Command("").try_to("start", "--data", str(small_disk / "home"))
+    assert done.code == 1
+    assert "full" in done.error
+    assert "start the broker again" in done.error or "free space on it" in done.error
+    assert "delete a topic" not in done.error

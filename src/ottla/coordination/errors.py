@@ -54,8 +54,8 @@ class SessionExpired(StoreError):
 class StoreUnavailable(StoreError):
     """The store did not answer. Whether a change was made is not known."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__("", message, ErrorCode.REQUEST_TIMED_OUT)
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.REQUEST_TIMED_OUT) -> None:
+        super().__init__("", message, code)
 
 
 class StoreDenied(StoreError):

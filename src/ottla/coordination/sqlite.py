@@ -7,6 +7,7 @@ The folder must be on a disk of this machine.
 """
 
 import asyncio
+import errno
 import logging
 import os
 import sqlite3
@@ -14,6 +15,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from ottla.base.errors import ErrorCode
 from ottla.base.private_files import whose
 from ottla.coordination.bell import Bell
 from ottla.coordination.client import StoreClient
@@ -166,6 +168,12 @@ class SqliteStore(StoreClient):
                 f"the store {self._path} cannot be opened: {error.strerror}{whose(self._path)}; run"
                 " the broker as the owner, or `chown -R` the folder to the user that runs it"
             )
+        if _is_full(error):
+            return StoreUnavailable(
+                f"the disk of the store {self._path} is full; free space on it, perhaps what"
+                " another program wrote",
+                ErrorCode.KAFKA_STORAGE_ERROR,
+            )
         return StoreUnavailable(
             f"the store {self._path} did not answer ({error}); look at its disk, and whether "
             "another program holds the file"
@@ -266,3 +274,12 @@ class SqliteStore(StoreClient):
         task = self._loop.create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether there was no space for a write."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOSPC
+    # Of the write-ahead log SQLite says only that writing failed.
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_FULL

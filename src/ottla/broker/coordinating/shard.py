@@ -23,6 +23,7 @@ from ottla.broker.coordinating.answering import (
 from ottla.broker.coordinating.losses import Losses
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Purgatory
+from ottla.storage.disk.errors import DiskFull
 
 _log = logging.getLogger(__name__)
 
@@ -181,10 +182,14 @@ class Shard(ABC, Generic[C, R]):
             if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
                 # That is logged already, a full disk at intervals.
                 _log.error("cannot write to %s: %s", self.name, error)
-            fail(decided.replies, self.failure(error.code, records))
+            code = self.failure(error.code, records)
+            if isinstance(error, DiskFull):
+                # This broker stays the coordinator: clients are to try again later, not elsewhere.
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            fail(decided.replies, code)
             if offsets or self.is_ahead(records):
                 # Neither appended records nor changed memory can be undone one by one.
-                self.reload()
+                self.reload(code if isinstance(error, DiskFull) else ErrorCode.NOT_COORDINATOR)
             return False
         for record, offset in zip(records, offsets, strict=True):
             self.apply(coordinator, record, offset, producer)
@@ -197,9 +202,12 @@ class Shard(ABC, Generic[C, R]):
                 decided.replies, self.partition, self.purgatory, self._commit_timeout_ms
             )
 
-    def reload(self) -> None:
-        """Rebuild the coordinator after memory and log came to differ."""
-        self._unload(ErrorCode.NOT_COORDINATOR)
+    def reload(self, code: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+        """Rebuild the coordinator after memory and log came to differ.
+
+        Waiting requests are answered with `code`.
+        """
+        self._unload(code)
         self._reloading = asyncio.get_running_loop().create_task(self.load_or_log())
 
     def close(self, code: ErrorCode) -> None:

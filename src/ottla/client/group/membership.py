@@ -5,6 +5,7 @@ known to be processed when partitions are given up. Heartbeats go on in between.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -35,7 +36,11 @@ from ottla.wire.messages.sync_group import (
     SyncGroupResponse,
 )
 
+_logger = logging.getLogger(__name__)
+
 NO_GENERATION = -1
+# Refusals one after another before a warning: some seconds, with growing pauses.
+_WARNED_AT = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +89,8 @@ class Membership:
         # From before partitions are given up until the new assignment has come.
         self._is_joining = False
         self.failure: OttlaError | None = None
+        # Answers one after another that there is no coordinator here, or none ready.
+        self._refusals = 0
         # In the time of the loop; set before it is read.
         self.last_poll_s = 0.0
         self._coordinator = coordinator
@@ -132,6 +139,7 @@ class Membership:
             raise
         finally:
             self._is_joining = False
+        self._refusals = 0
         await self._take_over(assigned)
         if self._heartbeats is None:
             self._heartbeats = asyncio.ensure_future(self._beat())
@@ -262,9 +270,20 @@ class Membership:
         """Prepare the next attempt, or raise."""
         if code in MOVED:
             self._coordinator.moved()
-        elif code is ErrorCode.FENCED_INSTANCE_ID:
+            self._refusals += 1
+            if self._refusals == _WARNED_AT:
+                _logger.warning(
+                    "group %r does not %s yet: the coordinator answers %s, and is asked again;"
+                    " `ottla cluster health` says whether a broker or its disk is in trouble",
+                    self._coordinator.group_id,
+                    doing,
+                    code.name,
+                )
+            await self._coordinator.cluster.pause(self._refusals)
+            return
+        if code is ErrorCode.FENCED_INSTANCE_ID:
             raise group_error(code, self._coordinator.group_id, doing)
-        elif code in LOST:
+        if code in LOST:
             self._forget_place()
         elif code is not ErrorCode.REBALANCE_IN_PROGRESS and not code.retriable:
             raise group_error(code, self._coordinator.group_id, doing)

@@ -24,7 +24,7 @@ from ottla.storage.directory.names import (
     stray_folder,
 )
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
-from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.disk.reserve import Reserve
 from ottla.storage.log.config import LogConfig
@@ -85,6 +85,8 @@ class LogDirectory:
                 lock.close()
                 raise
         except OSError as error:
+            if is_full(error):
+                raise full_at_start(path) from error
             raise storage_error(error, path, "open the log directory") from error
 
     def folder_of(self, partition: TopicPartition) -> str:

@@ -59,6 +59,14 @@ def reserve_reached(path: str, size: int) -> DiskFull:
     )
 
 
+def full_at_start(path: str) -> DiskFull:
+    """A broker has no room for the marks that it writes at its start."""
+    return DiskFull(
+        f"{path}: the disk is full, and a broker writes a few marks when it starts; free space on"
+        " that disk, perhaps what another program wrote, and start the broker again"
+    )
+
+
 def is_full(error: OSError) -> bool:
     """Whether the system refused a write for want of space."""
     return error.errno in _FULL
