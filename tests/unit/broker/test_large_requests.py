@@ -13,6 +13,7 @@ from ottla.broker.process.broker import Broker
 from ottla.broker.serving.large import LargeRequests
 from ottla.broker.serving.stalls import Stalls
 from ottla.coordination.memory import MemoryStore
+from ottla.record.builder import build_batch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.frames import encode_request
@@ -394,6 +395,44 @@ def too_many_replicas(count):
     return [
         CreatableTopic(name=f"n{n}", num_partitions=1, replication_factor=9) for n in range(count)
     ]
+
+
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+def test_a_batch_for_each_of_many_partitions_is_appended(acks):
+    """In the order of the request, and what comes after it on the connection after it."""
+
+    async def scenario(client):
+        topic = CreatableTopic(name="t", num_partitions=700, replication_factor=1)
+        await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        data = [
+            PartitionProduceData(index=n, records=memoryview(build_batch([0], None, [b"one"])))
+            for n in range(700)
+        ]
+        asked = ProduceRequest(
+            acks=acks,
+            timeout_ms=60_000,
+            topic_data=[TopicProduceData(name="t", partition_data=data)],
+        )
+        if acks:
+            (answered,) = (await client.call(asked, 9)).responses
+            found = [(one.index, one.error_code) for one in answered.partition_responses]
+            assert found == [(n, 0) for n in range(700)]
+        else:
+            client.send(asked, 9)
+        ends = ListOffsetsRequest(
+            topics=[
+                ListOffsetsTopic(
+                    name="t",
+                    partitions=[
+                        ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(700)
+                    ],
+                )
+            ]
+        )
+        (ended,) = (await client.call(ends, 7)).topics
+        assert {one.offset for one in ended.partitions} == {1}
+
+    run(scenario)
 
 
 def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):

@@ -264,7 +264,8 @@ class Conversation:
         finish = self._large.begin(
             served,
             request,
-            memoryview(bytes(frame)),
+            # Batches are patched in place.
+            memoryview(bytearray(frame)),
             position,
             self._admit,
             partial(self._handle_in_time, served),
