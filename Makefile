@@ -62,7 +62,7 @@ bench: rig
 SEED ?= 1
 MINUTES ?= 10
 sim: venv
-	@$(PY) -m ottla.testing.simulation --seed $(SEED) --minutes $(MINUTES) $(if $(SECURE),--secure)
+	@$(PY) -m verify.simulation --seed $(SEED) --minutes $(MINUTES) $(if $(SECURE),--secure)
 
 CYCLES ?= 2
 STORE ?= sqlite

@@ -7,11 +7,11 @@ import sys
 import time
 
 from confluent_kafka import KafkaException, TopicPartition
+from verify.history.operation import Step
 
 from chaos.histories import Histories
 from chaos.reader import Reader
 from chaos.task import told
-from ottla.testing.history.operation import Step
 
 _PATIENCE_S = 60.0
 

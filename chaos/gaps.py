@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ottla.testing.history.operation import Operation
+from verify.history.operation import Operation
 
 _NOTABLE_S = 0.02
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from ottla.testing.history.operation import NEVER, Operation, Outcome, Step, from_lines, to_line
+from verify.history.operation import NEVER, Operation, Outcome, Step, from_lines, to_line
 
 # The part of what a group does as such.
 GROUP = "group"

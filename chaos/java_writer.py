@@ -13,10 +13,11 @@ import sys
 import time
 from array import array
 
+from verify.history.operation import NEVER, Step
+
 from chaos.histories import Histories
 from chaos.task import Task, told
 from ottla.client.connection.security import CONFIG_VARIABLE, read_config
-from ottla.testing.history.operation import NEVER, Step
 from rig.jars import KAFKA, class_path
 from rig.java import java
 from rig.nodes import properties

@@ -8,10 +8,10 @@ import sys
 import time
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from verify.history.operation import NEVER, Step
 
 from chaos.histories import GROUP, Histories
 from chaos.task import Ending, Task, librdkafka_security, told
-from ottla.testing.history.operation import NEVER, Step
 
 _GROUP = "chaos-group"
 _COMMIT_INTERVAL_S = 1.0

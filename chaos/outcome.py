@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from verify.history.checker import HistoryVerdict
+
 from chaos.gaps import Moment
 from chaos.guard_verdict import GuardVerdict
-from ottla.testing.history.checker import HistoryVerdict
 from rig.zookeeper import TICK_MS
 
 

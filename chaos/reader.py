@@ -7,10 +7,10 @@ import sys
 import time
 
 from confluent_kafka import Consumer, TopicPartition
+from verify.history.operation import Step
 
 from chaos.histories import Histories
 from chaos.task import Ending, Task, librdkafka_security, told
-from ottla.testing.history.operation import Step
 
 _BATCH = 2000
 

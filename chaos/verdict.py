@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from verify.history.checker import HistoryVerdict, check
+
 from chaos.gaps import Moment, Waits
 from chaos.histories import GROUP, parts, read
-from ottla.testing.history.checker import HistoryVerdict, check
 
 _CHUNK = 1 << 20
 

@@ -10,10 +10,10 @@ import sys
 import time
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from verify.history.operation import NEVER, Step
 
 from chaos.histories import Histories
 from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, librdkafka_security, told
-from ottla.testing.history.operation import NEVER, Step
 
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000

@@ -74,7 +74,11 @@ def page() -> str:
 
 def where(module: str) -> Path:
     """The file or folder that a name in the table stands for."""
-    return ROOT / module if module.startswith("examples/") else ROOT / "src" / "ottla" / module
+    return (
+        ROOT / module
+        if module.startswith(("examples/", "verify/"))
+        else ROOT / "src" / "ottla" / module
+    )
 
 
 def _point(number: str, point: dict[str, Any], tests: dict[str, list[str]]) -> str:

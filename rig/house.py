@@ -66,10 +66,8 @@ _DOCUMENTS = (
 EXPLAINED = {
     # A service is handed the connection that it serves; a connection makes its service's shell.
     _of("network", "connection", "service"),
-    # A world has machines and one kind of work; both live in that world.
-    _of("testing.simulation", "copying", "machine.machine", "worlds.world"),
-    # The world has nodes and the invariants that judge it; both look at the world.
-    _of("testing.walk", "invariants", "node", "world"),
+    # A world has machines; a machine acts in its world.
+    _of("testing.simulation.machine", "machine", "world"),
 }
 
 
@@ -94,11 +92,11 @@ def counts() -> list[Count]:
     packages = [packages_of(folder, graph, folders) for folder in folders]
     lines = {name: len(text.splitlines()) for name, text in texts.items()}
     return [
-        Count("modules in the largest circle of imports", max(map(len, circles), default=0), 3, 3),
+        Count("modules in the largest circle of imports", max(map(len, circles), default=0), 2, 3),
         Count("circles without an explanation", sum(c not in EXPLAINED for c in circles), 0, 0),
         Count("modules that import the class Broker", sum(map(imports_broker, texts.values())),
               8, 8),
-        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 9, 30),
+        Count("blocks under TYPE_CHECKING", sum(map(hidden_blocks, texts.values())), 8, 30),
         Count("hasattr in broker/", sum(len(re.findall(r"\bhasattr\(", t)) for t in broker), 0, 0),
         Count("folders with more than 25 loose files", len(list(wide_folders(modules.values()))),
               0, 0),
@@ -108,19 +106,19 @@ def counts() -> list[Count]:
               sum(message_riddles(t) for name, t in texts.items() if name.startswith(_SPEAKING)),
               0, 0),
         Count("riddle words in documents", sum(map(document_riddles, _DOCUMENTS)), 0, 0),
-        Count("identifiers with a riddle word", sum(map(riddle_names, texts.values())), 611, 0),
+        Count("identifiers with a riddle word", sum(map(riddle_names, texts.values())), 530, 0),
         Count("packages in the largest circle of packages",
               max((len(circle) for beside in packages for circle in circles_of(beside)), default=1),
               22, 1),
         Count("pairs of packages that import each other",
-              sum(len(list(pairs(beside))) for beside in packages), 68, 0),
-        Count("modules named by a gerund", sum(map(gerund, modules)), 145, 30),
+              sum(len(list(pairs(beside))) for beside in packages), 60, 0),
+        Count("modules named by a gerund", sum(map(gerund, modules)), 138, 30),
         Count("files of less than 40 lines",
-              sum(lines[name] < 40 for name in modules if name not in folders), 194, 80),
+              sum(lines[name] < 40 for name in modules if name not in folders), 178, 80),
         Count("files of less than 60 lines with one importer",
-              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 137, 30),
-        Count("lines in src/", sum(lines.values()), 153_000, 125_000),
-        Count("files in src/", len(modules), 1_475, 1_050),
+              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 129, 30),
+        Count("lines in src/", sum(lines.values()), 145_800, 125_000),
+        Count("files in src/", len(modules), 1_386, 1_050),
     ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rig.paths import ROOT
 
-_FOLDERS = ("bench", "chaos", "demo", "docs", "examples", "rig", "suites", "tests")
+_FOLDERS = ("bench", "chaos", "demo", "docs", "examples", "rig", "suites", "tests", "verify")
 
 
 def main() -> int:

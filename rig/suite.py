@@ -82,6 +82,7 @@ PARTS = (
     Part("fuzz", ("tests/fuzz",), 450),
     Part("docs", ("tests/docs",), 900),
     Part("walk", ("tests/walk",), 360),
+    Part("verify", ("tests/verify",), 300),
     Part("protocol", ("tests/protocol",), 300),
     Part("storage", ("tests/storage",), 300),
     Part("badinput", ("tests/badinput",), 300),

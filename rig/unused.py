@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rig.paths import ROOT
 
 SOURCE = ROOT / "src"
-_USERS = ("src/ottla", "bench", "chaos", "demo", "examples", "docs")
+_USERS = ("src/ottla", "bench", "chaos", "demo", "examples", "docs", "verify")
 _PUBLIC_NAMES = ROOT / "tests" / "unit" / "public" / "names.txt"
 _DECLARATIONS = ("ottla.wire.messages.", "ottla.wire.stored", "ottla.testing.")
 # The compiler of messages gives these to the code that it generates, by their names.

@@ -13,9 +13,9 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.coordination.memory import MemoryStore
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.testing.simulation.loop import VirtualLoop
 from ottla.testing.simulation.machine.machine import PORT
-from ottla.testing.simulation.worlds.world import World
+from ottla.testing.simulation.machine.world import World
+from ottla.testing.simulation.virtual.loop import VirtualLoop
 from ottla.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 

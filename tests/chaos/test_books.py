@@ -9,9 +9,9 @@ from chaos.histories import GROUP, Histories, parts, read
 from chaos.hosts import claim_subnet
 from chaos.outcome import Outcome, Plan
 from chaos.verdict import fatal
+from verify.history.operation import NEVER, Operation, Step
 
 from chaos import totals
-from ottla.testing.history.operation import NEVER, Operation, Step
 
 
 def send(process: str, begin_s: float, end_s: float) -> Operation:

@@ -6,8 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from ottla.testing.quorums.__main__ import SCENES, failures_table
+from verify.quorums.__main__ import SCENES, failures_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "ottla"
@@ -71,7 +70,7 @@ def test_the_architecture_leaves_no_package_out() -> None:
 
 
 def test_tolerated_failures_are_those_that_the_command_prints() -> None:
-    """The table in docs/replication.md is what `python -m ottla.testing.quorums` prints."""
+    """The table in docs/replication.md is what `python -m verify.quorums` prints."""
     page = (ROOT / "docs" / "replication.md").read_text()
     assert "\n".join(failures_table()) in page
     assert all(f"{scene.name:<40}  ISR" in page for scene in SCENES)

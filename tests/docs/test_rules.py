@@ -15,7 +15,7 @@ _ROW = re.compile(r"^\| (R-\d+|S\d+) \|", re.MULTILINE)
 def cited() -> dict[str, set[str]]:
     """Files by the rules they cite."""
     found: dict[str, set[str]] = defaultdict(set)
-    for folder in ("src", "tests", "chaos", "bench"):
+    for folder in ("src", "tests", "chaos", "bench", "verify"):
         for path in (ROOT / folder).rglob("*.py"):
             if path == Path(__file__).resolve():
                 continue

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 import pytest
+from verify.walk.mutants.divergence import NoComparison, TruncateToHw
+from verify.walk.stage import Stage
+from verify.walk.violation import Violation
+from verify.walk.world import SHIPPED, Build
 
 from ottla.controller.change import Rules
 from ottla.controller.election import elect_unclean
-from ottla.testing.walk.mutants.divergence import NoComparison, TruncateToHw
-from ottla.testing.walk.stage import Stage
-from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.world import SHIPPED, Build
 from tests.scenarios.divergence import (
     s1_crash_and_immediate_election,
     s3_three_copies_and_one_crash,

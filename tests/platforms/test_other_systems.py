@@ -50,7 +50,7 @@ ON_DISK = """
 """
 
 SIMULATED = """
-    from ottla.testing.simulation.__main__ import main
+    from verify.simulation.__main__ import main
     assert main(["--seed", "1", "--minutes", "0.02"]) == 0
     print("simulated")
 """

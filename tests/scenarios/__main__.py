@@ -8,7 +8,8 @@ import argparse
 import sys
 import time
 
-from ottla.testing.walk.violation import Violation
+from verify.walk.violation import Violation
+
 from tests.scenarios.scripts import SCRIPTS
 from tests.scenarios.walking import STEPS, walk_on
 

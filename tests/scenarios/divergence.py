@@ -1,10 +1,11 @@
 """Scripts of logs that part: S1 to S6, S31."""
 
+from verify.walk.messages import FetchedRecords, Parting, WriteIsr
+from verify.walk.stage import Stage
+from verify.walk.world import Build
+
 from ottla.base.errors import ErrorCode
 from ottla.replica.effects import Diverging
-from ottla.testing.walk.messages import FetchedRecords, Parting, WriteIsr
-from ottla.testing.walk.stage import Stage
-from ottla.testing.walk.world import Build
 
 
 def s1_crash_and_immediate_election(build: Build) -> None:

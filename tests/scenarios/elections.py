@@ -1,9 +1,10 @@
 """Scripts of who is elected: S14, S17, S19, S30, power cuts of all."""
 
+from verify.walk.messages import State, WriteIsr, WriteState
+from verify.walk.stage import Stage
+from verify.walk.world import Build
+
 from ottla.base.ids import BrokerId
-from ottla.testing.walk.messages import State, WriteIsr, WriteState
-from ottla.testing.walk.stage import Stage
-from ottla.testing.walk.world import Build
 
 
 def s14_stale_controller(build: Build) -> None:

@@ -1,9 +1,9 @@
 """Scripts of partitions to which nothing is written for longer than a follower may lag."""
 
-from ottla.testing.walk.messages import WriteIsr
-from ottla.testing.walk.node import LAG_MS_MAX
-from ottla.testing.walk.stage import Stage
-from ottla.testing.walk.world import Build
+from verify.walk.messages import WriteIsr
+from verify.walk.node import LAG_MS_MAX
+from verify.walk.stage import Stage
+from verify.walk.world import Build
 
 SILENCE_MS = 25
 IDLE_MS = 10 * LAG_MS_MAX

@@ -1,12 +1,13 @@
 """Scripts of who is in sync, and what that commits: S7 to S12, S15, S18, S20, S32."""
 
+from verify.walk.log import WalkLog
+from verify.walk.messages import FetchedRecords, FollowerFetch, State, WriteIsr, WriteOutcome
+from verify.walk.stage import Stage
+from verify.walk.world import Build
+
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.replica.effects import AdvanceHighWatermark
-from ottla.testing.walk.log import WalkLog
-from ottla.testing.walk.messages import FetchedRecords, FollowerFetch, State, WriteIsr, WriteOutcome
-from ottla.testing.walk.stage import Stage
-from ottla.testing.walk.world import Build
 
 
 def p15_high_watermark_travels(build: Build) -> None:

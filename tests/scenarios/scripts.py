@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ottla.testing.walk.world import Build
+from verify.walk.world import Build
 
 from . import divergence, elections, idleness, membership
 

@@ -1,10 +1,9 @@
 """Each known way to lose records ends well, and ends badly where its bug is put back."""
 
 import pytest
-
-from ottla.testing.walk.mutants import MUTANTS
-from ottla.testing.walk.violation import Violation
-from ottla.testing.walk.world import SHIPPED
+from verify.walk.mutants import MUTANTS
+from verify.walk.violation import Violation
+from verify.walk.world import SHIPPED
 
 from .scripts import SCRIPTS, Script
 from .walking import walk_on

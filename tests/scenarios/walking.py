@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from ottla.testing.walk.controller import WalkController
-from ottla.testing.walk.walk import ReplicaWalk
-from ottla.testing.walk.world import SHIPPED, WalkWorld
+from verify.walk.controller import WalkController
+from verify.walk.walk import ReplicaWalk
+from verify.walk.world import SHIPPED, WalkWorld
+
 from tests.scenarios.scripts import Script
 
 STEPS = 300

@@ -10,11 +10,10 @@ import logging
 import sys
 
 import pytest
-
-from ottla.testing.simulation.judging.report import Report
-from ottla.testing.simulation.judging.table import wrongs
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
+from verify.simulation.judging.report import Report
+from verify.simulation.judging.table import wrongs
+from verify.simulation.run import simulate_seed
+from verify.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
 
 from . import transaction_mutants
 from .mutants import Mutate

@@ -7,7 +7,7 @@ from typing import Any
 import ottla.testing
 from ottla.client import Producer, TopicPartition
 from ottla.testing.simulation.cluster import SimulatedCluster
-from ottla.testing.simulation.machine.process import FAST_S
+from ottla.testing.simulation.virtual.process import FAST_S
 
 from . import replica_mutants as mutants
 from .idempotence_stories import PATIENT, send_unheard

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from verify.simulation.decisions import Choice
+from verify.simulation.judging.report import Report
+from verify.simulation.run import simulate_seed
+from verify.simulation.shrinking import Shrinker
+from verify.simulation.worlds.profile import draw
+from verify.simulation.worlds.secure import draw_secure
 
 from ottla.broker.partitions.partition import Partition
 from ottla.client.consumer.partition_state import PartitionState
 from ottla.client.consumer.positions import Positions
 from ottla.storage.producers.state import ProducerStates
-from ottla.testing.simulation.decisions import Choice
-from ottla.testing.simulation.judging.report import Report
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.shrinking import Shrinker
-from ottla.testing.simulation.worlds.profile import draw
-from ottla.testing.simulation.worlds.secure import draw_secure
 
 # Power cuts while the disk is behind, and connections that break.
 TROUBLE = [

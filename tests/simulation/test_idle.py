@@ -1,10 +1,9 @@
 """Worlds in which partitions idle for longer than followers may lag, and followers pause then."""
 
 import pytest
-
-from ottla.testing.simulation.judging.table import events, wrongs
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.worlds.idle import draw_idle
+from verify.simulation.judging.table import events, wrongs
+from verify.simulation.run import simulate_seed
+from verify.simulation.worlds.idle import draw_idle
 
 from . import replica_mutants as mutants
 from .mutants import Mutate

@@ -1,12 +1,11 @@
 """Worlds whose ACLs and users change while faults last: brokers go by the newest ones."""
 
 import pytest
-
-from ottla.testing.simulation.decisions import Choice
-from ottla.testing.simulation.judging.report import Report
-from ottla.testing.simulation.judging.table import events, wrongs
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.worlds.secure import draw_secure
+from verify.simulation.decisions import Choice
+from verify.simulation.judging.report import Report
+from verify.simulation.judging.table import events, wrongs
+from verify.simulation.run import simulate_seed
+from verify.simulation.worlds.secure import draw_secure
 
 from . import secure_mutants as mutants
 from .mutants import Mutate

@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from ottla.testing.simulation.judging.table import events, wrongs
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.worlds.calm import draw_calm
-from ottla.testing.simulation.worlds.exact import draw_exact
-from ottla.testing.simulation.worlds.idle import draw_idle
-from ottla.testing.simulation.worlds.profile import draw
-from ottla.testing.simulation.worlds.secure import draw_secure
+from verify.simulation.judging.table import events, wrongs
+from verify.simulation.run import simulate_seed
+from verify.simulation.worlds.calm import draw_calm
+from verify.simulation.worlds.exact import draw_exact
+from verify.simulation.worlds.idle import draw_idle
+from verify.simulation.worlds.profile import draw
+from verify.simulation.worlds.secure import draw_secure
 
 SEEDS = 20
 # What the laws must have been in danger of, over all seeds together.
@@ -36,7 +35,7 @@ _REGRESS = Path(__file__).parent / "seeds" / "regress.txt"
 
 
 def _batch(hash_seed: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ottla.testing.simulation", "--seed", "1"]
+    command = [sys.executable, "-m", "verify.simulation", "--seed", "1"]
     command += ["--count", str(SEEDS), "--no-shrink", "--repeatable"]
     return subprocess.Popen(
         command,

@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-
-from ottla.testing.simulation.soak import main
-from ottla.testing.simulation.worlds.calm import draw_calm
-from ottla.testing.simulation.worlds.profile import draw
+from verify.simulation.soak import main
+from verify.simulation.worlds.calm import draw_calm
+from verify.simulation.worlds.profile import draw
 
 # As of the first day: calm worlds are drawn after all that a seed draws elsewhere.
 KEPT = ("brokers", "partitions", "flush_policy", "session_ms", "segment_ms", "min_in_sync")

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-
-from ottla.testing.simulation.decisions import Choice
-from ottla.testing.simulation.judging.report import Report
-from ottla.testing.simulation.judging.table import events, wrongs
-from ottla.testing.simulation.run import simulate_seed
-from ottla.testing.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
-from ottla.testing.simulation.worlds.exact import draw_exact
-from ottla.testing.simulation.worlds.profile import Profile, draw
+from verify.simulation.decisions import Choice
+from verify.simulation.judging.report import Report
+from verify.simulation.judging.table import events, wrongs
+from verify.simulation.run import simulate_seed
+from verify.simulation.worlds.aimed import AIMED_SEED_S, draw_aimed
+from verify.simulation.worlds.exact import draw_exact
+from verify.simulation.worlds.profile import Profile, draw
 
 from . import transaction_mutants as mutants
 from .mutants import Mutate

@@ -6,13 +6,12 @@ import sys
 from collections import Counter
 
 import pytest
-
-from ottla.testing.walk.__main__ import walk
-from ottla.testing.walk.mutants import MUTANTS
-from ottla.testing.walk.profile import draw_idle
-from ottla.testing.walk.trace import trace as trace_of
-from ottla.testing.walk.walk import ReplicaWalk
-from ottla.testing.walk.world import SHIPPED
+from verify.walk.__main__ import walk
+from verify.walk.mutants import MUTANTS
+from verify.walk.profile import draw_idle
+from verify.walk.trace import trace as trace_of
+from verify.walk.walk import ReplicaWalk
+from verify.walk.world import SHIPPED
 
 # What a walk must have come across for its silence to say anything.
 SEEN = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ottla.operations.securing.login import ClientLogin
     from ottla.testing.broker import Broker
     from ottla.testing.simulation.cluster import SimulatedCluster, simulate, simulated
-    from ottla.testing.simulation.loop import run_virtual
+    from ottla.testing.simulation.virtual.loop import run_virtual
 
 __all__ = ["Broker", "ClientLogin", "SimulatedCluster", "run_virtual", "simulate", "simulated"]
 
@@ -32,7 +32,7 @@ _HOMES = {
     "Broker": "ottla.testing.broker",
     "ClientLogin": "ottla.operations.securing.login",
     "SimulatedCluster": "ottla.testing.simulation.cluster",
-    "run_virtual": "ottla.testing.simulation.loop",
+    "run_virtual": "ottla.testing.simulation.virtual.loop",
     "simulate": "ottla.testing.simulation.cluster",
     "simulated": "ottla.testing.simulation.cluster",
 }

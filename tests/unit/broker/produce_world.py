@@ -25,10 +25,9 @@ from ottla.metadata.topic_plan import RequestedTopic
 from ottla.network.connection import Connection
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.producers import snapshot
-from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine.clock import BEGINNING_MS, MachineClock
-from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.network import Network
+from ottla.testing.simulation.virtual.loop import BEGINNING_MS, MachineClock, VirtualLoop
+from ottla.testing.simulation.virtual.process import Process
 from ottla.wire.api import API, ApiKey
 from ottla.wire.frames import encode_request
 from ottla.wire.notation import Message

@@ -7,7 +7,7 @@ from typing import Any, cast
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.links import Links
 from ottla.broker.cluster.peers import Peers
-from ottla.testing.simulation.loop import run_virtual
+from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 
 IDLE_MS = 20_000

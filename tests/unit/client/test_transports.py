@@ -11,7 +11,7 @@ from ottla.client.connection.addresses import Address
 from ottla.client.connection.blocking import BlockingConnection
 from ottla.client.connection.connection import Connection
 from ottla.network.peer import PeerConnection
-from ottla.testing.simulation.loop import run_virtual
+from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse

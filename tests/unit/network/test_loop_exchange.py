@@ -6,7 +6,7 @@ import pytest
 
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
-from ottla.testing.simulation.loop import run_virtual
+from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_response
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse

@@ -7,7 +7,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.peer import PeerConnection
-from ottla.testing.simulation.loop import VirtualLoop
+from ottla.testing.simulation.virtual.loop import VirtualLoop
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.fetch import (
     FetchableTopicResponse,

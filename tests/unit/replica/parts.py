@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
+from verify.walk.log import WalkLog
+
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.metadata.decisions import Decision
 from ottla.metadata.image import PartitionImage
@@ -12,7 +14,6 @@ from ottla.replica.isr import IsrChange
 from ottla.replica.leader import NOT_FULL, Leader
 from ottla.replica.standing import Standing
 from ottla.replica.term import Term
-from ottla.testing.walk.log import WalkLog
 
 E = TypeVar("E", bound=LeaderEffect | FollowerEffect)
 PARTITION = TopicPartition("flights", 0)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.network import Network
+from ottla.testing.simulation.virtual.loop import VirtualLoop
+from ottla.testing.simulation.virtual.process import Process
 
 
 class Ear(asyncio.Protocol):

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from ottla.testing.simulation.loop import Deadlock, VirtualLoop, resume, run_virtual
-from ottla.testing.simulation.machine.process import Process
+from ottla.testing.simulation.virtual.loop import Deadlock, VirtualLoop, resume, run_virtual
+from ottla.testing.simulation.virtual.process import Process
 
 
 def process(name: str, number: int) -> Process:

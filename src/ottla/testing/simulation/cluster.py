@@ -24,11 +24,10 @@ from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import Admin, NewTopic
-from ottla.testing.simulation.loop import VirtualLoop, run_virtual
-from ottla.testing.simulation.machine.clock import MachineClock
 from ottla.testing.simulation.machine.machine import Machine
-from ottla.testing.simulation.machine.process import PROCESS
-from ottla.testing.simulation.worlds.world import World
+from ottla.testing.simulation.machine.world import World
+from ottla.testing.simulation.virtual.loop import MachineClock, VirtualLoop, run_virtual
+from ottla.testing.simulation.virtual.process import PROCESS
 
 Parameters = ParamSpec("Parameters")
 

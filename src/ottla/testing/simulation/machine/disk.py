@@ -7,7 +7,7 @@ from random import Random
 
 from ottla.storage.directory.names import LOG_SUFFIX
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem, Reading
-from ottla.testing.simulation.machine.process import PROCESS
+from ottla.testing.simulation.virtual.process import PROCESS
 
 # Operations that change what the disk holds.
 WRITES = frozenset({"append", "fsync", "truncate", "rename", "unlink", "mkdir", "rmdir", "open"})

@@ -12,17 +12,15 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.broker.process.opening import Opened
 from ottla.broker.runtime.runtime import Runtime
-from ottla.testing.simulation.judging.punctual import BrokerWatch
-from ottla.testing.simulation.loop import resume
-from ottla.testing.simulation.machine.clock import MachineClock
 from ottla.testing.simulation.machine.disk import SimulatedDisk
-from ottla.testing.simulation.machine.process import FAST_S, Process
 from ottla.testing.simulation.machine.store import SimulatedStore
 from ottla.testing.simulation.machine.worker import SimulatedWorker
 from ottla.testing.simulation.network.link import KERNEL
+from ottla.testing.simulation.virtual.loop import MachineClock, resume
+from ottla.testing.simulation.virtual.process import FAST_S, Process
 
 if TYPE_CHECKING:
-    from ottla.testing.simulation.worlds.world import World
+    from ottla.testing.simulation.machine.world import World
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +30,8 @@ _FOLDER = "/ottla"
 _AGAIN_S = 1.0
 
 
-class _WatchedBroker(Broker):
-    """A broker whose leaders are watched from their first moment on."""
+class _SimulatedBroker(Broker):
+    """A broker that its world learns of before any of its parts acts."""
 
     def __init__(self, machine: "Machine", *parts: Any, **named: Any) -> None:
         super().__init__(*parts, **named)
@@ -41,7 +39,7 @@ class _WatchedBroker(Broker):
 
     def _assemble(self, runtime: Runtime, opened: Opened) -> None:
         super()._assemble(runtime, opened)
-        BrokerWatch(self._machine, self, self._machine.fail)
+        self._machine.on_assembled(self)
 
 
 class Machine:
@@ -87,6 +85,10 @@ class Machine:
         """Report a violation on this machine to the world."""
         self._world.fail(what)
 
+    def on_assembled(self, broker: Broker) -> None:
+        """Give the world a look at a broker whose parts are made and not started."""
+        self._world.on_assembled(self, broker)
+
     def start(self) -> None:
         """Start the broker; `is_ready` once clients can come."""
         assert not self.is_running
@@ -103,7 +105,7 @@ class Machine:
         process.spawn(world.loop, self._start(self.broker))
 
     def _make(self, store: SimulatedStore, worker: SimulatedWorker) -> Broker:
-        return _WatchedBroker(
+        return _SimulatedBroker(
             self,
             BrokerSettings(self.settings),
             clock=self.clock,

@@ -12,8 +12,8 @@ from ottla.coordination.memory import MemoryStore
 from ottla.coordination.memory_session import MemorySession
 from ottla.coordination.memory_tree import MemoryTree
 from ottla.coordination.operations import ChangedPaths
-from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.link import KERNEL
+from ottla.testing.simulation.virtual.process import Process
 
 # After so long the other brokers see a death, by a lock of the kernel's.
 _DEATH_IS_SEEN_S = 0.001

@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine.process import Process
+from ottla.testing.simulation.virtual.loop import VirtualLoop
+from ottla.testing.simulation.virtual.process import Process
 
 
 class SimulatedWorker:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import Context
 from random import Random
 
-from ottla.testing.simulation.loop import VirtualLoop
+from ottla.testing.simulation.virtual.loop import VirtualLoop
 
 Arrival = Callable[[], None]
 

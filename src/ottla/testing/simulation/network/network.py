@@ -7,10 +7,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine.process import Process, current_process
 from ottla.testing.simulation.network.link import KERNEL, Link
 from ottla.testing.simulation.network.transport import TransportEndpoint
+from ottla.testing.simulation.virtual.loop import VirtualLoop
+from ottla.testing.simulation.virtual.process import Process, current_process
 
 Factory = Callable[[], asyncio.BaseProtocol]
 

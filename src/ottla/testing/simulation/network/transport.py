@@ -10,10 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ottla.testing.simulation.loop import VirtualLoop
-from ottla.testing.simulation.machine.process import Process
 from ottla.testing.simulation.network.link import Link
 from ottla.testing.simulation.network.outbox import Mark, Outbox, Packet
+from ottla.testing.simulation.virtual.loop import VirtualLoop
+from ottla.testing.simulation.virtual.process import Process
 
 _HIGH_BYTES = 64 << 10
 

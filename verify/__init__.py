@@ -1,0 +1,1 @@
+"""Programs that check Ottla itself: protocol walks, simulated clusters, judges of histories."""

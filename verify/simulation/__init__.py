@@ -1,0 +1,1 @@
+"""Whole clusters in virtual time under faults, each drawn from a seed, and what judges them."""
