@@ -435,6 +435,24 @@ def test_a_batch_for_each_of_many_partitions_is_appended(acks):
     run(scenario)
 
 
+def test_what_a_producer_sends_before_it_leaves_is_appended():
+    """Without acknowledgements it does not wait for the broker."""
+
+    async def scenario(client):
+        topic = CreatableTopic(name="t", num_partitions=700, replication_factor=1)
+        await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        batch = memoryview(build_batch([0], None, [b"one"]))
+        data = [PartitionProduceData(index=n, records=batch) for n in range(700)]
+        producer = await caller(client.broker)
+        topics = [TopicProduceData(name="t", partition_data=data)]
+        producer.send(ProduceRequest(acks=0, timeout_ms=60_000, topic_data=topics), 9)
+        await producer.close()
+        partitions = client.broker.parts.partitions
+        await until(lambda: all(partitions.get("t", n).log_end_offset for n in range(700)))
+
+    run(scenario)
+
+
 def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
     """It has the same answer as a short one, and more than 100,000 elements end its connection."""
 

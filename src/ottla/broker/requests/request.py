@@ -155,6 +155,11 @@ class PortionContext(RequestContext):
         if not self.answer.done():
             self.answer.set_result(message)
 
+    def drop(self) -> None:
+        """There is no answer to this part, nor to any other."""
+        if not self.answer.done():
+            self.answer.set_result(None)
+
 
 Reply = Callable[[Any], None]
 

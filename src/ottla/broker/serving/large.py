@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.broker.requests.handler import NO_ANSWER
 from ottla.broker.requests.request import PortionContext, RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.turns import FairTurns
@@ -159,11 +160,13 @@ class _Work:
         self._slice_began_ms = 0
         self._outcome: Serve | None = None
         self._error: Exception | None = None
+        # As in Kafka, records are appended of a producer that has left: it may want no answer.
+        self._ends_with_client = request.header.api_key != ApiKey.PRODUCE
         self._lost: asyncio.Future[None] = large.runtime.loop.create_future()
 
     def on_lost(self) -> None:
         """The connection has ended: whatever is waited for is waited for no longer."""
-        if not self._lost.done():
+        if self._ends_with_client and not self._lost.done():
             self._lost.set_result(None)
 
     def finish(self, frame: memoryview) -> list[Part] | None:
@@ -219,6 +222,8 @@ class _Work:
         if divided is None:
             return partial(self._serve_whole, self._request, body)
         response = await self._in_portions(body, divided)
+        if response is None:
+            return lambda _frame: None
         self._request.complete(response)
         parts = await self._in_slices(
             encode_response_in_steps(
@@ -239,6 +244,9 @@ class _Work:
             if not answer.done():
                 await self._aside_until(answer)
             response = answer.result()
+            if response is None:
+                # A Produce that wants no answer.
+                continue
             # That of the request as a whole.
             error = getattr(response, "error_code", 0)
             if error and not getattr(response, divided.answers[0]):
@@ -282,7 +290,9 @@ class _Work:
                     response = await response
             except OttlaError as error:
                 response = served.on_error(body, error.code, error.message, request.version)
-        if response is not None:
+        if response is NO_ANSWER:
+            request.drop()
+        elif response is not None:
             request.reply(response)
         return request.answer
 
@@ -339,7 +349,7 @@ class _Work:
 
     def _check_client(self) -> None:
         """Raises CloseConnection where the client has left."""
-        if self._request.connection.has_left():
+        if self._ends_with_client and self._request.connection.has_left():
             raise CloseConnection("the client left", "left")
 
 

@@ -95,6 +95,7 @@ DIVIDED: Final[dict[int, tuple[Divided, ...]]] = {
     ApiKey.ELECT_LEADERS: (
         _divided("topic_partitions.partitions", "replica_election_results.partition_result"),
     ),
+    ApiKey.PRODUCE: (_divided("topic_data.partition_data", "responses.partition_responses"),),
     ApiKey.CREATE_PARTITIONS: (_divided("topics", "results", 64),),
     # A topic may be named by its name and by its id: both are refused.
     ApiKey.DELETE_TOPICS: (
@@ -356,6 +357,10 @@ def join(response: Any, more: Any, divided: Divided, before: Edges, after: Edges
     """Add to the response the one to the next portion, whose edges are `after`."""
     names = list(zip(before.last, after.first, strict=False))
     _join(response, more, divided.answers, names)
+    if "node_endpoints" in type(response).__slots__:
+        known = {one.node_id for one in response.node_endpoints}
+        new = [one for one in more.node_endpoints if one.node_id not in known]
+        response.node_endpoints = [*response.node_endpoints, *new]
 
 
 def _join(
