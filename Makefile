@@ -13,7 +13,7 @@ help:
 	@echo "make demo    real flights through brokers into two tables, with proof (under 3 minutes)"
 	@echo "make test    every test, part by part, each within its time budget"
 	@echo "make check   format, lint, types, layers"
-	@echo "make docs    docs/modules.md: every module with the first line of its docstring"
+	@echo "make docs    docs/developers/modules.md: every module with the first line of its docstring"
 	@echo "make bench   the measured figures, beside Apache Kafka where Java is here"
 	@echo "make sim     a cluster in virtual time under faults: SEED=1 MINUTES=10 SECURE=1"
 	@echo "make chaos   real brokers killed, stopped, cut off, without power: SEED=1 CYCLES=2 STORE=sqlite SECURE=1"
@@ -54,7 +54,7 @@ check: venv
 	@$(PY) -m rig.check
 
 docs: venv
-	@$(PY) docs/modules.py
+	@$(PY) docs/developers/modules.py
 
 bench: rig
 	@$(PY) -m bench

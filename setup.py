@@ -3,7 +3,7 @@
 Everything else is in pyproject.
 
 Without mypyc or a C compiler, or with OTTLA_PURE=1, the build succeeds and says that the plain
-form of the same source will run. See docs/adr/0003-compiled-codec-and-its-guard.md.
+form of the same source will run. See docs/developers/adr/0003-compiled-codec-and-its-guard.md.
 """
 
 import hashlib

@@ -213,7 +213,7 @@ def updated(text: str) -> str:
 def main(arguments: list[str]) -> int:
     """Rewrite the documents, or tell which of them are not up to date."""
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text()
         new = updated(text)
         if new != text:

@@ -53,13 +53,13 @@ _SPEAKING = tuple(
 _DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
-    "docs/clients.md",
-    "docs/differences.md",
-    "docs/durability.md",
-    "docs/getting-started.md",
+    "docs/reference/clients.md",
+    "docs/reference/differences.md",
+    "docs/explanation/durability.md",
+    "docs/tutorial/getting-started.md",
     "docs/operating.md",
-    "docs/replication.md",
-    "docs/share-groups.md",
+    "docs/explanation/replication.md",
+    "docs/how-to/share-groups.md",
 )
 
 # Circles of imports that stay, and why.

@@ -1,6 +1,6 @@
 """`python -m suites [NAME]…`: run suites of others against Ottla and Apache Kafka, and compare.
 
-Both lists are printed beside each other, and written to docs/compatibility.md.
+Both lists are printed beside each other, and written to docs/reference/compatibility.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Both lists beside each other: on the terminal, and in docs/compatibility.md."""
+"""Both lists beside each other: on the terminal, and in docs/reference/compatibility.md."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from suites.notes import note
 from suites.result import Outcome, Result, Row
 from suites.suite import Suite
 
-DOCUMENT = ROOT / "docs" / "compatibility.md"
+DOCUMENT = ROOT / "docs" / "reference" / "compatibility.md"
 
 
 def _cell(result: Result) -> str:

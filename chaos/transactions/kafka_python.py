@@ -1,7 +1,7 @@
 """A copier with kafka-python: the group gives it partitions, and fences it by its generation.
 
-Written as docs/clients.md advises: a step that takes too long ends the process, and after an error
-another producer goes on.
+Written as docs/reference/clients.md advises: a step that takes too long ends the process, and after
+an error another producer goes on.
 """
 
 import faulthandler

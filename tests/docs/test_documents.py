@@ -27,7 +27,7 @@ def tables() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", ["differences.md", "api-versions.md"])
+@pytest.mark.parametrize("page", ["reference/differences.md", "reference/api-versions.md"])
 def test_tables_made_from_the_code_are_up_to_date(page: str) -> None:
     """`python docs/tables.py` would change nothing."""
     text = (ROOT / "docs" / page).read_text()
@@ -70,7 +70,7 @@ def test_the_architecture_leaves_no_package_out() -> None:
 
 
 def test_tolerated_failures_are_those_that_the_command_prints() -> None:
-    """The table in docs/replication.md is what `python -m verify.quorums` prints."""
-    page = (ROOT / "docs" / "replication.md").read_text()
+    """The table on the page is what `python -m verify.quorums` prints."""
+    page = (ROOT / "docs" / "explanation" / "replication.md").read_text()
     assert "\n".join(failures_table()) in page
     assert all(f"{scene.name:<40}  ISR" in page for scene in SCENES)

@@ -18,7 +18,7 @@ from rig.process import Process, start
 from .empty_environment import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "getting-started.md"
+PAGE = ROOT / "docs" / "tutorial" / "getting-started.md"
 _BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OPEN = "…"
 

@@ -48,7 +48,7 @@ def test_the_first_commands_need_nothing_but_a_broker(tmp_path: Path) -> None:
 
 def test_one_spelling_installs() -> None:
     """`./ottla` from a clone; extras by name, which leaves what is installed as it is."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     installs = [
         line.strip()
         for page in pages

@@ -31,8 +31,8 @@ def citations(text: str) -> list[str]:
 
 
 def documented() -> list[str]:
-    """The rules and scenarios of docs/rules.md, in its order."""
-    return _ROW.findall((ROOT / "docs/rules.md").read_text())
+    """The rules and scenarios of docs/developers/rules.md, in its order."""
+    return _ROW.findall((ROOT / "docs/developers/rules.md").read_text())
 
 
 def test_every_citation_is_explained_in_a_document() -> None:

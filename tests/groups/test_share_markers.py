@@ -1,6 +1,6 @@
 """Offsets of transaction markers: Kafka gives them to members of share groups, Ottla does not.
 
-A deliberate difference (docs/differences.md). Members see it in their commit callbacks alone.
+A deliberate difference (docs/reference/differences.md). Members see it in commit callbacks alone.
 """
 
 import os

@@ -9,8 +9,10 @@ CARRIED = [f"P{number}" for number in range(1, 43)]
 
 
 def papers() -> ModuleType:
-    """The script that makes docs/papers.md, as a module."""
-    spec = importlib.util.spec_from_file_location("docs_papers", ROOT / "docs" / "papers.py")
+    """The script that makes docs/developers/papers.md, as a module."""
+    spec = importlib.util.spec_from_file_location(
+        "docs_papers", ROOT / "docs" / "developers" / "papers.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -44,7 +46,7 @@ def test_the_search_knows_a_citation_when_it_sees_one() -> None:
 
 
 def test_the_document_is_up_to_date() -> None:
-    """`python docs/papers.py` would change nothing, and every point has its chapter."""
+    """`python docs/developers/papers.py` would change nothing, and every point has its chapter."""
     made = papers()
     assert made.PAGE.read_text() == made.page()
     assert list(made.points()) == CARRIED

@@ -60,7 +60,7 @@ def test_readers_are_served_by_the_leader_unless_the_operator_says_otherwise(
     with WireClient(three.members[2].port) as follower:
         answer = follower.call(fetch_request("p28", 0), 10).responses[0].partitions[0]
         assert answer.error_code == NOT_LEADER
-    page = (DOCS / "durability.md").read_text()
+    page = (DOCS / "explanation" / "durability.md").read_text()
     reasons = page.partition("## Reading from leaders only")[2].partition("\n## ")[0]
     for reason in ("the end of the log jump back", "every broker already serves its share"):
         assert reason in reasons

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "replication.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "replication.md"
 
 
 def test_the_figures_in_the_document_are_those_the_command_prints() -> None:

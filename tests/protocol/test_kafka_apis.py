@@ -15,8 +15,8 @@ LIST = Path(__file__).parents[2] / "docs" / "kafka_apis.toml"
 def test_the_list_of_apis_is_kafkas():
     """Every API of a broker's listener with its versions: what is missing here is in the list.
 
-    That those not served, and versions not served, stand in `docs/differences.md` is seen to when
-    the document is made, which a test of the documents compares.
+    That those not served, and versions not served, stand in `docs/reference/differences.md` is
+    seen to when the document is made, which a test of the documents compares.
     """
     if reason := kafka_rig.available():
         pytest.skip(reason)

@@ -28,7 +28,7 @@ INVALID = """b'{"status":"invalid_token"}', 58: {"status":"invalid_token"}"""
 SHARED = OctKey.import_key(
     {"kty": "oct", "k": base64.urlsafe_b64encode(b"s" * 33).decode(), "kid": "shared"}
 )
-# Where Kafka answers otherwise; `docs/differences.md` says why.
+# Where Kafka answers otherwise; `docs/reference/differences.md` says why.
 DIFFERENT = {"signed by a shared secret", "too long", "another scheme"}
 
 
@@ -122,7 +122,7 @@ def answers(port: int, issuer: Issuer) -> Mapping[str, str]:
 
 
 def kafkas_own(unsigned: int, moved: int, issuer: Issuer) -> list[str]:
-    """What Kafka does and Ottla does not: rows of `docs/differences.md`."""
+    """What Kafka does and Ottla does not: rows of `docs/reference/differences.md`."""
     now_s = int(time.time())
     claims = json.dumps(issuer.claims("alice", now_s)).encode()
     token = ".".join((_encoded(b'{"alg":"none"}'), _encoded(claims), ""))

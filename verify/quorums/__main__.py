@@ -1,4 +1,4 @@
-"""`python -m verify.quorums`: print the tables that `docs/replication.md` shows."""
+"""`python -m verify.quorums`: print the tables that `docs/explanation/replication.md` shows."""
 
 import argparse
 import sys

@@ -1,6 +1,6 @@
 """How much of a disk stays free for what a broker must always be able to write.
 
-See docs/adr/0042-reserve-of-a-disk.md.
+See docs/developers/adr/0031-reserve-of-a-disk.md.
 """
 
 _RESERVE_BYTES_MAX = 256 << 20

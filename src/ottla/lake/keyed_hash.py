@@ -3,7 +3,7 @@
 `verify` compares the rows of a table with those of the topic by it, under a key that it draws anew
 each time. The hashes of `row_hash` are public, so rows can be made that have the same sums; with
 a key that is drawn after the rows were made, the sums of two different sets of rows are equal with
-a probability of about 2^-128 (docs/adr/0006-row-hash.md).
+a probability of about 2^-128 (docs/developers/adr/0006-row-hash.md).
 
 The loops are in C where the build has compiled them (`_row_sums.c`), else numpy's, which take the
 next word of all strings at a time.

@@ -11,7 +11,7 @@ from tests.protocol.security.pair import Ports, scram_login, until
 from tests.protocol.security.tokens import Script
 
 _TOPIC = "topic-of-alice"
-# By Ottla, and by Kafka; see docs/differences.md.
+# By Ottla, and by Kafka; see docs/reference/differences.md.
 DIFFERENT = {
     "of the owner Team:alice": ("INVALID_PRINCIPAL_TYPE", "a login as User:alice"),
     "with names of 20,000 bytes": ("INVALID_REQUEST", "a login as User:alice"),

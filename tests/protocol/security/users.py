@@ -77,7 +77,7 @@ _ALTERED: dict[str, tuple[_Change, ...]] = {
     "a short hash": (_Set("x-4", hashed=bytes(31)),),
     "a long hash": (_Set("x-4", hashed=bytes(64)),),
 }
-# What is answered otherwise on purpose, see docs/differences.md: by Ottla, and by Kafka.
+# What is answered otherwise on purpose, see docs/reference/differences.md: by Ottla, and by Kafka.
 DIFFERENT: dict[str, tuple[tuple[_Change, ...], str, str]] = {
     "two mechanisms at once": ((_Set("x-1"), _Set("x-1", 2)), "NONE", "DUPLICATE_RESOURCE"),
     "one set, one dropped": ((_Set("x-1"), _Drop("x-1", 2)), "NONE", "RESOURCE_NOT_FOUND"),

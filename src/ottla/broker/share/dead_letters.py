@@ -2,7 +2,7 @@
 
 Records that wait for a dead letter are in flight: `share.partition.max.record.locks` bounds them. A
 dead letter is written after the record's state ARCHIVING, and before its state ARCHIVED: if the
-leader changes in between, the new leader writes it again (`docs/adr/0013-dead-letters.md`).
+leader changes in between, the new leader writes it again (`adr/0012-dead-letters.md`).
 """
 
 import asyncio
