@@ -24,6 +24,7 @@ from rig.consuming import read
 from rig.ottla_cluster import ottla_cluster
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client import NewTopic as OneTopic
 from ottla.client import sync
 from tests.cli.ottla_command import Command
 
@@ -246,3 +247,25 @@ def test_a_start_on_a_full_disk_says_so(small_disk: Path) -> None:
     assert "full" in done.error
     assert "start the broker again" in done.error or "free space on it" in done.error
     assert "delete a topic" not in done.error
+
+
+def test_a_follower_with_a_full_disk_leaves_the_isr_at_once(
+    tmp_path: Path, small_disk: Path
+) -> None:
+    """Records with acks=all do not wait for replica.lag.time.max.ms; it returns with its room."""
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    (home / "data" / "broker-2").symlink_to(small_disk, target_is_directory=True)
+    with ottla_cluster({"replica.lag.time.max.ms": "3600000"}, folder=home) as cluster:
+        run = Command(cluster.bootstrap)
+        with sync.Admin(cluster.bootstrap) as admin:
+            admin.topics.create_all([OneTopic(name="t", assignments=((1, 2, 3),))])
+        deliver(cluster.bootstrap, "t")
+        ballast = take_all(small_disk)
+        deliver(cluster.bootstrap, "t")
+        why = run("why", "isr", "t-0").out
+        assert "the disk of 2 is full" in why
+        ballast.unlink()
+        with sync.Admin(cluster.bootstrap) as admin:
+            while len(admin.topics.describe("t").partitions[0].isr) < 3:
+                time.sleep(0.1)

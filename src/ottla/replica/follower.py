@@ -37,6 +37,7 @@ class Follower:
     __slots__ = (
         "fetch_offset",
         "high_watermark",
+        "is_full",
         "last_fetched_epoch",
         "leader",
         "leader_epoch",
@@ -71,6 +72,8 @@ class Follower:
         self.retry_ms = retry_ms
         # No fetch before this.
         self.retry_at_ms = 0
+        # Whether the disk had no room for the records of the last answer; the fetches say so.
+        self.is_full = False
         # As the leader last sent them; below its log start it cannot compare the logs.
         self.leader_high_watermark = -1
         self.leader_log_start = -1

@@ -20,7 +20,7 @@ from ottla.replica.effects import (
     Resign,
 )
 from ottla.replica.isr import Rejection
-from ottla.replica.reasons import BY_CONTROLLER, Reason, joining, leaving, named
+from ottla.replica.reasons import BY_CONTROLLER, Reason, joining, leaving, named, out_of_room
 from ottla.replica.remote import UNKNOWN_END, Remote
 from ottla.replica.standing import NEVER
 from ottla.replica.term import NOTHING, Effects, Term
@@ -264,6 +264,24 @@ class Leader:
         isr = tuple(broker for broker in term.isr if broker not in out)
         reason = leaving(term.log.log_end_offset, late, silent, self.lag_ms_max, now_ms)
         effect = negotiation.propose(isr, (), term.min_isr, reason)
+        term.recount(now_ms)
+        return (effect,)
+
+    def on_full(self, broker_id: BrokerId, *, now_ms: int) -> Effects:
+        """Propose to remove a follower whose disk has no room for the records that it lacks.
+
+        At once, as its lag cannot end before there is room; and as for silent followers only where
+        enough replicas remain. Else `on_deadline` removes it.
+        """
+        term = self.term
+        if term.resigned or term.negotiation.proposal is not None:
+            return NOTHING
+        full = next((r for r in term.behind() if r.broker_id == broker_id), None)
+        if full is None or len(term.isr) - 1 < term.min_isr:
+            return NOTHING
+        isr = tuple(broker for broker in term.isr if broker != broker_id)
+        reason = out_of_room(full, term.log.log_end_offset)
+        effect = term.negotiation.propose(isr, (), term.min_isr, reason)
         term.recount(now_ms)
         return (effect,)
 

@@ -33,6 +33,11 @@ def leaving(
     return evidence, setting
 
 
+def out_of_room(full: Remote, log_end: int) -> Reason:
+    """Why a follower with a full disk is proposed out."""
+    return f"log end {log_end}; the disk of {full.broker_id} is full, its log ends {full.end}", None
+
+
 def joining(remote: Remote, high_watermark: int, epoch_start: int) -> Reason:
     """Why a follower is proposed in."""
     who = f"{remote.broker_id} (broker epoch {remote.broker_epoch}): end {remote.end}"

@@ -57,6 +57,34 @@ def test_a_slow_follower_goes_and_a_busy_one_stays() -> None:
     assert change.after.isr == (ONE, TWO)
 
 
+def test_a_follower_whose_disk_is_full_goes_at_once() -> None:
+    """Its lag cannot end before there is room; once it has all records it joins as any other."""
+    leading, fetch = late_leader()
+    fetch(THREE, 3, now_ms=20_001)
+    change = change_in(leading.on_full(THREE, now_ms=20_001))
+    assert change.after.isr == (ONE, TWO)
+    assert leading.on_full(THREE, now_ms=20_002) == ()
+    left = leading.on_state(change.committed(5), now_ms=20_003)
+    decision = decision_in(left)
+    assert decision.kind is DecisionKind.ISR_SHRUNK
+    assert "the disk of 3 is full, its log ends 3" in decision.evidence
+    assert AdvanceHighWatermark(5) in left
+    joined = change_in(fetch(THREE, 5, now_ms=20_004))
+    assert joined.after.isr == (ONE, TWO, THREE)
+
+
+def test_a_full_follower_stays_where_it_is_needed_or_lacks_nothing() -> None:
+    """Writes would be refused without it, which its lag may do later."""
+    leading = leader(log_of([EPOCH] * 5), min_isr=3)
+    fetch = Fetches(leading)
+    fetch(THREE, 3, now_ms=1)
+    assert leading.on_full(THREE, now_ms=1) == ()
+    leading = leader(log_of([EPOCH] * 5))
+    fetch = Fetches(leading)
+    fetch(TWO, 5, now_ms=1)
+    assert leading.on_full(TWO, now_ms=1) == ()
+
+
 def test_a_silent_follower_that_lacks_records_goes_sooner() -> None:
     """Nothing heard of it for a session: writes wait no longer, however short it lags."""
     leading = leader(log_of([EPOCH] * 5), silence_ms=3_500)

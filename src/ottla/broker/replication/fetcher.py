@@ -178,6 +178,8 @@ class ReplicaFetcher:
             )
             if partition.log.ledger.history.lost:
                 asked.lost = told_lost(partition)
+            if follower.is_full:
+                asked.is_full = True
             if partition.topic_id is not topic_id:  # An id is slow to look up.
                 topic_id = partition.topic_id
                 of_topic = questions.setdefault(topic_id, [])

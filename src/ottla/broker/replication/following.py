@@ -27,7 +27,7 @@ from ottla.replica.effects import (
 from ottla.replica.follower import Follower
 from ottla.replica.standing import Standing
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.errors import DiskFull, StorageError
 from ottla.storage.log.truncation import begin_within
 from ottla.wire.messages.fetch import PartitionData
 
@@ -173,7 +173,9 @@ class Following:
             for deletion in begin_within(partition.log, records, self._clock.now_ms()):
                 self._removals.remove_later(deletion)
             partition.append_as_follower(records, self._clock.now_ms())
+            follower.is_full = False
         except OttlaError as error:
+            follower.is_full = isinstance(error, DiskFull)
             # The next fetch asks for the same once more, as far as it is not there.
             if not isinstance(error, StorageError):
                 _log.error("%s: %s", partition.topic_partition, error.message)

@@ -103,6 +103,13 @@ class Leading(ABC):
         assert answer is not None, "a fetch is always answered"
         return answer
 
+    def on_follower_full(self, partition: Partition, broker_id: int) -> None:
+        """A follower said with its last fetch that its disk is full."""
+        leader = partition.leader
+        if leader is not None:
+            now_ms = self._clock.monotonic_ms()
+            self.carry_out(partition, leader.on_full(BrokerId(broker_id), now_ms=now_ms))
+
     def carry_out(self, partition: Partition, effects: tuple[LeaderEffect, ...]) -> Answer | None:
         """Do what a leader decided; the answer to a fetch, where there is one among it."""
         answer: Answer | None = None

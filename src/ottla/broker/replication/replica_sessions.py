@@ -19,7 +19,7 @@ from ottla.broker.replication.leading import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import ReplicaThrottle
-from ottla.replica.effects import Refuse
+from ottla.replica.effects import Refuse, ServeFrom
 from ottla.replica.standing import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -139,6 +139,8 @@ class ReplicaSessions:
             wanted.last_fetched_epoch,
             wanted.current_leader_epoch,
         )
+        if wanted.is_full and isinstance(answer, ServeFrom):
+            self._roles.on_follower_full(partition, session.broker_id)
         return partition, answer
 
     def _drop(self, sessions: Iterable[ReplicaSession]) -> None:

@@ -14,6 +14,7 @@ from ottla.wire.notation import (
     Message,
     array,
     batches,
+    boolean,
     int8,
     int16,
     int32,
@@ -56,6 +57,8 @@ class FetchPartition(Message):
     nonce: int = int64("15+", tag=10000)
     # Ottla's own: committed offsets that the follower truncated, for the leader's ledger.
     lost: list[LostOffsets] = array(LostOffsets, "15+", tag=10001)
+    # Ottla's own: the follower's disk had no room for the records of the last answer.
+    is_full: bool = boolean("15+", tag=10002)
 
 
 class FetchTopic(Message):
