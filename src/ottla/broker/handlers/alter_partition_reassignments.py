@@ -7,7 +7,6 @@ answer says that a move has begun; ListPartitionReassignments shows its progress
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.broker.audit.details import partition_changes
 from ottla.broker.controller import Controller
@@ -77,16 +76,6 @@ class AlterPartitionReassignments(Handler):
             allow_replication_factor_change=body.allow_replication_factor_change,
             responses=[_response(topic, outcomes) for topic in body.topics],
         )
-
-    @staticmethod
-    def on_error(
-        _body: AlterPartitionReassignmentsRequest,
-        code: ErrorCode,
-        message: str | None,
-        _version: int,
-    ) -> AlterPartitionReassignmentsResponse:
-        """The error for the whole."""
-        return AlterPartitionReassignmentsResponse(error_code=code, error_message=message)
 
 
 def _response(topic: ReassignableTopic, outcomes: Outcomes) -> ReassignableTopicResponse:

@@ -157,10 +157,3 @@ class AlterShareGroupOffsets(Handler):
                 )
             )
         return AlterShareGroupOffsetsResponse(responses=responses)
-
-    @staticmethod
-    def on_error(
-        _body: AlterShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> AlterShareGroupOffsetsResponse:
-        """The error above all topics."""
-        return AlterShareGroupOffsetsResponse(error_code=code, error_message=message)

@@ -76,10 +76,3 @@ class ApiVersions(Handler):
             tells_all = request.version >= _LOWEST_IS_0_SINCE
             response.supported_features = _SUPPORTED if tells_all else _SUPPORTED_ABOVE_0
         return response
-
-    @staticmethod
-    def on_error(
-        _body: ApiVersionsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ApiVersionsResponse:
-        """The error alone: no ranges."""
-        return ApiVersionsResponse(error_code=code)

@@ -41,10 +41,3 @@ class BrokerHandshake(Handler):
                 f"{request.listener}; set inter.broker.listener.name alike on all brokers",
             )
         return self.admission.on_handshake(request.connection, body)
-
-    @staticmethod
-    def on_error(
-        _body: BrokerHandshakeRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> BrokerHandshakeResponse:
-        """The error with its message, which the other broker logs."""
-        return BrokerHandshakeResponse(error_code=code, error_message=message)

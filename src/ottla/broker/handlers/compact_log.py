@@ -85,13 +85,6 @@ class CompactLog(Handler):
             failure=status.failure or None,
         )
 
-    @staticmethod
-    def on_error(
-        _body: CompactLogRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> CompactLogResponse:
-        """The error for the whole."""
-        return CompactLogResponse(error_code=code, error_message=message)
-
 
 def _pass(outcome: CleaningOutcome, at_ms: int) -> CompactionPass:
     return CompactionPass(

@@ -6,7 +6,6 @@ Joining, reporting and leaving are one request; the settings of the group (KIP-8
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
@@ -65,10 +64,3 @@ class ConsumerGroupHeartbeat(Handler):
 
         session_timeout_ms, setting = value("session.timeout.ms")
         return Pace(session_timeout_ms, value("heartbeat.interval.ms")[0], setting)
-
-    @staticmethod
-    def on_error(
-        _body: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> ConsumerGroupHeartbeatResponse:
-        """The error, and nothing else."""
-        return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)

@@ -6,7 +6,6 @@ again or stop anyway.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.admission import require_broker
 from ottla.broker.controller import Controller
@@ -46,10 +45,3 @@ class ControlledShutdown(Handler):
                 for name in remaining
             ]
         )
-
-    @staticmethod
-    def on_error(
-        _body: ControlledShutdownRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ControlledShutdownResponse:
-        """The error."""
-        return ControlledShutdownResponse(error_code=code)

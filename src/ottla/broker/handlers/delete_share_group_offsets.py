@@ -104,13 +104,6 @@ class DeleteShareGroupOffsets(Handler):
             responses=[_result(topic.topic_name, ids, failed) for topic in body.topics]
         )
 
-    @staticmethod
-    def on_error(
-        _body: DeleteShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DeleteShareGroupOffsetsResponse:
-        """The error above all topics."""
-        return DeleteShareGroupOffsetsResponse(error_code=code, error_message=message)
-
 
 def _result(
     name: str, ids: dict[str, UUID], failed: dict[UUID, KeyAnswer]

@@ -58,13 +58,6 @@ class DescribeAcls(Handler):
             )
         return DescribeAclsResponse(error_message=None, resources=list(found.values()))
 
-    @staticmethod
-    def on_error(
-        _body: DescribeAclsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeAclsResponse:
-        """The error, and no ACLs."""
-        return DescribeAclsResponse(error_code=code, error_message=message)
-
 
 def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """The filter of a request. Raises OttlaError(INVALID_REQUEST) where a number is unknown."""

@@ -5,7 +5,6 @@ Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` 
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.cleaning.cleaner import Cleaner
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
@@ -72,10 +71,3 @@ class DescribeCleaner(Handler):
                 for name, status in health.failed
             ],
         )
-
-    @staticmethod
-    def on_error(
-        _body: DescribeCleanerRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeCleanerResponse:
-        """The error for the whole."""
-        return DescribeCleanerResponse(error_code=code, error_message=message)

@@ -51,13 +51,6 @@ class DescribeDecisions(Handler):
             ]
         )
 
-    @staticmethod
-    def on_error(
-        _body: DescribeDecisionsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeDecisionsResponse:
-        """The error for the whole."""
-        return DescribeDecisionsResponse(error_code=code, error_message=message)
-
 
 def _described(decision: Decision) -> DescribedDecision:
     return DescribedDecision(

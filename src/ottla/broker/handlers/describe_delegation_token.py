@@ -5,7 +5,6 @@
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.access.tokens import require_identity
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
 from ottla.broker.requests.check import RequestCheck
@@ -78,16 +77,6 @@ class DescribeDelegationToken(Handler):
                 if owners is None or not owners.isdisjoint(token.concerned)
             ]
         )
-
-    @staticmethod
-    def on_error(
-        _body: DescribeDelegationTokenRequest,
-        code: ErrorCode,
-        _message: str | None,
-        _version: int,
-    ) -> DescribeDelegationTokenResponse:
-        """The error, and no tokens."""
-        return DescribeDelegationTokenResponse(error_code=code)
 
 
 def _described(token: DelegationToken, secret: bytes) -> DescribedDelegationToken:

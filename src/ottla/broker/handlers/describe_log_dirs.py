@@ -94,16 +94,6 @@ class DescribeLogDirs(Handler):
             is_cordoned=is_cordoned,
         )
 
-    @staticmethod
-    def on_error(
-        _body: DescribeLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> DescribeLogDirsResponse:
-        """The error alone: before version 3 no directories and no error, as in Kafka.
-
-        Clients of those versions read that as CLUSTER_AUTHORIZATION_FAILED.
-        """
-        return DescribeLogDirsResponse(error_code=code)
-
 
 def _add(
     topics: dict[str, DescribeLogDirsTopic],

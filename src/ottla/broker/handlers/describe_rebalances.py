@@ -5,7 +5,6 @@ Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` a
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import resource
@@ -44,13 +43,6 @@ class DescribeRebalances(Handler):
         return DescribeRebalancesResponse(
             rebalances=[_rebalance(flight) for flight in self.groups.flights.of(body.group_id)]
         )
-
-    @staticmethod
-    def on_error(
-        _body: DescribeRebalancesRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeRebalancesResponse:
-        """The error for the whole."""
-        return DescribeRebalancesResponse(error_code=code, error_message=message)
 
 
 def _rebalance(flight: Flight) -> DescribedRebalance:

@@ -5,7 +5,6 @@ Between brokers only; see `cluster.orders`.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
@@ -32,10 +31,3 @@ class LeaderAndIsr(Handler):
     ) -> LeaderAndIsrResponse:
         """Take the roles."""
         return await self.orders.leader_and_isr(body)
-
-    @staticmethod
-    def on_error(
-        _body: LeaderAndIsrRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> LeaderAndIsrResponse:
-        """The error of the whole request."""
-        return LeaderAndIsrResponse(error_code=code)

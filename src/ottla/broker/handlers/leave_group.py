@@ -34,10 +34,3 @@ class LeaveGroup(Handler):
             WholeAnswer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.members.leave(call, body, at),
         )
-
-    @staticmethod
-    def on_error(
-        _body: LeaveGroupRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> LeaveGroupResponse:
-        """An error for the request as a whole."""
-        return LeaveGroupResponse(error_code=code)

@@ -57,10 +57,3 @@ class ListConfigResources(Handler):
                 for kind, name in self.configs.resources(kinds)
             ]
         )
-
-    @staticmethod
-    def on_error(
-        _body: ListConfigResourcesRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ListConfigResourcesResponse:
-        """The error alone."""
-        return ListConfigResourcesResponse(error_code=code)

@@ -53,10 +53,3 @@ class ListGroups(Handler):
                 )
             groups.extend(shard.coordinator.list_groups(body.states_filter, body.types_filter))
         return ListGroupsResponse(groups=groups)
-
-    @staticmethod
-    def on_error(
-        _body: ListGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ListGroupsResponse:
-        """An error and no groups."""
-        return ListGroupsResponse(error_code=code)

@@ -5,7 +5,6 @@ Only the controller serves it: others answer NOT_CONTROLLER. Partitions at rest 
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.controller import Controller
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
@@ -56,13 +55,3 @@ class ListPartitionReassignments(Handler):
                 )
             )
         return ListPartitionReassignmentsResponse(topics=list(topics.values()))
-
-    @staticmethod
-    def on_error(
-        _body: ListPartitionReassignmentsRequest,
-        code: ErrorCode,
-        message: str | None,
-        _version: int,
-    ) -> ListPartitionReassignmentsResponse:
-        """The error for the whole."""
-        return ListPartitionReassignmentsResponse(error_code=code, error_message=message)

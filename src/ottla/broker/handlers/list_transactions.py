@@ -6,7 +6,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.patterns import compiled
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import shown
@@ -69,13 +68,6 @@ class ListTransactions(Handler):
                 for transactional_id, known in found
             ],
         )
-
-    @staticmethod
-    def on_error(
-        _body: ListTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ListTransactionsResponse:
-        """The code alone."""
-        return ListTransactionsResponse(error_code=code)
 
 
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:

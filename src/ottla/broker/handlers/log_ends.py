@@ -5,7 +5,6 @@ Ottla's own, and between brokers only; see `cluster.orders`.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
@@ -30,10 +29,3 @@ class LogEnds(Handler):
     def handle(self, _request: RequestContext, body: LogEndsRequest) -> LogEndsResponse:
         """Look at each log."""
         return self.orders.log_ends(body)
-
-    @staticmethod
-    def on_error(
-        _body: LogEndsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> LogEndsResponse:
-        """The error of the whole request."""
-        return LogEndsResponse(error_code=code)

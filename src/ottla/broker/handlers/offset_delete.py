@@ -87,10 +87,3 @@ class OffsetDelete(Handler):
                 call, body, exists, at
             ),
         )
-
-    @staticmethod
-    def on_error(
-        _body: OffsetDeleteRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> OffsetDeleteResponse:
-        """An error for the request as a whole."""
-        return OffsetDeleteResponse(error_code=code)

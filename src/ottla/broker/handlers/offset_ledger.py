@@ -153,13 +153,6 @@ class OffsetLedger(Handler):
             ],
         )
 
-    @staticmethod
-    def on_error(
-        _body: OffsetLedgerRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> OffsetLedgerResponse:
-        """The error for the whole."""
-        return OffsetLedgerResponse(error_code=code, error_message=message)
-
 
 def _give(place: "asyncio.Future[None]") -> None:
     if not place.done():

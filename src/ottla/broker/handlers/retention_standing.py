@@ -6,7 +6,6 @@ retention` ask it.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -91,13 +90,6 @@ class RetentionStanding(Handler):
             held_bytes=held.held_bytes,
             held_since_ms=held.held_since_ms,
         )
-
-    @staticmethod
-    def on_error(
-        _body: RetentionStandingRequest, code: "ErrorCode", message: str | None, _version: int
-    ) -> RetentionStandingResponse:
-        """The error for the whole."""
-        return RetentionStandingResponse(error_code=code, error_message=message)
 
 
 def _deadline(partition: Partition, offset: int, now_ms: int, *, is_held: bool) -> OffsetDeadline:

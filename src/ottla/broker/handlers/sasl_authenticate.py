@@ -5,7 +5,6 @@
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.handlers.sasl_handshake import no_sasl
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import free
@@ -32,10 +31,3 @@ class SaslAuthenticate(Handler):
     ) -> SaslAuthenticateResponse:
         """Refuse: no login has begun."""
         raise no_sasl(request)
-
-    @staticmethod
-    def on_error(
-        _body: SaslAuthenticateRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> SaslAuthenticateResponse:
-        """The error with its remedy."""
-        return SaslAuthenticateResponse(error_code=code, error_message=message)

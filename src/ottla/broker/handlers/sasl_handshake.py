@@ -49,10 +49,3 @@ class SaslHandshake(Handler):
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
         """Refuse: no login is due."""
         raise no_sasl(request)
-
-    @staticmethod
-    def on_error(
-        _body: SaslHandshakeRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> SaslHandshakeResponse:
-        """The error, and no mechanisms."""
-        return SaslHandshakeResponse(error_code=code)

@@ -103,10 +103,3 @@ class ShareAcknowledge(Handler):
             request.reply(response)
 
         acknowledge_all(self.sharing, key, acknowledged, answer)
-
-    @staticmethod
-    def on_error(
-        _body: ShareAcknowledgeRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> ShareAcknowledgeResponse:
-        """The error above all partitions."""
-        return ShareAcknowledgeResponse(error_code=code, error_message=message)

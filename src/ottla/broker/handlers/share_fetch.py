@@ -97,10 +97,3 @@ class ShareFetch(Handler):
             body,
             session,
         ).start(acknowledged)
-
-    @staticmethod
-    def on_error(
-        _body: ShareFetchRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> ShareFetchResponse:
-        """The error above all partitions."""
-        return ShareFetchResponse(error_code=code, error_message=message)

@@ -7,7 +7,7 @@ heartbeat.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import OttlaError
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.groups.image_topics import ImageTopics
@@ -110,10 +110,3 @@ class ShareGroupHeartbeat(Handler):
             key: Begin(heard.epoch, 0 if key.topic_id in grown else UNKNOWN)
             for key in keys_of(group_id, heard.to_begin)
         }
-
-    @staticmethod
-    def on_error(
-        _body: ShareGroupHeartbeatRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> ShareGroupHeartbeatResponse:
-        """The error, and nothing else."""
-        return ShareGroupHeartbeatResponse(error_code=code, error_message=message)

@@ -5,7 +5,6 @@ Between brokers only. With `delete_partition` the log goes, too; see `cluster.or
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
@@ -32,10 +31,3 @@ class StopReplica(Handler):
     ) -> StopReplicaResponse:
         """Stop the partitions."""
         return await self.orders.stop_replica(body)
-
-    @staticmethod
-    def on_error(
-        _body: StopReplicaRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> StopReplicaResponse:
-        """The error of the whole request."""
-        return StopReplicaResponse(error_code=code)

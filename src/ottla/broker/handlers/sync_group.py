@@ -43,10 +43,3 @@ class SyncGroup(Handler):
             WholeAnswer(request, body, self.on_error),
             lambda coordinator, call, at: coordinator.members.sync(call, body, at),
         )
-
-    @staticmethod
-    def on_error(
-        _body: SyncGroupRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> SyncGroupResponse:
-        """The error and no assignment."""
-        return SyncGroupResponse(error_code=code)

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.registration import remove
 from ottla.broker.requests.auditing import AdminChange, cluster_need
@@ -54,10 +53,3 @@ class UnregisterBroker(Handler):
         await remove(self.store, BrokerId(body.broker_id))
         _log.info("broker %d was removed from the cluster", body.broker_id)
         return UnregisterBrokerResponse(error_message=None)
-
-    @staticmethod
-    def on_error(
-        _body: UnregisterBrokerRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> UnregisterBrokerResponse:
-        """The error for the request as a whole."""
-        return UnregisterBrokerResponse(error_code=code, error_message=message)

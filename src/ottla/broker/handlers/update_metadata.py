@@ -5,7 +5,6 @@ Between brokers only. The image that clients see changes by nothing else; see `c
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.admission import require_broker
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -34,10 +33,3 @@ class UpdateMetadata(Handler):
         """Apply it whole, or refuse it."""
         require_broker(request, "UpdateMetadata", body.controller_id)
         return await self.orders.update_metadata(body)
-
-    @staticmethod
-    def on_error(
-        _body: UpdateMetadataRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> UpdateMetadataResponse:
-        """The error of the whole request."""
-        return UpdateMetadataResponse(error_code=code)

@@ -57,6 +57,12 @@ class Api(Generic[Q, R]):
         """The key of its requests."""
         return ApiKey(self.request.__api_key__)
 
+    def failed(self, code: ErrorCode, message: str | None) -> R:
+        """The response that has an error, with its message where it has a field for one."""
+        if any(field.name == "error_message" for field in self.response.__fields__):
+            return self.response(error_code=code, error_message=message)
+        return self.response(error_code=code)
+
 
 class Handler(ABC):
     """One API.
@@ -77,10 +83,13 @@ class Handler(ABC):
         A coroutine function where a rare call waits for the store. Raises OttlaError.
         """
 
-    @staticmethod
-    @abstractmethod
-    def on_error(body: Any, code: ErrorCode, message: str | None, version: int) -> Any:
-        """The response that reports the failed request `body`."""
+    @classmethod
+    def on_error(cls, _body: Any, code: ErrorCode, message: str | None, _version: int) -> Any:
+        """The response that reports a failed request: by default the error above all.
+
+        Handlers whose responses have errors of parts only have their own.
+        """
+        return cls.api.failed(code, message)
 
 
 def is_coroutine(handler: Handler) -> bool:
