@@ -9,8 +9,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from ottla.base.patterns import PATTERN_BYTES_MAX, PATTERN_CHARACTERS_MAX
@@ -31,7 +33,9 @@ from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MA
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX
 from ottla.storage.producers.state import PRODUCERS_MAX
-from ottla.wire.api import API, FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire import messages
+from ottla.wire.api import FIRST_PRIVATE_KEY, api_name, key_name
+from ottla.wire.notation import REQUESTS
 from ottla.wire.primitive import TAGS_MAX
 
 DOCS = Path(__file__).resolve().parent
@@ -149,18 +153,17 @@ def _family(name: str, unused: list[str], used: set[str]) -> str:
 def apis_served() -> str:
     """Every API that clients are told of, with its versions here and in Kafka 4.3."""
     rows = []
+    kafka = {each["key"]: _span(*each["versions"]) for each in kafka_apis().values()}
     for key, api in sorted(served().items()):
         if api.between_brokers:
             continue
-        kafka = API[key]
-        is_ours = key >= FIRST_PRIVATE_KEY
         rows.append(
             (
-                str(int(key)),
-                kafka.name,
+                str(key),
+                api.name,
                 _span(*api.versions),
-                "none: Ottla's own" if is_ours else _span(kafka.min_version, kafka.max_version),
-                _purpose(key.name.lower()),
+                "none: Ottla's own" if key >= FIRST_PRIVATE_KEY else kafka[key],
+                _purpose(key),
             )
         )
     return _table(("key", "API", "served", "Kafka 4.3", "for"), rows)
@@ -168,16 +171,17 @@ def apis_served() -> str:
 
 def apis_not_served() -> str:
     """APIs whose messages are declared and that nobody serves."""
-    return _list(f"{API[key].name} ({int(key)})" for key in sorted(API) if key not in served())
+    for module in iter_modules(messages.__path__):
+        import_module(f"{messages.__name__}.{module.name}")
+    return _list(f"{api_name(key)} ({key})" for key in sorted(REQUESTS) if key not in served())
 
 
 def apis_that_differ() -> str:
     """APIs and versions of a broker of Kafka's that are not served here, and why not."""
-    here_served = {int(key): api for key, api in served().items()}
     rows = []
     for name, kafka in kafka_apis().items():
         key, (first, last) = kafka["key"], kafka["versions"]
-        api = here_served.get(key)
+        api = served().get(key)
         here = "not served"
         if api is not None:
             here = "brokers only" if api.between_brokers else _span(*api.versions)
@@ -238,14 +242,15 @@ def _names(use: Use) -> list[str]:
     return sorted({setting.name for setting in tables if setting.use is use})
 
 
-def _purpose(name: str) -> str:
+def _purpose(key: int) -> str:
+    name = key_name(key).lower()
     spec = find_spec(f"ottla.broker.handlers.{name}")
     assert spec is not None
     assert spec.origin is not None
     said = ast.get_docstring(ast.parse(Path(spec.origin).read_text())) or ""
     found = _HEADING.match(said)
     assert found, f"{name} does not begin as its siblings do"
-    assert int(found[2]) == ApiKey[name.upper()], f"{name} calls itself {found[2]}"
+    assert int(found[2]) == key, f"{name} calls itself {found[2]}"
     return " ".join(found[3].split())
 
 

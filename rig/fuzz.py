@@ -9,11 +9,11 @@ import time
 from typing import Any
 from uuid import UUID
 
-from ottla.wire.api import API, Api, ApiKey
 from ottla.wire.field import Field
 from ottla.wire.frames import encode_request
-from ottla.wire.notation import Message
+from ottla.wire.notation import REQUESTS, Message
 from ottla.wire.parts import FileRegion
+from rig.declared import import_all
 from rig.frames import batch
 
 _INTERESTING = (
@@ -45,19 +45,19 @@ class Corpus:
 
     def __init__(self, chance: random.Random, advertised: dict[int, tuple[int, int]]) -> None:
         self._chance = chance
-        self._apis: list[tuple[Api, int, int]] = []
+        self._apis: list[tuple[type[Message], int, int]] = []
+        import_all()
         for key, (low, high) in sorted(advertised.items()):
-            if key in set(ApiKey):
-                api = API[ApiKey(key)]
-                least, most = api.request.__versions__
-                self._apis.append((api, max(low, least), min(high, most)))
+            if key in REQUESTS:
+                least, most = REQUESTS[key].__versions__
+                self._apis.append((REQUESTS[key], max(low, least), min(high, most)))
         self._records = batch(300, 50, int(time.time() * 1000)).data
 
     def request(self, correlation_id: int) -> bytes:
         """A request that encodes cleanly, whatever it asks for."""
-        api, low, high = self._chance.choice(self._apis)
+        kind, low, high = self._chance.choice(self._apis)
         version = self._chance.randint(low, high)
-        message = self._message(api.request, version)
+        message = self._message(kind, version)
         parts = encode_request(message, version, correlation_id, "fuzz")
         return b"".join(bytes(part) for part in parts if not isinstance(part, FileRegion))
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
 
-from ottla.wire.api import API, BROKER_APIS, ApiKey
+from ottla.wire.api import key_name
 from ottla.wire.field import Field
-from ottla.wire.notation import Message, MessageType
+from ottla.wire.notation import REQUESTS, Message, MessageType
+from rig.declared import import_all
 
 # Of fields outside of the list that grows: what exists in the brokers of the tests.
 TOPIC, GROUP = "own", "own"
@@ -33,27 +34,26 @@ _NUMBERS = {"resource_type": 2, "replication_factor": 1, "num_partitions": 1, "c
 class Growing:
     """A list in the requests of one version of an API: `path` are the fields that lead to it."""
 
-    api: ApiKey
+    api: int
     version: int
     path: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.api.name} v{self.version} {'.'.join(self.path)}"
+        return f"{key_name(self.api)} v{self.version} {'.'.join(self.path)}"
 
     def request(self, count: int, *, same: bool = False) -> Message:
         """A request with `count` elements in the list, and one in each list around it."""
-        return _message(API[self.api].request, self.version, self.path, count, same)
+        return _message(REQUESTS[self.api], self.version, self.path, count, same)
 
 
 def growing(apis: dict[int, tuple[int, int]]) -> Iterator[Growing]:
     """All lists of these APIs in these versions that clients may send."""
+    import_all()
     for key, (low, high) in sorted(apis.items()):
-        if key not in BROKER_APIS:
-            api = ApiKey(key)
-            first = max(low, API[api].request.__versions__[0])
-            for version in range(first, high + 1):
-                for path in _lists(API[api].request, version):
-                    yield Growing(api, version, path)
+        request = REQUESTS[key]
+        for version in range(max(low, request.__versions__[0]), high + 1):
+            for path in _lists(request, version):
+                yield Growing(key, version, path)
 
 
 def _lists(cls: Any, version: int) -> Iterator[tuple[str, ...]]:

@@ -9,7 +9,6 @@ from test_fetch_shortcut import World, framed, joined, with_world
 from ottla.broker.fetch import known
 from ottla.broker.handlers.fetch import Fetch
 from ottla.broker.requests.handler import Versions
-from ottla.wire.api import API, ApiKey
 from ottla.wire.messages import fetch as declared
 from ottla.wire.notation import (
     Message,
@@ -131,8 +130,8 @@ def newer(world: World, offset: int, **more: Any) -> NewerRequest:
 @pytest.fixture
 def declares_newer(monkeypatch):
     """The newer version is declared, served, and answered as the one before it."""
-    monkeypatch.setattr(API[ApiKey.FETCH], "_request", NewerRequest)
-    monkeypatch.setattr(Fetch, "versions", Versions(4, NEWER))
+    monkeypatch.setattr(Fetch.api, "request", NewerRequest)
+    monkeypatch.setattr(Fetch.api, "versions", Versions(4, NEWER))
     monkeypatch.setattr(declared.FetchResponse, "__versions__", (4, NEWER))
     yield
     for made in (declared.FetchResponse.__encoders__, declared.FetchResponse.__decoders__):
@@ -199,5 +198,5 @@ def test_an_answer_that_is_not_declared_is_left_to_the_slow_path(monkeypatch):
         world.learn(request, NEWER)
         assert world.serve(request, NEWER) is None
 
-    monkeypatch.setattr(API[ApiKey.FETCH], "_request", NewerRequest)
+    monkeypatch.setattr(Fetch.api, "request", NewerRequest)
     with_world(scenario)

@@ -9,7 +9,7 @@ from typing import Self
 from ottla.base.errors import ErrorCode
 from ottla.record.header import BatchHeader, read_header
 from ottla.record.reader import records
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode
 from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -25,7 +25,7 @@ from ottla.wire.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from ottla.wire.notation import Message
+from ottla.wire.notation import REQUESTS, Message
 
 DROP = "close the connection without an answer"
 APPEND_AND_DROP = "append, then close the connection without an answer"
@@ -101,7 +101,7 @@ class ScriptedBroker:
         key, version = ApiKey(header.api_key), header.api_version
         if key is ApiKey.API_VERSIONS:
             self.asked_versions.append(version)
-            low, high = self.versions.get(key, (0, API[key].max_version))
+            low, high = self.versions.get(key, REQUESTS[key].__versions__)
             if not low <= version <= high:
                 answer: Message | None = self._api_versions(ErrorCode.UNSUPPORTED_VERSION)
                 version = 0
@@ -110,7 +110,7 @@ class ScriptedBroker:
         elif key in self.drops:
             answer = None
         else:
-            request = decode(API[key].request, version, frame, position)
+            request = decode(REQUESTS[key], version, frame, position)
             answers: dict[ApiKey, Callable[[Message], Message | None]] = {
                 ApiKey.METADATA: self._metadata,
                 ApiKey.INIT_PRODUCER_ID: lambda _: InitProducerIdResponse(
@@ -132,7 +132,7 @@ class ScriptedBroker:
             ApiKey.API_VERSIONS,
             *self.others,
         )
-        ranges = {key: (API[key].min_version, API[key].max_version) for key in served}
+        ranges = {key: REQUESTS[key].__versions__ for key in served}
         return ApiVersionsResponse(
             error_code=code,
             api_keys=[

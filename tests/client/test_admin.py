@@ -21,7 +21,8 @@ from ottla.client import (
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
 from ottla.client.errors import ConnectionFailed, UnsupportedByBroker
-from ottla.wire.api import ApiKey
+from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
+from ottla.wire.messages.describe_rebalances import DescribeRebalancesRequest
 
 from .conftest import eventually, unique
 from .scripted import ScriptedBroker
@@ -129,7 +130,8 @@ def test_a_broker_that_is_no_ottla_is_told_of_by_what_it_lacks() -> None:
 
 def test_a_broker_that_does_not_answer_is_named_and_the_story_is_told_without_it() -> None:
     """Of decisions and of rebalances: what others remember is worth having."""
-    stories = frozenset({ApiKey.DESCRIBE_DECISIONS, ApiKey.DESCRIBE_REBALANCES})
+    requests = (DescribeDecisionsRequest, DescribeRebalancesRequest)
+    stories = frozenset(request.__api_key__ for request in requests)
     broker = ScriptedBroker(versions=dict.fromkeys(stories, (0, 0)), drops=stories)
 
     async def silent() -> list[dict[int, OttlaError]]:

@@ -18,7 +18,7 @@ from rig.probe import serves
 from rig.wire_client import WireClient
 
 from ottla.base.errors import OttlaError
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import ApiKey, api_name
 from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 
@@ -96,20 +96,21 @@ class Fuzzer:
             self.nonsense.append(f"an answer to request {correlation_id}, which was not sent")
             return 0
         api_key, version = struct.unpack_from(">hh", frame, 4)
-        api = API.get(api_key) if api_key in set(ApiKey) else None
-        if api is None:
+        declared = REQUESTS.get(api_key)
+        if declared is None:
             self.nonsense.append(f"an answer of unknown API {api_key}")
             return correlation_id
-        if not api.min_version <= version <= api.max_version:
+        low, high = declared.__versions__
+        if not low <= version <= high:
             version = 0  # Only ApiVersions answers what it does not know (KIP-511).
             if api_key != ApiKey.API_VERSIONS:
-                self.nonsense.append(f"{api.name} answered an unknown version")
+                self.nonsense.append(f"{api_name(api_key)} answered an unknown version")
                 return correlation_id
         try:
             decode_response(api_key, version, answer)
             self.seen["answered"] += 1
         except OttlaError as error:
-            self.nonsense.append(f"{api.name} v{version}: {error}: {answer[:80].hex()}")
+            self.nonsense.append(f"{api_name(api_key)} v{version}: {error}: {answer[:80].hex()}")
         return correlation_id
 
 

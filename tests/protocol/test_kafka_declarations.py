@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.declared import declared
 
+from ottla.broker.process.apis import served
 from ottla.wire import stored, stored_consumer_groups, stored_share_groups, stored_share_state
-from ottla.wire.api import API, FIRST_PRIVATE_KEY, Api
+from ottla.wire.api import FIRST_PRIVATE_KEY, api_name
 from ottla.wire.notation import Message
 from tests.protocol.comparison import differences
 from tests.protocol.kafka_json import definitions
 
 ALLOWED = tomllib.loads(Path(__file__).with_name("kafka_differences.toml").read_text())
-KAFKA_APIS = [api for api in API.values() if api.key < FIRST_PRIVATE_KEY]
+KAFKA_APIS = [key for key in declared() if key < FIRST_PRIVATE_KEY]
 STORED = (
     stored.OffsetCommitKey,
     stored.OffsetCommitValue,
@@ -60,12 +62,12 @@ def unexpected(cls: type[Message], kafka: dict[str, Any]) -> list[str]:
     return [each for each in differences(cls, kafka) if each not in ALLOWED["differences"]]
 
 
-@pytest.mark.parametrize("api", KAFKA_APIS, ids=lambda api: api.name)
-def test_a_request_and_its_response_are_declared_as_kafka_has_them(api: Api) -> None:
+@pytest.mark.parametrize("key", KAFKA_APIS, ids=api_name)
+def test_a_request_and_its_response_are_declared_as_kafka_has_them(key: int) -> None:
     """Each field agrees in type, versions, nullability, tag, default and ignorability."""
     known = definitions()
-    assert unexpected(api.request, known[api.name + "Request"]) == []
-    assert unexpected(api.response, known[api.name + "Response"]) == []
+    for cls in declared()[key]:
+        assert unexpected(cls, known[cls.__name__]) == []
 
 
 @pytest.mark.parametrize("cls", STORED, ids=lambda cls: cls.__name__)
@@ -74,17 +76,15 @@ def test_a_stored_record_is_declared_as_kafka_has_it(cls: type[Message]) -> None
     assert unexpected(cls, definitions()[cls.__name__]) == []
 
 
-def test_the_table_has_the_stable_versions_of_kafka() -> None:
-    """Versions are the declared ones without those Kafka calls unstable; Produce starts at 0."""
+def test_no_version_is_served_that_kafka_calls_unstable() -> None:
+    """Nor one that is not declared, but that Produce is advertised from 0 on, as by Kafka."""
     known = definitions()
-    for api in KAFKA_APIS:
-        request = known[api.name + "Request"]
-        low, high = api.request.__versions__
-        unstable = request.get("latestVersionUnstable") is True
-        expected = (0 if api.name == "Produce" else low, high - unstable)
-        assert (api.min_version, api.max_version) == expected, api.name
-        assert api.response.__versions__ == (low, high), api.name
-        assert api.flexible_from == api.request.__flexible__, api.name
+    for key, api in served().items():
+        if key in KAFKA_APIS:
+            low, high = api.request.__versions__
+            unstable = known[api.request.__name__].get("latestVersionUnstable") is True
+            assert api.versions.max <= high - unstable, api.name
+            assert api.versions.min >= (0 if api.name == "Produce" else low), api.name
 
 
 def test_no_api_of_kafka_is_forgotten() -> None:
@@ -95,8 +95,8 @@ def test_no_api_of_kafka_is_forgotten() -> None:
         if d["type"] == "request" and d["validVersions"] != "none"
     }
     undeclared = {int(key) for key in ALLOWED["undeclared"]}
-    assert undeclared == set(keys) - {int(api.key) for api in KAFKA_APIS}
-    assert {int(api.key): api.name for api in KAFKA_APIS} == {
+    assert undeclared == set(keys) - set(KAFKA_APIS)
+    assert {key: api_name(key) for key in KAFKA_APIS} == {
         key: name for key, name in keys.items() if key not in undeclared
     }
 
@@ -105,6 +105,6 @@ def test_every_allowed_difference_is_still_there() -> None:
     """An entry of the list that no longer names a difference is dead and must go."""
     known = definitions()
     classes: list[type[Message]] = [*STORED]
-    classes += [cls for api in KAFKA_APIS for cls in (api.request, api.response)]
+    classes += [cls for key in KAFKA_APIS for cls in declared()[key]]
     found = {each for cls in classes for each in differences(cls, known[cls.__name__])}
     assert set(ALLOWED["differences"]) == found

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.network.frame_cutter import FrameCutter
-from ottla.wire.api import ApiKey
+from ottla.wire.api import ApiKey, key_name
 from ottla.wire.errors import WireError
 from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.notation import Message
@@ -50,7 +50,7 @@ class _Sent(NamedTuple, Generic[Waiter]):
     """A request without an answer yet."""
 
     correlation_id: int
-    key: ApiKey
+    key: int
     version: int
     deadline_s: float
     waiter: Waiter
@@ -108,9 +108,7 @@ class Exchange(Generic[Waiter]):
     # -- sending
 
     # Hot: once per request.
-    def send(
-        self, message: Message, key: ApiKey, version: int, deadline_s: float, waiter: Waiter
-    ) -> list[Part]:
+    def send(self, message: Message, version: int, deadline_s: float, waiter: Waiter) -> list[Part]:
         """The bytes of a request, which fails the connection if unanswered at `deadline_s`.
 
         `waiter` comes back with the answer, or from `take_unanswered`. Raises VersionError.
@@ -119,7 +117,7 @@ class Exchange(Generic[Waiter]):
         correlation_id = self._next_correlation_id
         parts = encode_request(message, version, correlation_id, self._client_id)
         self._next_correlation_id = (correlation_id + 1) & _CORRELATION_ID_MAX
-        self._sent.append(_Sent(correlation_id, key, version, deadline_s, waiter))
+        self._sent.append(_Sent(correlation_id, message.__api_key__, version, deadline_s, waiter))
         if deadline_s < self.next_deadline_s:
             self.next_deadline_s = deadline_s
         return parts
@@ -153,19 +151,19 @@ class Exchange(Generic[Waiter]):
             return
         first = self._sent[0]
         key, version = first.key, first.version
-        if key is ApiKey.API_VERSIONS and len(frame) >= 6:
+        if key == ApiKey.API_VERSIONS and len(frame) >= 6:
             # An unknown version of ApiVersions is answered in version 0 (KIP-511).
             (code,) = _CODE.unpack_from(frame, 4)
             version = 0 if code == ErrorCode.UNSUPPORTED_VERSION else version
         try:
             correlation_id, message = decode_response(key, version, frame)
         except WireError as error:
-            self._break(f"sent a {key.name} answer that cannot be read: {error}")
+            self._break(f"sent a {key_name(key)} answer that cannot be read: {error}")
             return
         if correlation_id != first.correlation_id:
             self._break(
                 f"answered request {correlation_id} where the answer to request"
-                f" {first.correlation_id} ({key.name}) was due"
+                f" {first.correlation_id} ({key_name(key)}) was due"
             )
             return
         self._sent.popleft()
@@ -191,8 +189,8 @@ class Exchange(Generic[Waiter]):
         if first is not None and first.deadline_s <= now_s:
             self.fail(
                 ErrorCode.REQUEST_TIMED_OUT,
-                f"did not answer {first.key.name} in time; the broker is overloaded, stopped, or"
-                " behind a network that drops packets",
+                f"did not answer {key_name(first.key)} in time; the broker is overloaded, stopped,"
+                " or behind a network that drops packets",
             )
 
     def lost(self, error: Exception | None) -> None:

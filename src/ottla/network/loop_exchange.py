@@ -10,7 +10,6 @@ from math import inf
 from typing import Generic, TypeVar, cast
 
 from ottla.network.exchange import Exchange
-from ottla.wire.api import ApiKey
 from ottla.wire.notation import Message
 
 Waiter = TypeVar("Waiter")
@@ -58,13 +57,11 @@ class LoopExchange(Generic[Waiter]):
     # -- sending
 
     # Hot: once per request, follower's fetches included.
-    def send(
-        self, message: Message, key: ApiKey, version: int, timeout_s: float, waiter: Waiter
-    ) -> None:
+    def send(self, message: Message, version: int, timeout_s: float, waiter: Waiter) -> None:
         """Send a request, and have the connection fail if it has no answer in time."""
         assert self.transport is not None
         deadline_s = self.loop.time() + timeout_s
-        parts = self.exchange.send(message, key, version, deadline_s, waiter)
+        parts = self.exchange.send(message, version, deadline_s, waiter)
         if deadline_s < self._timer_s:
             self._set_timer()
         self.transport.writelines(cast("list[bytes]", parts))

@@ -11,7 +11,6 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.exchange import RESPONSE_BYTES_MAX, Exchange
 from ottla.network.loop_exchange import LoopExchange
-from ottla.wire.api import API, ApiKey
 from ottla.wire.notation import Message
 
 # Given the response, whose type follows from the request, or the OttlaError in its place.
@@ -70,10 +69,9 @@ class PeerConnection(asyncio.BufferedProtocol):
         ends. Raises OttlaError, and does not call, where nothing can be sent.
         """
         self._require_sendable()
-        key = ApiKey(type(message).__api_key__)
         if version is None:
-            version = API[key].max_version
-        self._shell.send(message, key, version, timeout_ms / 1000, on_answer)
+            version = type(message).__versions__[1]
+        self._shell.send(message, version, timeout_ms / 1000, on_answer)
 
     async def request(
         self, message: Message, *, timeout_ms: int, version: int | None = None

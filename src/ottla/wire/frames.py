@@ -9,11 +9,11 @@ import struct
 from collections.abc import Generator
 from typing import Any, Final, NamedTuple
 
-from ottla.wire.api import API, FLEXIBLE_FROM, ApiKey
+from ottla.wire.api import ApiKey
 from ottla.wire.codec import decode, encode_after, encode_in_steps
 from ottla.wire.errors import TooManyBytes, VersionError, WireError
 from ottla.wire.field import HIGHEST_VERSION
-from ottla.wire.notation import Message
+from ottla.wire.notation import FLEXIBLE_FROM, RESPONSES, Message
 from ottla.wire.parts import Buffer, FileRegion, Part, Records
 from ottla.wire.primitive import skip_tags
 
@@ -131,10 +131,10 @@ def decode_response(
 ) -> tuple[int, Any]:
     """Return (correlation id, message) of a response to a request of that key and version.
 
-    The message is of the class `API[api_key].response`. Raises WireError, VersionError.
+    The message is of the response's class. Raises WireError, VersionError.
     """
-    known = API.get(api_key)  # type: ignore[call-overload] # a plain int equals its ApiKey
-    if known is None:
+    response = RESPONSES.get(api_key)
+    if response is None:
         raise VersionError(f"there is no API with key {api_key}")
     view = memoryview(buffer)
     try:
@@ -144,7 +144,7 @@ def decode_response(
             position = skip_tags(view, position)
     except (struct.error, IndexError) as error:
         raise WireError(f"a response header is cut off: {error}") from error
-    return correlation_id, decode(known.response, version, view, position)
+    return correlation_id, decode(response, version, view, position)
 
 
 __all__ = [

@@ -31,6 +31,12 @@ from ottla.wire.parts import Records
 
 T = TypeVar("T")
 
+# By key, the first declarations that were imported, and their first version with compact types and
+# tagged fields. A module that sends or serves an API imports its messages.
+REQUESTS: Final[dict[int, "type[Message]"]] = {}
+RESPONSES: Final[dict[int, "type[Message]"]] = {}
+FLEXIBLE_FROM: Final[dict[int, int]] = {}
+
 
 class MessageType(type):
     """Turns field specifiers into slots and keeps them, in order, in `__fields__`."""
@@ -59,7 +65,12 @@ class MessageType(type):
             "__decoders__": {},
             "__encoders__": {},
         }
-        return super().__new__(cls, name, bases, namespace)
+        made = super().__new__(cls, name, bases, namespace)
+        if api_key >= 0:
+            declared = REQUESTS if name.endswith("Request") else RESPONSES
+            declared.setdefault(api_key, cast("type[Message]", made))
+            FLEXIBLE_FROM.setdefault(api_key, namespace["__flexible__"])
+        return made
 
 
 @dataclass_transform(kw_only_default=True)

@@ -17,6 +17,7 @@ from uuid import UUID
 from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
 from ottla.base.settings import BrokerSettings
+from ottla.broker.handlers.produce import Produce
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.process.broker import Broker
 from ottla.broker.produce.shortcut import ProduceShortcuts
@@ -28,7 +29,6 @@ from ottla.storage.producers import snapshot
 from ottla.testing.simulation.network.network import Network
 from ottla.testing.simulation.virtual.loop import BEGINNING_MS, MachineClock, VirtualLoop
 from ottla.testing.simulation.virtual.process import Process
-from ottla.wire.api import API, ApiKey
 from ottla.wire.frames import encode_request
 from ottla.wire.notation import Message
 
@@ -190,7 +190,7 @@ class World:
         """A request with its size before it."""
         version = scene.version if ask.version is None else ask.version
         # As the table of APIs declares them, also where a test replaced the declaration.
-        declared = API[ApiKey.PRODUCE].request
+        declared = Produce.api.request
         partition_type = element_of(element_of(declared, "topic_data"), "partition_data")
         topics: dict[str, list[Any]] = {}
         wanted = ((ask.topic, ask.partition, ask.records), *ask.more)
@@ -209,7 +209,7 @@ class World:
         return struct.pack(">i", len(frame)) + frame
 
     def _topic_data(self, name: str, partitions: list[Any], version: int) -> Message:
-        topic_type = element_of(API[ApiKey.PRODUCE].request, "topic_data")
+        topic_type = element_of(Produce.api.request, "topic_data")
         if version < 13:
             return topic_type(name=name, partition_data=partitions)
         found = self.broker.image.topics.get(name)

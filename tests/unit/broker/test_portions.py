@@ -14,10 +14,11 @@ from ottla.broker.serving.portions import (
     join,
     portions,
 )
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import ApiKey
 from ottla.wire.field import Field
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ottla.wire.messages.join_group import JoinGroupRequest
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -28,6 +29,7 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from ottla.wire.notation import REQUESTS, RESPONSES
 
 
 def group(name, topics):
@@ -116,7 +118,7 @@ def test_a_short_request_is_not_divided():
     body = OffsetFetchRequest(groups=[group("a", {"t": 200})])
     assert division(ApiKey.OFFSET_FETCH, body) is None
     assert division(ApiKey.OFFSET_FETCH, OffsetFetchRequest()) is None
-    assert division(ApiKey.JOIN_GROUP, API[ApiKey.JOIN_GROUP].request()) is None
+    assert division(ApiKey.JOIN_GROUP, JoinGroupRequest()) is None
 
 
 def test_a_resource_that_is_named_twice_is_described_once():
@@ -188,13 +190,13 @@ def test_the_tables_name_lists_that_exist():
     """In request and response, as deep as each other."""
     for key, ways in DIVIDED.items():
         for way in ways:
-            asked = fields_of(API[key].request, way.asked)
-            answers = fields_of(API[key].response, way.answers)
+            asked = fields_of(REQUESTS[key], way.asked)
+            answers = fields_of(RESPONSES[key], way.answers)
             assert len(asked) == len(answers)
             assert {field.kind for field in asked + answers} == {"array"}
     for key, ways in ONCE.items():
         for way in ways:
-            kind, once = API[key].request, way
+            kind, once = REQUESTS[key], way
             while isinstance(once, Once):
                 (field,) = fields_of(kind, (once.field,))
                 kind, inner = field.element, once.inner
@@ -203,16 +205,14 @@ def test_the_tables_name_lists_that_exist():
                 once = inner
     for key, rule in REPEATED.items():
         for way in DIVIDED[key]:
-            for names, field in zip(
-                rule.names, fields_of(API[key].request, way.asked), strict=True
-            ):
+            for names, field in zip(rule.names, fields_of(REQUESTS[key], way.asked), strict=True):
                 own = {each.name for each in getattr(field.element, "__fields__", ())}
                 assert own >= set(names) or field.element == "string"
 
 
 def test_every_list_of_a_divided_request_is_in_a_portion():
     """Whatever a request of 1,000 elements asks for, its portions ask for, in its order."""
-    for each in growing({key: API[key].request.__versions__ for key in DIVIDED}):
+    for each in growing({key: REQUESTS[key].__versions__ for key in DIVIDED}):
         body = each.request(1_000)
         divided = division(each.api, body)
         if divided is None or divided.asked[: len(each.path)] != each.path:

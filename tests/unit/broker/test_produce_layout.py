@@ -10,7 +10,6 @@ from produce_world import counted, play, slow_path_only
 from ottla.broker.handlers.produce import Produce
 from ottla.broker.produce.layout import Layout, layout
 from ottla.broker.requests.handler import Versions
-from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -144,8 +143,8 @@ def test_both_paths_do_the_same_in_a_newer_version(
     monkeypatch, answers_newer, declared, is_served, together
 ):
     """The fast path adapts to a newer declaration, or leaves its requests to the slow path."""
-    monkeypatch.setattr(API[ApiKey.PRODUCE], "_request", declared)
-    monkeypatch.setattr(Produce, "versions", Versions(0, NEWER))
+    monkeypatch.setattr(Produce.api, "request", declared)
+    monkeypatch.setattr(Produce.api, "versions", Versions(0, NEWER))
     played = [
         scene
         for scene in scenes(NEWER, -1, learnt=True, together=together)

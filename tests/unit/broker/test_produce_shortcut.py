@@ -20,15 +20,15 @@ import pytest
 from produce_scenes import ALL, drawn, scenes
 from produce_world import Scene, Seen, counted, play, slow_path_only
 
+from ottla.broker.handlers.produce import Produce
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.produce.acknowledgement import Acknowledgement
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.shortcut import ProduceShortcuts
-from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.produce import ProduceRequest
 
 # Versions below the first of the declaration are advertised and refused.
-VERSIONS = range(ProduceRequest.__versions__[0], API[ApiKey.PRODUCE].max_version + 1)
+VERSIONS = range(ProduceRequest.__versions__[0], Produce.api.versions.max + 1)
 GROUP = {"log.flush.policy": "group"}
 # With this one acks=all is answered at once.
 OS = {"log.flush.policy": "os"}

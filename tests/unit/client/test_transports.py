@@ -10,6 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.blocking import BlockingConnection
 from ottla.client.connection.connection import Connection
+from ottla.client.connection.versions import AgreedVersions
 from ottla.network.peer import PeerConnection
 from ottla.testing.simulation.virtual.loop import run_virtual
 from ottla.wire.api import ApiKey
@@ -17,6 +18,7 @@ from ottla.wire.frames import decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
+KNOWN = ApiVersion(api_key=ApiKey.STOP_REPLICA, min_version=0, max_version=4)
 ADDRESS = Address("broker-2", 9092)
 NONE, TIMED_OUT, BROKEN = 0, ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NETWORK_EXCEPTION
 # The error code of the answer, or that of the failure, and after how many seconds it came.
@@ -117,7 +119,7 @@ def _played(told: Sequence[Any], times: Sequence[float], once_more: Callable[[],
 def play_client(timeouts: Sequence[float], script: Script) -> Played:
     async def scenario() -> Played:
         connection = Connection(ADDRESS, "tester")
-        connection.versions = {ApiKey.STOP_REPLICA: 4}
+        connection.versions = AgreedVersions([KNOWN])
         connection.connection_made(Transport())
 
         def submit(timeout_s: float) -> "asyncio.Future[Any]":
@@ -177,8 +179,7 @@ class ScriptedSocket:
     def sendall(self, data: bytes) -> None:
         header = decode_request_header(data[4:])[0]
         if header.api_key == ApiKey.API_VERSIONS:
-            known = ApiVersion(api_key=ApiKey.STOP_REPLICA, min_version=0, max_version=4)
-            response = ApiVersionsResponse(api_keys=[known])
+            response = ApiVersionsResponse(api_keys=[KNOWN])
             self._arrived += joined(
                 encode_response(response, 18, header.api_version, header.correlation_id)
             )
@@ -328,7 +329,7 @@ def test_an_answer_for_a_cancelled_future_is_dropped() -> None:
 
     async def scenario() -> int:
         connection = Connection(ADDRESS, "tester")
-        connection.versions = {ApiKey.STOP_REPLICA: 4}
+        connection.versions = AgreedVersions([KNOWN])
         connection.connection_made(Transport())
         given_up = connection.submit(StopReplicaRequest(), 10)
         waiting = connection.submit(StopReplicaRequest(), 10)
@@ -345,7 +346,7 @@ def test_closing_fails_what_is_in_flight_with_the_reason_given() -> None:
 
     async def scenario() -> str:
         connection = Connection(ADDRESS, "tester")
-        connection.versions = {ApiKey.STOP_REPLICA: 4}
+        connection.versions = AgreedVersions([KNOWN])
         connection.connection_made(Transport())
         waiting = connection.submit(StopReplicaRequest(), 10)
         connection.close()

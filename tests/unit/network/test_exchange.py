@@ -24,11 +24,7 @@ class World:
         )
 
     def send(self, waiter: str, deadline_s: float = 10.0) -> bytes:
-        return joined(
-            self.exchange.send(
-                StopReplicaRequest(), ApiKey.STOP_REPLICA, 4, deadline_s, waiter=waiter
-            )
-        )
+        return joined(self.exchange.send(StopReplicaRequest(), 4, deadline_s, waiter=waiter))
 
     def receive(self, data: bytes, piece_bytes: int = 1 << 16) -> list[tuple[str, int]]:
         """Waiters and the error codes of their answers."""
@@ -237,7 +233,7 @@ def test_an_answer_that_was_not_taken_counts_as_unanswered() -> None:
 def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
     """KIP-511: the versions are in an answer the client did not ask for."""
     world = World()
-    world.exchange.send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 4, 10.0, "a")
+    world.exchange.send(ApiVersionsRequest(), 4, 10.0, "a")
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     old = joined(encode_response(response, ApiKey.API_VERSIONS, 0, 0))
     assert world.receive(old) == [("a", 35)]

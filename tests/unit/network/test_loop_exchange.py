@@ -7,7 +7,6 @@ import pytest
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.testing.simulation.virtual.loop import run_virtual
-from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_response
 from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 
@@ -41,7 +40,7 @@ class World:
         self.waiters += self.shell.end()
 
     def send(self, waiter, timeout_s):
-        self.shell.send(StopReplicaRequest(), ApiKey.STOP_REPLICA, 4, timeout_s, waiter)
+        self.shell.send(StopReplicaRequest(), 4, timeout_s, waiter)
 
     def answer(self, correlation_id):
         data = b"".join(encode_response(StopReplicaResponse(), 5, 4, correlation_id))

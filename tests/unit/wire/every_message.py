@@ -1,15 +1,16 @@
 """Every message there is, in every version it has."""
 
+from rig.declared import declared
+
 from ottla.wire import stored
-from ottla.wire.api import API
 from ottla.wire.notation import Message
 
 
 def classes() -> list[type[Message]]:
     """All requests, all responses, and all records that are stored."""
     found: list[type[Message]] = []
-    for api in API.values():
-        found += [api.request, api.response]
+    for pair in declared().values():
+        found += pair
     found += [
         value
         for value in vars(stored).values()

@@ -1,9 +1,9 @@
 """Lists of requests: how many elements all of them may have together, and how they are decoded."""
 
 import pytest
+from rig.declared import declared
 from rig.large_requests import growing
 
-from ottla.wire.api import API
 from ottla.wire.codec import decode, decode_in_steps, encode
 from ottla.wire.errors import TooManyBytes, WireError
 from ottla.wire.frames import encode_response, encode_response_in_steps
@@ -21,7 +21,7 @@ from ottla.wire.primitive import TAGS_MAX
 from ottla.wire.source import STEP
 
 MOST = 1_000
-EVERY = list(growing({key: api.request.__versions__ for key, api in API.items()}))
+EVERY = list(growing({key: request.__versions__ for key, (request, _) in declared().items()}))
 
 
 def deletions(count):

@@ -22,7 +22,7 @@ from ottla.security.audit.repeats import Repeats
 from ottla.security.authorizer import Authorizer, Ruling, RulingReason
 from ottla.security.names import AclOperation, title
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.wire.api import ApiKey
+from ottla.wire.api import ApiKey, key_name
 
 _RULES = {
     RulingReason.SUPER_USER: "super user",
@@ -289,7 +289,7 @@ def _origin(request: RequestContext) -> Mapping[str, Any]:
     return {
         **_client(request.connection, request.listener),
         "client_id": None if client_id is None else bounded(client_id),
-        "api": ApiKey(request.header.api_key).name,
+        "api": key_name(request.header.api_key),
     }
 
 

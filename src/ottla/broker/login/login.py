@@ -26,19 +26,20 @@ from ottla.security.sasl.session import (
     SaslSession,
     session_lifetime_ms,
 )
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import key_name
 from ottla.wire.codec import decode
 from ottla.wire.errors import VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
-from ottla.wire.messages.api_versions import ApiVersionsResponse
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
 _SIZE = Struct(">i")
-_HANDSHAKE = int(ApiKey.SASL_HANDSHAKE)
+_HANDSHAKE = SaslHandshakeRequest.__api_key__
 _USER = "User"
 # What a client may send at once before it has chosen a mechanism: ApiVersions, SaslHandshake.
 FIRST_BYTES_MAX = 16 << 10
@@ -116,13 +117,13 @@ class Login:
                 return None
             case LoginStep.VERSIONS:
                 parts = self._converse(self._connection)[0](frame)
-                if parts and version <= API[ApiKey.API_VERSIONS].max_version:
+                if parts and version <= ApiVersionsRequest.__versions__[1]:
                     session.versions_served()
                 return parts
             case LoginStep.HANDSHAKE:
                 return self._shake_hands(frame)
             case LoginStep.TOKEN:
-                header, body = _decoded(frame, ApiKey.SASL_AUTHENTICATE)
+                header, body = _decoded(frame, SaslAuthenticateRequest)
                 assert isinstance(body, SaslAuthenticateRequest)
                 self._take_token(header, bytes(body.auth_bytes))
                 return None
@@ -135,7 +136,7 @@ class Login:
     # -- one step
 
     def _shake_hands(self, frame: memoryview) -> list[Part] | None:
-        header, body = _decoded(frame, ApiKey.SASL_HANDSHAKE)
+        header, body = _decoded(frame, SaslHandshakeRequest)
         assert isinstance(body, SaslHandshakeRequest)
         logins, mechanism = self._logins, body.mechanism
         self._close_session()
@@ -312,7 +313,7 @@ class Login:
         kind = SaslHandshakeResponse if api_key == _HANDSHAKE else ApiVersionsResponse
         response = kind(error_code=ErrorCode.ILLEGAL_SASL_STATE)
         answer = encode_response(response, api_key, version, correlation_id)
-        cause = f"it sent {ApiKey(api_key).name} where SASL_AUTHENTICATE was due"
+        cause = f"it sent {key_name(api_key)} where SASL_AUTHENTICATE was due"
         self._fail(self._connection.defer(len(answer)), answer, cause, "order")
 
     def _fail(
@@ -345,12 +346,12 @@ class Login:
         self._timer = logins.loop.call_later(delay_ms / 1000, end)
 
 
-def _decoded(frame: memoryview, api_key: ApiKey) -> tuple[RequestHeader, object]:
+def _decoded(frame: memoryview, kind: type[Message]) -> tuple[RequestHeader, object]:
     header, position = decode_request_header(frame)
-    api = API[api_key]
-    if not api.min_version <= header.api_version <= api.max_version:
-        raise VersionError(f"there is no {api_key.name} of version {header.api_version}")
-    return header, decode(api.request, header.api_version, frame, position)
+    low, high = kind.__versions__
+    if not low <= header.api_version <= high:
+        raise VersionError(f"there is no {kind.__name__} of version {header.api_version}")
+    return header, decode(kind, header.api_version, frame, position)
 
 
 def _encoded(
@@ -371,10 +372,7 @@ def _answer(header: _Header, token: bytes, lifetime_ms: int) -> list[Part]:
 
 
 def _reason(api_key: int, session: SaslSession) -> str:
-    try:
-        name = ApiKey(api_key).name
-    except ValueError:
-        name = f"API {api_key}"
+    name = key_name(api_key)
     if session.is_open:
         return (
             f"the session of {session.principal} is over, and it sent {name} instead of logging in"

@@ -89,7 +89,6 @@ from ottla.broker.process.parts import Parts
 from ottla.broker.requests.handler import Api, Handler
 from ottla.broker.serving.table import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
-from ottla.wire.api import ApiKey
 
 
 def handlers(parts: Parts) -> list[Handler]:
@@ -226,6 +225,6 @@ def handlers(parts: Parts) -> list[Handler]:
     return [*most, ApiVersions(parts.view, ranges)]
 
 
-def served() -> dict[ApiKey, Api[Any, Any]]:
+def served() -> dict[int, Api[Any, Any]]:
     """What each handler declares of its API, by key."""
     return {kind.api.key: kind.api for kind in Handler.__subclasses__()}

@@ -15,7 +15,8 @@ from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.security.audit.line import bounded
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource, title
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import api_name
+from ottla.wire.notation import RESPONSES
 
 Q = TypeVar("Q")
 
@@ -138,7 +139,7 @@ class RequestCheck(Generic[Q]):
     # The response's type depends on the API.
     def response(self, **fields: Any) -> Any:
         """A response of the request's API."""
-        return API[ApiKey(self.request.header.api_key)].response(**fields)
+        return RESPONSES[self.request.header.api_key](**fields)
 
     def end(self) -> None:
         """Report what was denied and not reported by name."""
@@ -158,7 +159,7 @@ class RequestCheck(Generic[Q]):
         """A line in the log; `cause` is the same where lines are repetitions."""
         request, principal = self.request, self.access.principal
         client = request.connection
-        api = API[ApiKey(request.header.api_key)].name
+        api = api_name(request.header.api_key)
         needs = f"{operation.name} on {title(kind.name)}"
         what = f"{needs} {names}"
         client.refusals.log(

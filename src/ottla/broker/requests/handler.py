@@ -10,7 +10,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.needs import Guard
 from ottla.broker.requests.request import RequestContext
-from ottla.wire.api import ApiKey
+from ottla.wire.api import api_name
 from ottla.wire.notation import Message
 
 Q = TypeVar("Q", bound=Message)
@@ -53,9 +53,14 @@ class Api(Generic[Q, R]):
     between_brokers: bool = False
 
     @property
-    def key(self) -> ApiKey:
+    def key(self) -> int:
         """The key of its requests."""
-        return ApiKey(self.request.__api_key__)
+        return self.request.__api_key__
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of it."""
+        return api_name(self.key)
 
     def failed(self, code: ErrorCode, message: str | None) -> R:
         """The response that has an error, with its message where it has a field for one."""

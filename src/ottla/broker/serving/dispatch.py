@@ -34,12 +34,13 @@ from ottla.broker.serving.table import Served, api_ranges, table_of
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
-from ottla.wire.api import API, FIRST_PRIVATE_KEY, ApiKey
+from ottla.wire.api import FIRST_PRIVATE_KEY, ApiKey, key_name
 from ottla.wire.codec import decode, decode_in_steps
 from ottla.wire.errors import TooManyElements, VersionError, WireError
 from ottla.wire.frames import Part, RequestHeader, decode_request_header, encode_response
 from ottla.wire.messages.api_versions import ApiVersionsResponse
-from ottla.wire.notation import has_field
+from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest
+from ottla.wire.notation import REQUESTS, has_field
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +48,8 @@ _PREFIX = Struct(">hhi")
 # So few bytes have few elements in their lists.
 _SHORT_BYTES = 4096
 
+# By which a client becomes a proven broker.
+_HANDSHAKE = BrokerHandshakeRequest.__api_key__
 # What Kafka asks of those that send APIs between brokers.
 _CLUSTER_ACTION = Need(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
 
@@ -175,8 +178,8 @@ class Conversation:
                 self._note_stall(held_ms, frame)
 
     def _note_stall(self, held_ms: int, frame: memoryview) -> None:
-        with contextlib.suppress(ValueError, StructError):
-            api = ApiKey(_PREFIX.unpack_from(frame)[0])
+        with contextlib.suppress(StructError):
+            api = _PREFIX.unpack_from(frame)[0]
             self._stalls.note(held_ms, self._connection, api, len(frame))
 
     def _serve(self, frame: memoryview) -> list[Part] | None:
@@ -326,7 +329,7 @@ class Conversation:
 
     async def _run(self, served: Served, request: RequestContext, body: Any) -> None:
         try:
-            api = ApiKey(request.header.api_key)
+            api = request.header.api_key
             response = await self._stalls.watched(
                 served.handle(request, body), self._connection, api, request.size
             )
@@ -346,7 +349,7 @@ class Conversation:
 
     def _must_wait(self, api_key: int) -> bool:
         """Whether a client came before this broker knows what it hosts; then it is held back."""
-        if api_key == ApiKey.BROKER_HANDSHAKE or proven_broker(self._connection) is not None:
+        if api_key == _HANDSHAKE or proven_broker(self._connection) is not None:
             return False
         self._connection.hold()
         self._readiness.when_serving(self._connection.release)
@@ -384,7 +387,7 @@ class Conversation:
         if self._audit is not None:
             self._audit.denied(request, _CLUSTER_ACTION, "only for brokers")
         response = served.api.response
-        error = refuse_client(request, API[served.api.key].name)
+        error = refuse_client(request, served.api.name)
         if not has_field(response, "error_code", header.api_version):
             # Their answers have errors of partitions only.
             raise CloseConnection(error.message, "request: brokers only")
@@ -398,10 +401,9 @@ class Conversation:
                 api_keys=self._client_ranges,
             )
             return encode_response(response, api_key, 0, correlation_id)
-        try:
-            name = ApiKey(api_key).name
-        except ValueError:
+        if api_key not in REQUESTS:
             why = f"it called API {api_key}, which is unknown here"
-            raise CloseConnection(why, "request: unknown API") from None
+            raise CloseConnection(why, "request: unknown API")
+        name = key_name(api_key)
         why = f"it called {name} in version {version}, which is not served here"
         raise CloseConnection(why, f"request: version of {name}")

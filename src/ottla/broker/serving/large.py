@@ -31,7 +31,7 @@ from ottla.broker.serving.stalls import Stalls
 from ottla.broker.serving.table import Served
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve
-from ottla.wire.api import ApiKey
+from ottla.wire.api import ApiKey, key_name
 from ottla.wire.codec import decode_in_steps
 from ottla.wire.errors import TooManyBytes, TooManyElements, VersionError, WireError
 from ottla.wire.frames import encode_response_in_steps
@@ -69,7 +69,7 @@ def malformed(error: Exception) -> CloseConnection:
 
 def too_large(connection: Connection, api_key: int) -> CloseConnection:
     """What ends the connection of a request with more elements than its API allows."""
-    api = ApiKey(api_key).name
+    api = key_name(api_key)
     why = (
         f"its {api} of {connection.principal} has more than {elements_max(api_key):,} elements in"
         " its lists; have the client send several requests"
@@ -187,17 +187,17 @@ class _Work:
     async def run(self, frame: memoryview, position: int) -> None:
         """Find the outcome, and have the connection offer the request again."""
         request = self._request
-        api = ApiKey(request.header.api_key)
+        api = request.header.api_key
         try:
             self._outcome = await self._large.stalls.watched(
                 self._work(frame, position), request.connection, api, request.size
             )
         except TooManyBytes:
             why = (
-                f"the answer to its {api.name} has more than {_ANSWER_BYTES_MAX:,} bytes; have the"
+                f"the answer to its {key_name(api)} has more than {_ANSWER_BYTES_MAX:,} bytes; have the"
                 " client ask for less in one request"
             )
-            self._error = CloseConnection(why, f"answer: bytes of {api.name}")
+            self._error = CloseConnection(why, f"answer: bytes of {key_name(api)}")
         except TooManyElements:
             self._error = too_large(request.connection, api)
         except (WireError, VersionError) as error:

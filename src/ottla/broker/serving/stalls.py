@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from ottla.base.seldom import Seldom
 from ottla.network.connection import Connection
-from ottla.wire.api import ApiKey
+from ottla.wire.api import key_name
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Stalls:
         self.longest_ms = 0
         self._seldom = Seldom(_INTERVAL_MS)
 
-    def note(self, held_ms: int, connection: Connection, api: ApiKey, size: int) -> None:
+    def note(self, held_ms: int, connection: Connection, api: int, size: int) -> None:
         """Count a request of `size` bytes, and log it, once in ten seconds for a user and API."""
         self.count += 1
         self.longest_ms = max(self.longest_ms, held_ms)
@@ -44,7 +44,7 @@ class Stalls:
             " request was served (such requests since the start: %d, the longest %d ms): have the"
             " client send smaller ones, or bound it by the quota request_percentage"
             " (`ottla quota alter`)",
-            api.name,
+            key_name(api),
             principal,
             connection.peer_host,
             connection.peer_port,
@@ -56,7 +56,7 @@ class Stalls:
 
     @types.coroutine
     def watched(
-        self, work: Coroutine[Any, Any, T], connection: Connection, api: ApiKey, size: int
+        self, work: Coroutine[Any, Any, T], connection: Connection, api: int, size: int
     ) -> Generator[Any, Any, T]:
         """Do the work of a request that waits, and note each of its steps that takes too long."""
         go_on: Callable[[Any], Any] = work.send

@@ -26,7 +26,7 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
     table: dict[int, Served] = {}
     for handler in handlers:
         api = handler.api
-        assert api.key not in table, f"{api.key.name} has two handlers"
+        assert api.key not in table, f"{api.name} has two handlers"
         table[api.key] = Served(
             api,
             *api.versions,

@@ -18,7 +18,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.login import APART_S, BEGIN, ready_identity
 from ottla.client.connection.security import ClientSecurity
-from ottla.client.connection.versions import key_of, negotiate, version_for
+from ottla.client.connection.versions import AgreedVersions, version_for
 from ottla.client.errors import (
     BrokerRefused,
     ClientError,
@@ -30,7 +30,6 @@ from ottla.client.errors import (
 from ottla.network.exchange import Exchange
 from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests
-from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
 
@@ -114,19 +113,19 @@ class BlockingConnection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _negotiate(self, timeout_s: float) -> dict[ApiKey, int]:
+    def _negotiate(self, timeout_s: float) -> AgreedVersions:
         request = ApiVersionsRequest(
             client_software_name="ottla", client_software_version=__version__
         )
-        version = API[ApiKey.API_VERSIONS].max_version
-        self._send(request, ApiKey.API_VERSIONS, version, timeout_s)
+        version = ApiVersionsRequest.__versions__[1]
+        self._send(request, version, timeout_s)
         answer: ApiVersionsResponse = self.receive()
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            self._send(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
+            self._send(ApiVersionsRequest(), 0, timeout_s)
             answer = self.receive()
         check(answer.error_code, "send its versions")
         self._newest = {entry.api_key: entry.max_version for entry in answer.api_keys}
-        return negotiate(answer.api_keys)
+        return AgreedVersions(answer.api_keys)
 
     def _log_in(self, identity: SaslIdentity) -> None:
         """Log in, for as long as the session lasts. Nothing is in flight."""
@@ -158,11 +157,11 @@ class BlockingConnection:
         self._log_in(self._identity)
         self._answers.extend(early)
 
-    def speaks(self, key: ApiKey, version: int) -> bool:
+    def speaks(self, key: int, version: int) -> bool:
         """Whether the broker knows `version` of the API, which may be above the agreed one."""
         return self._newest.get(key, -1) >= version
 
-    def version(self, key: ApiKey) -> int:
+    def version(self, key: int) -> int:
         """The version agreed with this broker. Raises UnsupportedByBroker."""
         return version_for(self.versions, key, str(self.address))
 
@@ -185,15 +184,15 @@ class BlockingConnection:
         """
         if self._log_in_s < inf and self._now_s() >= self._log_in_s:
             self._log_in_again()
-        key = key_of(message)
+        key = message.__api_key__
         if timeout_s is None:
             timeout_s = self._timeout_s
-        self._send(message, key, self.version(key) if version is None else version, timeout_s)
+        self._send(message, self.version(key) if version is None else version, timeout_s)
 
-    def _send(self, message: Message, key: ApiKey, version: int, timeout_s: float) -> None:
+    def _send(self, message: Message, version: int, timeout_s: float) -> None:
         self._require_open()
         deadline_s = self._waited_s + timeout_s
-        parts = self._exchange.send(message, key, version, deadline_s, None)
+        parts = self._exchange.send(message, version, deadline_s, None)
         data = b"".join(parts)  # type: ignore[arg-type]  # No file regions.
         self._wait(lambda: self._socket.sendall(data))
         self._require_open()

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.login import HeldRequest, LoginSession, log_in, ready_in_thread
 from ottla.client.connection.security import ClientSecurity
-from ottla.client.connection.versions import key_of, negotiate, version_for
+from ottla.client.connection.versions import AgreedVersions, version_for
 from ottla.client.errors import (
     ClientError,
     ConnectionFailed,
@@ -21,7 +21,6 @@ from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity
-from ottla.wire.api import API, ApiKey
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.notation import Message
 
@@ -36,7 +35,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, address: Address, client_id: str, *, protocol: str = "") -> None:
         self.address = address
-        self.versions: dict[ApiKey, int] = {}
+        self.versions: AgreedVersions = AgreedVersions(())
         # What the cluster has switched on, by name (KIP-584).
         self.features: dict[str, int] = {}
         self._exchange: Exchange[asyncio.Future[Any]] = Exchange(
@@ -62,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         held = 0 if self._session is None else self._session.held
         return self._exchange.in_flight + held
 
-    def version(self, key: ApiKey) -> int:
+    def version(self, key: int) -> int:
         """The version agreed with this broker. Raises UnsupportedByBroker."""
         return version_for(self.versions, key, str(self.address))
 
@@ -74,22 +73,20 @@ class Connection(asyncio.BufferedProtocol):
         `at_most` is a version not to go beyond, where a later one means something else. The future
         fails with ConnectionFailed or RequestTimedOut; either closes the connection.
         """
-        key = key_of(message)
-        version = self.version(key)
+        version = self.version(message.__api_key__)
         if at_most is not None:
             version = min(version, at_most)
         if self._session is not None and self._session.holds():
             self._require_open()
-            return self._session.hold(message, key, version, timeout_s, is_answered=True)
-        return self._submit(message, key, version, timeout_s)
+            return self._session.hold(message, version, timeout_s, is_answered=True)
+        return self._submit(message, version, timeout_s)
 
     def send_unanswered(self, message: Message) -> None:
         """Send a request that has no answer (Produce with acks 0)."""
         self._require_open()
-        key = key_of(message)
-        version = self.version(key)
+        version = self.version(message.__api_key__)
         if self._session is not None and self._session.holds():
-            self._session.hold(message, key, version, 0, is_answered=False)
+            self._session.hold(message, version, 0, is_answered=False)
             return
         self._shell.send_unanswered(message, version)
 
@@ -121,12 +118,10 @@ class Connection(asyncio.BufferedProtocol):
             raise self._failure or ConnectionFailed(f"not connected to {self.address}")
 
     # Hot: once per request.
-    def _submit(
-        self, message: Message, key: ApiKey, version: int, timeout_s: float
-    ) -> "asyncio.Future[Any]":
+    def _submit(self, message: Message, version: int, timeout_s: float) -> "asyncio.Future[Any]":
         self._require_open()
         answer = self._shell.loop.create_future()
-        self._shell.send(message, key, version, timeout_s, answer)
+        self._shell.send(message, version, timeout_s, answer)
         return answer
 
     # -- ending
@@ -182,14 +177,12 @@ class Connection(asyncio.BufferedProtocol):
         request = ApiVersionsRequest(
             client_software_name="ottla", client_software_version=__version__
         )
-        version = API[ApiKey.API_VERSIONS].max_version
-        answer: ApiVersionsResponse = await self._submit(
-            request, ApiKey.API_VERSIONS, version, timeout_s
-        )
+        version = ApiVersionsRequest.__versions__[1]
+        answer: ApiVersionsResponse = await self._submit(request, version, timeout_s)
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
-            answer = await self._submit(ApiVersionsRequest(), ApiKey.API_VERSIONS, 0, timeout_s)
+            answer = await self._submit(ApiVersionsRequest(), 0, timeout_s)
         check(answer.error_code, "send its versions")
-        self.versions = negotiate(answer.api_keys)
+        self.versions = AgreedVersions(answer.api_keys)
         self.features = {
             feature.name: feature.max_version_level for feature in answer.finalized_features
         }
@@ -201,11 +194,10 @@ class Connection(asyncio.BufferedProtocol):
         """
 
         def send(message: Message) -> "asyncio.Future[Any]":
-            key = key_of(message)
             # Answers come in order: what was sent before may take its own time.
             now_s = self._shell.loop.time()
             patience_s = max(0.0, self._exchange.last_deadline_s(now_s) - now_s) + timeout_s
-            return self._submit(message, key, self.version(key), patience_s)
+            return self._submit(message, self.version(message.__api_key__), patience_s)
 
         server = str(self.address)
         ready = await ready_in_thread(identity)
@@ -220,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
         if held.answer is None:
             self._shell.send_unanswered(held.message, held.version)
         elif not held.answer.done():
-            self._shell.send(held.message, held.key, held.version, held.timeout_s, held.answer)
+            self._shell.send(held.message, held.version, held.timeout_s, held.answer)
 
 
 async def connect(

@@ -117,7 +117,7 @@ class Coordinator:
         purpose = _PURPOSES[self._kind] + (" beside a rebalance" if beside else "")
         return await self.cluster.connection(self._broker_id, purpose)
 
-    async def version(self, key: ApiKey) -> int:
+    async def version(self, key: int) -> int:
         """The version the coordinator speaks of an API."""
         return (await self.connection()).version(key)
 

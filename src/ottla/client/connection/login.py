@@ -8,7 +8,6 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import OttlaError
 from ottla.client.errors import BrokerRefused, ClientError
 from ottla.security.sasl.client import SaslIdentity, login_requests
-from ottla.wire.api import ApiKey
 from ottla.wire.notation import Message
 
 # The parts of a session after which the client prepares to log in again, and after which requests
@@ -61,7 +60,6 @@ class HeldRequest(NamedTuple):
     """A request that waits for the login; without `answer` it has none."""
 
     message: Message
-    key: ApiKey
     version: int
     timeout_s: float
     answer: "asyncio.Future[Any] | None"
@@ -114,14 +112,12 @@ class LoginSession:
         return self._held is not None
 
     def hold(
-        self, message: Message, key: ApiKey, version: int, timeout_s: float, *, is_answered: bool
+        self, message: Message, version: int, timeout_s: float, *, is_answered: bool
     ) -> "asyncio.Future[Any]":
         """Keep a request until the login is done; its answer to come."""
         assert self._held is not None
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._held.append(
-            HeldRequest(message, key, version, timeout_s, future if is_answered else None)
-        )
+        self._held.append(HeldRequest(message, version, timeout_s, future if is_answered else None))
         return future
 
     @property

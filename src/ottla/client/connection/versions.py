@@ -3,45 +3,53 @@
 from collections.abc import Iterable
 
 from ottla.client.errors import UnsupportedByBroker
-from ottla.wire.api import API, ApiKey
+from ottla.wire.api import ApiKey, key_name
 from ottla.wire.messages.api_versions import ApiVersion
-from ottla.wire.notation import Message
+from ottla.wire.notation import REQUESTS
 
 # From these versions on, a topic is named by its id alone, or an API means something this
-# client does not use; the version before says the same by name.
-_OWN_MAXIMUM = {
+# client does not use, or is not stable in Kafka; the version before says the same.
+_OWN_MAXIMUM: dict[int, int] = {
     ApiKey.PRODUCE: 12,
     ApiKey.FETCH: 12,
     ApiKey.OFFSET_COMMIT: 9,
     ApiKey.OFFSET_FETCH: 9,
+    ApiKey.INIT_PRODUCER_ID: 5,
 }
 
 
-def key_of(message: Message) -> ApiKey:
-    """The API that a request belongs to."""
-    return ApiKey(message.__api_key__)
+class AgreedVersions:
+    """The version to use per API; an API without a common version is not in it.
+
+    Found when it is first asked for: the messages of an API are imported with what sends them.
+    """
+
+    __slots__ = ("_advertised", "_agreed")
+
+    def __init__(self, advertised: Iterable[ApiVersion]) -> None:
+        self._advertised = {each.api_key: each for each in advertised}
+        self._agreed: dict[int, int] = {}
+
+    def get(self, key: int) -> int | None:
+        """The agreed version of `key`; None where there is none."""
+        version = self._agreed.get(key)
+        if version is None and key in self._advertised and key in REQUESTS:
+            theirs, (low, high) = self._advertised[key], REQUESTS[key].__versions__
+            newest = min(theirs.max_version, high, _OWN_MAXIMUM.get(key, high))
+            if newest >= max(theirs.min_version, low):
+                version = self._agreed[key] = newest
+        return version
+
+    def __contains__(self, key: int) -> bool:
+        return self.get(key) is not None
 
 
-def negotiate(advertised: Iterable[ApiVersion]) -> dict[ApiKey, int]:
-    """The version to use per API; APIs without a common version are left out."""
-    chosen: dict[ApiKey, int] = {}
-    for entry in advertised:
-        if entry.api_key not in API:
-            continue
-        key = ApiKey(entry.api_key)
-        api = API[key]
-        newest = min(entry.max_version, api.max_version, _OWN_MAXIMUM.get(key, api.max_version))
-        if newest >= max(entry.min_version, api.min_version):
-            chosen[key] = newest
-    return chosen
-
-
-def version_for(chosen: dict[ApiKey, int], key: ApiKey, address: str) -> int:
+def version_for(agreed: AgreedVersions, key: int, address: str) -> int:
     """The agreed version of `key`. Raises UnsupportedByBroker where there is none."""
-    version = chosen.get(key)
+    version = agreed.get(key)
     if version is None:
         raise UnsupportedByBroker(
-            f"the broker at {address} and this client share no version of {key.name}; "
+            f"the broker at {address} and this client share no version of {key_name(key)}; "
             "upgrade the older of the two, or use a call that does not need it"
         )
     return version

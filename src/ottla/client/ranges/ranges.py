@@ -222,7 +222,7 @@ class RangeClient:
 
     def has_ledger(self) -> bool:
         """Whether the cluster's brokers keep a ledger of offsets."""
-        return self._retried(lambda: ApiKey.OFFSET_LEDGER in self._any().versions)
+        return self._retried(lambda: OffsetLedgerRequest.__api_key__ in self._any().versions)
 
     def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
         """What became of each offset in [start, end), by the leader's ledger.
