@@ -194,8 +194,8 @@ class _Work:
             )
         except TooManyBytes:
             why = (
-                f"the answer to its {key_name(api)} has more than {_ANSWER_BYTES_MAX:,} bytes; have the"
-                " client ask for less in one request"
+                f"the answer to its {key_name(api)} has more than {_ANSWER_BYTES_MAX:,} bytes; have"
+                " the client ask for less in one request"
             )
             self._error = CloseConnection(why, f"answer: bytes of {key_name(api)}")
         except TooManyElements:
