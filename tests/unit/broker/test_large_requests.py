@@ -10,6 +10,7 @@ from rig.large_requests import growing
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
+from ottla.broker.process.warm_up import warm_up
 from ottla.broker.serving.large import LargeRequests
 from ottla.broker.serving.stalls import Stalls
 from ottla.coordination.memory import MemoryStore
@@ -454,7 +455,7 @@ def test_what_a_producer_sends_before_it_leaves_is_appended():
 
 
 def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
-    """It has the same answer as a short one, and more than 100,000 elements end its connection."""
+    """It has the same answer as a short one, and more than 60,000 elements end its connection."""
 
     async def scenario(client):
         topics = too_many_replicas(1_000)
@@ -469,7 +470,7 @@ def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
         assert len(answer.responses) == 400
         with pytest.raises(asyncio.IncompleteReadError):
             await client.call(CreateTopicsRequest(topics=topics * 101), 7)
-        assert "CREATE_TOPICS of User:ANONYMOUS has more than 100,000 elements" in caplog.text
+        assert "CREATE_TOPICS of User:ANONYMOUS has more than 60,000 elements" in caplog.text
         heartbeat = ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id="m",
@@ -512,6 +513,30 @@ def test_a_large_request_that_is_answered_is_no_garbage():
             gc.enable()
 
     run(scenario)
+
+
+def test_a_large_request_causes_no_collection_of_all_objects():
+    """Its own are looked through while they are young, and few at a time."""
+    generations = []
+
+    def note(phase, info):
+        if phase == "start":
+            generations.append(info["generation"])
+
+    async def scenario(client):
+        warm_up(client.broker)
+        gc.callbacks.append(note)
+        assert len((await client.call(many(60_000), 12)).topics) == 60_000
+
+    thresholds = gc.get_threshold()
+    try:
+        run(scenario)
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+    assert 0 in generations
+    assert 2 not in generations
 
 
 def test_no_large_request_leaves_its_connection_held():

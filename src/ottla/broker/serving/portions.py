@@ -13,10 +13,10 @@ from ottla.wire.api import ApiKey
 from ottla.wire.source import STEP
 
 # Elements of all lists in one request of a client: of an API that is served in portions, and of
-# any other, which is served in one go. A member of 10,000 partitions of as many topics has 30,000
+# any other, which is served in one go: so many hold the loop for less than 100 ms. A member of 10,000 partitions of as many topics has 30,000
 # elements in one ConsumerGroupHeartbeat.
 ELEMENTS_MAX: Final = 250_000
-WHOLE_ELEMENTS_MAX: Final = 100_000
+WHOLE_ELEMENTS_MAX: Final = 60_000
 
 
 class Divided(NamedTuple):

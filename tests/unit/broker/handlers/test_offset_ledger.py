@@ -1,12 +1,15 @@
 """OffsetLedger: what became of each offset of a range."""
 
+import asyncio
+
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.handlers.offset_ledger import OffsetLedger
+from ottla.security.principal import Principal
 from ottla.wire.messages.offset_ledger import OffsetLedgerRequest
 
-from .replica_world import ask, play
+from .replica_world import Line, ask, begin, play
 
 
 def handler_of(world):
@@ -51,5 +54,51 @@ def test_only_the_leader_accounts_and_only_for_what_was_there():
             with pytest.raises(OttlaError) as caught:
                 await ask(handler_of(world), body)
             assert caught.value.code == code
+
+    play(scenario)
+
+
+def line_of(name):
+    """A connection of that user."""
+    line = Line(None)
+    line.principal = Principal("User", name)
+    return line
+
+
+def test_a_user_has_one_walk_at_a_time_and_others_need_not_wait_for_it():
+    """A walk takes a thread of the broker; the next of the same user comes after it."""
+
+    async def scenario(world):
+        world.append(await world.host("t", 1), b"a")
+        handler = handler_of(world)
+        alice, bob = line_of("alice"), line_of("bob")
+        # A walk of alice's that is under way.
+        assert handler.turns.take(alice.principal, "walk", lambda: None)
+        waiting = asyncio.ensure_future(begin(handler, request(0), line=alice))
+        answered = await begin(handler, request(0), line=bob)
+        assert [one.data for one in answered.answers()] == [1]
+        assert not waiting.done()
+        handler.turns.leave("walk")
+        assert [one.data for one in (await waiting).answers()] == [1]
+        assert handler.turns.begun == 0
+
+    play(scenario)
+
+
+def test_no_log_is_walked_for_a_client_that_has_left():
+    """It waited for its turn; its place is another's."""
+
+    async def scenario(world):
+        world.append(await world.host("t", 1), b"a")
+        handler = handler_of(world)
+        alice = line_of("alice")
+        assert handler.turns.take(alice.principal, "walk", lambda: None)
+        waiting = asyncio.ensure_future(begin(handler, request(0), line=alice))
+        await asyncio.sleep(0)
+        alice.closed = True
+        handler.turns.leave("walk")
+        (answer,) = (await waiting).answers()
+        assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
+        assert handler.turns.begun == 0
 
     play(scenario)
