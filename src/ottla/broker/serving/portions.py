@@ -13,8 +13,8 @@ from ottla.wire.api import ApiKey
 from ottla.wire.source import STEP
 
 # Elements of all lists in one request of a client: of an API that is served in portions, and of
-# any other, which is served in one go: so many hold the loop for less than 100 ms. A member of 10,000 partitions of as many topics has 30,000
-# elements in one ConsumerGroupHeartbeat.
+# any other, which is served in one go, and for which so many hold the loop for less than 100 ms. A
+# member of 10,000 partitions of as many topics has 30,000 elements in one ConsumerGroupHeartbeat.
 ELEMENTS_MAX: Final = 250_000
 WHOLE_ELEMENTS_MAX: Final = 60_000
 
