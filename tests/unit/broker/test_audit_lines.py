@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import os
+import socket
 import sys
 from collections import Counter
 from typing import Any
@@ -570,6 +571,34 @@ def test_each_line_is_sent_elsewhere_with_the_head_of_the_chain() -> None:
         "line": len(lines),
         "hash": hash_of(lines[-1]),
     }
+
+
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_each_line_is_a_datagram_for_syslog(family: socket.AddressFamily, host: str) -> None:
+    """Of facility authpriv and severity info; a real socket receives them in their order."""
+
+    async def scenario(caller: Any) -> None:
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await caller.call(CreateTopicsRequest(topics=[topic]), 7)
+
+    filesystem = MemoryFileSystem()
+    with socket.socket(family, socket.SOCK_DGRAM) as receiver:
+        receiver.bind((host, 0))
+        receiver.settimeout(60)
+        at = f"[{host}]" if ":" in host else host
+        target = f"syslog:{at}:{receiver.getsockname()[1]}"
+        run(scenario, {**AUTHORIZER, "audit.log.sink": target}, filesystem=filesystem)
+        written = lines_of(filesystem)
+        lines: list[Any] = []
+        while len(lines) < len(written):
+            priority, _, line = receiver.recv(65_536).partition(b" ")
+            assert priority == b"<86>ottla-audit:"
+            fields = json.loads(line)
+            if fields["event"] != "head":
+                lines.append(fields)
+    assert lines == written
 
 
 @pytest.mark.parametrize("target", ["fd:x", "fd:999", "syslog:host", "file:/tmp/x"])
