@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
@@ -26,6 +27,7 @@ from ottla.operations.certificates import (
     make_development_files,
     new_authority,
 )
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.broker_client import Client, running, until
 
@@ -127,6 +129,33 @@ def test_a_client_is_who_its_certificate_says(files, own, auth, name):
                 assert [str(c.principal) for c in connections(broker)] == [name]
 
     run(scenario)
+
+
+@pytest.mark.parametrize(("own", "count"), [(True, 1), (False, 0)])
+def test_a_certificate_is_a_login_in_the_audit_log(files, own, count):
+    """As one by SASL, where audit.log.logins.enable has logins that succeed in the log."""
+    wanted = settings(
+        files,
+        ssl_client_auth="requested",
+        audit_log_enable="true",
+        audit_log_logins_enable="true",
+        audit_log_dir="/audit",
+    )
+    filesystem = MemoryFileSystem()
+
+    async def scenario():
+        async with running(wanted, filesystem=filesystem) as broker:
+            context = client_side(files, files.client if own else None)
+            async with client_of(broker.port, context) as client:
+                await client.call(ApiVersionsRequest(), 0)
+
+    run(scenario)
+    text = b"".join(
+        filesystem.read_bytes(f"/audit/{name}") for name in filesystem.listdir("/audit")
+    )
+    lines = [json.loads(line) for line in text.splitlines() if b'"login"' in line]
+    found = [(line["principal"], line["mechanism"]) for line in lines]
+    assert found == [("User:CN=alice", "SSL")] * count
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])

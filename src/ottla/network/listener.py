@@ -70,6 +70,8 @@ class Listener:
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
+        # Called with a client that its certificate has named, and the listener's name.
+        self.on_certificate: Callable[[Connection, str], None] = lambda _connection, _name: None
         # TLS connections since memory was given back last.
         self._ended = 0
 
@@ -122,7 +124,11 @@ class Listener:
             if not self._accepts:
                 return "the broker stops"
             refusal = self._tls.identify(connection)
-            return self.on_known(connection) if refusal is None else refusal
+            if refusal is None:
+                refusal = self.on_known(connection)
+            if refusal is None and connection.principal is not ANONYMOUS:
+                self.on_certificate(connection, self.name)
+            return refusal
         refusal, wait_ms = self.enter(connection.peer_host)
         if not self._accepts:
             # It was accepted in the turn in which the server was closed.

@@ -171,7 +171,7 @@ def listeners(parts: Parts) -> Listeners:
         Logins(parts.settings, parts.users, parts.tokens, parts.runtime, parts.audit),
         parts.audit,
     )
-    return Listeners(parts.settings, parts.quotas.connections, dispatcher.service)
+    return Listeners(parts.settings, parts.quotas.connections, dispatcher.service, parts.audit)
 
 
 class _Wiring:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.cluster.admission import proven_broker
-from ottla.network.connection import RECEIVE_BUFFER_BYTES
+from ottla.broker.requests.auditing import Auditing
+from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
 from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
@@ -25,8 +26,10 @@ class Listeners:
         settings: BrokerSettings,
         quotas: ConnectionQuotas,
         service_of: Callable[[str], Service],
+        audit: Auditing | None,
     ) -> None:
         """`service_of` gives the service behind a listener, by the listener's name."""
+        self._audit = audit
         self._settings = settings
         self._quotas = quotas
         self._service_of = service_of
@@ -46,7 +49,12 @@ class Listeners:
                 address.name, service, limits, budget, self._quotas, receive_buffer, tls
             )
             await listener.start(address.host, address.port)
+            listener.on_certificate = self._on_certificate
             self.open.append(listener)
+
+    def _on_certificate(self, connection: Connection, listener: str) -> None:
+        if self._audit is not None:
+            self._audit.logged_in(connection, listener, "SSL")
 
     def stop_reading(self) -> None:
         """Accept no more, and read no more from clients; their answers are still sent.
