@@ -4,23 +4,27 @@ What it needs to be let in comes from the environment: OTTLA_REGISTRY_USER with
 OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN. None of that stands in a manifest or a message.
 """
 
-import base64
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
+from itertools import cycle
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import quote, urljoin, urlsplit
+
+import requests
+from requests.auth import HTTPBasicAuth
+from urllib3.exceptions import HTTPError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.retries import retried
 
 _TIMEOUT_SECONDS = 10.0
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+_REDIRECTS_MAX = 5
 _ANSWER_BYTES_MAX = 64 << 20
 # For the whole of an answer, which a server may send byte by byte.
 _ANSWER_SECONDS = 60.0
@@ -35,33 +39,8 @@ _NOT_FOUND = frozenset({40401, 40402, 40403})
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 
 
-class _SameHost(HTTPRedirectHandler):
-    """Follows a server to another path of its own, or to its HTTPS, and to nowhere else.
-
-    A registry that may be wrong must not choose what machines of a cluster ask for.
-    """
-
-    def redirect_request(
-        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> Request | None:
-        before, after = urlsplit(req.full_url), urlsplit(newurl)
-        is_same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
-        to_https = (before.scheme, after.scheme) == ("http", "https")
-        if not is_same and not (to_https and before.hostname == after.hostname):
-            # Without the path and the query, which may hold what is not for others.
-            raise HTTPError(
-                req.full_url,
-                code,
-                f"with a redirect to {after.scheme}://{after.hostname or ''}, which is not "
-                "followed: name that registry's own URL if it is meant",
-                headers,
-                fp,
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-# Its redirects apart as `urlopen` is: by the proxies of the environment, too.
-_open = build_opener(_SameHost).open
+class _NoAnswer(OttlaError):
+    """One attempt failed, and another may not."""
 
 
 class NoSuchSchema(Exception):
@@ -111,7 +90,7 @@ class SchemaRegistry:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._urls = registry_urls(urls)
-        self._authorization = _authorization(environment)
+        self._login = _login(environment)
         self._timeout_seconds = timeout_seconds
         self._attempts = attempts
         self._pause = pause
@@ -172,47 +151,69 @@ class SchemaRegistry:
 
     def _get(self, path: str) -> Mapping[str, Any]:
         """The answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
-        last = ""
-        for attempt in range(self._attempts):
-            if attempt:
-                self._pause(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
-            url = self._urls[attempt % len(self._urls)]
-            try:
-                return self._ask(url, path)
-            except HTTPError as error:
-                last = self._refused(url, error)
-            except ValueError as error:
-                last = f"{url}: {error}"
-            except (URLError, OSError, HTTPException) as error:
-                last = f"{url} does not answer: {getattr(error, 'reason', error)}"
-        raise _failed(
-            ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            f"the schema registry can't be asked, tried {self._attempts} times: {last}. Nothing "
-            "was loaded; run it again once the registry answers",
-        )
+        urls = cycle(self._urls)
+        for attempt in retried(
+            self._attempts,
+            _NoAnswer,
+            first_s=_FIRST_PAUSE_SECONDS,
+            longest_s=_LONGEST_PAUSE_SECONDS,
+            sleep=self._pause,
+        ):
+            with attempt:
+                url = next(urls)
+                try:
+                    return self._ask(url, path)
+                except ValueError as error:
+                    why = f"{url}: {error}"
+                except (requests.RequestException, HTTPError, OSError) as error:
+                    why = f"{url} does not answer: {error}"
+                raise _NoAnswer(
+                    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+                    f"the schema registry can't be asked, tried {self._attempts} times: {why}. "
+                    "Nothing was loaded; run it again once the registry answers",
+                )
+        raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, url: str, path: str) -> Mapping[str, Any]:
-        headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
-        request = Request(url + path, headers=headers)
-        if self._authorization:
-            # Not for the server that a redirect names.
-            request.add_unredirected_header("Authorization", self._authorization)
-        with _open(request, timeout=self._timeout_seconds) as answer:
-            content = self._content(answer)
-            kind = str(answer.headers.get("Content-Type", "no type"))[:_SHOWN_MAX]
-        try:
-            found = json.loads(content)
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise ValueError(f"its answer ({kind}) is no JSON object; {_IS_IT_ONE}")
-        return found
+        """The JSON object of one answer. Raises NoSuchSchema, OttlaError, and others to try again.
 
-    def _content(self, answer: Any) -> bytes:
+        A redirect is followed to another path of the same server, or to its HTTPS, and to nowhere
+        else: a registry that may be wrong must not choose what machines of a cluster ask for.
+        """
+        at, login = url + path, self._login
+        for _ in range(_REDIRECTS_MAX):
+            with requests.get(
+                at,
+                headers={
+                    "Accept": "application/vnd.schemaregistry.v1+json, application/json",
+                    "Accept-Encoding": "identity",
+                },
+                auth=login,
+                timeout=self._timeout_seconds,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                if answer.is_redirect:
+                    at, login = _redirected(url, at, answer), _no_login
+                    continue
+                if answer.status_code >= 400:
+                    raise ValueError(self._refused(url, answer))
+                content = self._content(answer)
+            kind = str(answer.headers.get("Content-Type", "no type"))[:_SHOWN_MAX]
+            try:
+                found = json.loads(content)
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
+                raise ValueError(f"its answer ({kind}) is no JSON object; {_IS_IT_ONE}")
+            return found
+        raise ValueError(f"it redirects more than {_REDIRECTS_MAX} times")
+
+    def _content(self, answer: requests.Response) -> bytes:
         """The body of an answer, within its time and size. Raises ValueError."""
         until_s = self._now_s() + _ANSWER_SECONDS
         content = bytearray()
-        while chunk := answer.read1(_CHUNK_BYTES):
+        while chunk := answer.raw.read1(_CHUNK_BYTES):
             content += chunk
             if len(content) > _ANSWER_BYTES_MAX:
                 raise ValueError(f"its answer is larger than {_ANSWER_BYTES_MAX} bytes")
@@ -220,26 +221,43 @@ class SchemaRegistry:
                 raise ValueError(f"its answer took more than {_ANSWER_SECONDS:.0f} seconds")
         return bytes(content)
 
-    def _refused(self, url: str, error: HTTPError) -> str:
+    def _refused(self, url: str, answer: requests.Response) -> str:
         """What an answer with an error says. Raises NoSuchSchema, OttlaError where it is final."""
-        with error:
-            try:
-                said = json.loads(error.read(10_000))
-            except (OSError, ValueError, HTTPException):
-                said = None
+        code = answer.status_code
+        try:
+            said = json.loads(answer.raw.read(10_000))
+        except (OSError, ValueError, HTTPError):
+            said = None
         said = said if isinstance(said, dict) else {}
-        words = f"{url} answers {error.code} {_brief(said.get('message') or error.reason)}"
-        if error.code == 404 and said.get("error_code") in _NOT_FOUND:
-            raise NoSuchSchema(words)
-        if error.code in {401, 403}:
+        words = f"answers {code} {_brief(said.get('message') or answer.reason)}"
+        if code == 404 and said.get("error_code") in _NOT_FOUND:
+            raise NoSuchSchema(f"{url} {words}")
+        if code in {401, 403}:
             raise _failed(
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-                f"the schema registry refuses access: {words}. Set OTTLA_REGISTRY_USER and "
+                f"the schema registry refuses access: {url} {words}. Set OTTLA_REGISTRY_USER and "
                 "OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN, where tasks run, too",
             )
-        if error.code not in _RETRIED:
-            raise _failed(ErrorCode.UNKNOWN_SERVER_ERROR, f"the schema registry: {words}")
+        if code not in _RETRIED:
+            raise _failed(ErrorCode.UNKNOWN_SERVER_ERROR, f"the schema registry: {url} {words}")
         return words
+
+
+def _redirected(url: str, asked: str, answer: requests.Response) -> str:
+    """Where a redirect leads. Raises OttlaError for another server."""
+    location = urljoin(asked, str(answer.headers["Location"]))
+    before, after = urlsplit(asked), urlsplit(location)
+    is_same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
+    to_https = (before.scheme, after.scheme) == ("http", "https")
+    if not is_same and not (to_https and before.hostname == after.hostname):
+        # Without the path and the query, which may hold what is not for others.
+        raise _failed(
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"the schema registry: {url} answers {answer.status_code} with a redirect to "
+            f"{after.scheme}://{after.hostname or ''}, which is not followed: name that registry's "
+            "own URL if it is meant",
+        )
+    return location
 
 
 def _references(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
@@ -268,15 +286,29 @@ def _number(answer: Mapping[str, Any]) -> int:
     return number
 
 
-def _authorization(environment: Mapping[str, str]) -> str | None:
+Login = Callable[[requests.PreparedRequest], requests.PreparedRequest]
+
+
+def _no_login(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Send nothing to log in: by default requests reads a user's .netrc."""
+    return request
+
+
+def _login(environment: Mapping[str, str]) -> Login:
     token = environment.get("OTTLA_REGISTRY_TOKEN")
-    if token:
-        return f"Bearer {token}"
     user = environment.get("OTTLA_REGISTRY_USER")
-    if user:
-        pair = f"{user}:{environment.get('OTTLA_REGISTRY_PASSWORD', '')}"
-        return f"Basic {base64.b64encode(pair.encode()).decode()}"
-    return None
+    if not token and user:
+        password = environment.get("OTTLA_REGISTRY_PASSWORD", "")
+        basic: Login = HTTPBasicAuth(user.encode(), password.encode())
+        return basic
+    if not token:
+        return _no_login
+
+    def bearer(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+    return bearer
 
 
 def _failed(code: ErrorCode, message: str) -> OttlaError:

@@ -9,7 +9,7 @@ from ottla.lake.folder.targets import folder_of
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.objects import ObjectStore
 from ottla.lake.stores.store import FileStore
-from ottla.lake.stores.webhdfs import WebHdfsStore
+from ottla.lake.stores.webhdfs import OPTIONS, WebHdfsStore
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})  # Where it stands before an @.
@@ -43,9 +43,12 @@ def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
     host, _, port = found.netloc.partition(":")
     if not host or not (port or str(_NAME_NODE_PORT)).isdigit():
         raise _refused("webhdfs://…", "is not webhdfs://HOST:PORT/PATH; it takes no credentials")
-    unknown = options.keys() - {"user"}
+    unknown = options.keys() - set(OPTIONS)
     if unknown:
-        raise _refused(target, f"takes no store option {', '.join(sorted(unknown))}; it has: user")
+        raise _refused(
+            target,
+            f"takes no store option {', '.join(sorted(unknown))}; it has: {', '.join(OPTIONS)}",
+        )
     folder = unquote(found.path)
     return WebHdfsStore(url, host, int(port or _NAME_NODE_PORT), folder, options)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import PutUnknown
 
 _TRIES = 3
@@ -20,28 +21,26 @@ def put_until_known(
     `put` gives False where the name is taken; an earlier try of ours may have taken it.
     """
     unknown: Exception | None = None
-    for _ in range(_TRIES):
-        try:
-            if put():
-                return True
-        except (OSError, OttlaError) as error:
-            if unknown is None and not _may_be_done(error):
-                raise
-            unknown = error
-        try:
-            return read() == content
-        except FileNotFoundError:
-            # Not there, or not yet: the next try finds it there, or writes it.
-            unknown = unknown or FileNotFoundError(address)
-        except (OSError, OttlaError) as error:
-            unknown = error
-    raise PutUnknown(
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        f"it is not known whether {address} was written ({unknown}); see that the "
-        "store can be reached, then run this again: what was committed is not done twice",
-    ) from unknown
-
-
-def _may_be_done(error: Exception) -> bool:
-    """Whether the store may have written the file; else it has said that it did not."""
-    return isinstance(error, StoreUnreachable)
+    for attempt in retried(_TRIES, PutUnknown):
+        with attempt:
+            try:
+                if put():
+                    return True
+            except (OSError, OttlaError) as error:
+                # Only an unreachable store may have written the file.
+                if unknown is None and not isinstance(error, StoreUnreachable):
+                    raise
+                unknown = error
+            try:
+                return read() == content
+            except FileNotFoundError:
+                # Not there, or not yet: the next try finds it there, or writes it.
+                unknown = unknown or FileNotFoundError(address)
+            except (OSError, OttlaError) as error:
+                unknown = error
+            raise PutUnknown(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"it is not known whether {address} was written ({unknown}); see that the "
+                "store can be reached, then run this again: what was committed is not done twice",
+            ) from unknown
+    raise AssertionError("the last attempt returns or raises")

@@ -4,59 +4,78 @@ A small file is written under a name of its own and renamed, which the name node
 and refuses where the name is taken. Data files are written under their final names, which no
 other writer has: what is named in a manifest is closed by then. Files are never appended to.
 
-Who writes is said by the option `user`, or HADOOP_USER_NAME, or is the system's user (Hadoop's
-simple authentication; Kerberos is not supported).
+The session is fsspec's: it logs in as the option `user` (HADOOP_USER_NAME, the system's user), by
+Kerberos, by a delegation token, or with a password. The requests are made here, since fsspec's own
+file system overwrites every file that it creates and can't rename without overwriting.
 """
 
+import errno
 import getpass
+import io
 import os
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+from urllib.parse import quote
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.stores import aged_hold
 from ottla.lake.stores.part_reader import read_in_parts
 from ottla.lake.stores.probing import prove_put_if_absent
 from ottla.lake.stores.put_until_known import StoreUnreachable, put_until_known
+from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import StoredFile, StoreWriter
-from ottla.lake.stores.webhdfs_calls import Answer, NameNode, NameTaken, Upload
 
-_CHUNK_BYTES = 1 << 20
+# Those of fsspec's that text can say.
+OPTIONS = (
+    *("user", "password", "token", "proxy_to", "kerberos", "use_https"),
+    *("session_cert", "session_verify"),
+)
+_FLAGS = ("kerberos", "use_https")
+_LOGINS = ("user", "token", "kerberos")
+_TIMEOUT_S = 60
+_TRIES = 3
+# A data file is kept here until it is whole: in memory up to so much, then on the local disk.
+_IN_MEMORY_BYTES = 8 << 20
 _REMEDY = "choose another Hadoop cluster, or a folder"
 # Blocks are forced to the data nodes' disks when they are closed.
 _CREATE = {"op": "CREATE", "createflag": "CREATE,SYNC_BLOCK", "overwrite": "false"}
+_REMEDIES = {
+    "AccessControlException": "give that user the right to write there, or name another one "
+    "(option user, HADOOP_USER_NAME)",
+    "SafeModeException": "wait until the name node has left its safe mode (hdfs dfsadmin "
+    "-safemode get)",
+    "StandbyException": "name the active name node in the URL",
+    "NSQuotaExceededException": "raise the folder's quota",
+    "DSQuotaExceededException": "raise the folder's quota",
+}
+
+
+class _NameTaken(OttlaError):
+    """There is a file of that name."""
 
 
 class _HdfsWriter:
-    """A file that is sent to a data node while it is written."""
+    """A file that is sent to a data node once it is whole."""
 
     def __init__(self, store: "WebHdfsStore", path: str) -> None:
         self._store = store
         self._path = path
-        self._upload: Upload | None = None  # Begun with the first chunk.
-        self._waiting = bytearray()
-        self._size = 0
-        self.closed = False
+        # `finish` or `discard` closes it.
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
 
     def write(self, content: bytes) -> int:
-        self._waiting += content
-        self._size += len(content)
-        if len(self._waiting) >= _CHUNK_BYTES:
-            self._send()
-        return len(content)
-
-    def _send(self) -> Upload:
-        if self._upload is None:
-            self._upload = self._store.name_node().begin(self._store.full(self._path), _CREATE)
-        self._upload.send(bytes(self._waiting))
-        self._waiting.clear()
-        return self._upload
+        return self._file.write(content)
 
     def tell(self) -> int:
-        return self._size
+        return self._file.tell()
 
     def flush(self) -> None:
         pass
@@ -65,23 +84,20 @@ class _HdfsWriter:
         pass
 
     def finish(self, *, durable: bool = True) -> None:  # noqa: ARG002  # Always durable.
-        self.closed = True
-        try:
-            self._send().end()
-        except StoreUnreachable:
-            # The last answer may be lost: no other writer has this name.
-            with suppress(OSError, OttlaError):
-                if self._store.is_closed(self._path) and self._store.size(self._path) == self._size:
-                    return
-            raise
+        with self._file as file:
+            size = file.tell()
+            file.seek(0)
+            try:
+                self._store.send(self._path, file)
+            except StoreUnreachable:
+                # The last answer may be lost: no other writer has this name.
+                with suppress(OSError, OttlaError):
+                    if self._store.is_closed(self._path) and self._store.size(self._path) == size:
+                        return
+                raise
 
     def discard(self) -> None:
-        self.closed = True
-        if self._upload is None:
-            return
-        # A data node that is left in the middle would make the file later, after its removal.
-        with suppress(OSError, OttlaError):
-            self._upload.end()
+        self._file.close()
         with suppress(OSError, OttlaError):
             self._store.remove(self._path)
 
@@ -94,17 +110,17 @@ class WebHdfsStore:
     host: str
     port: int
     folder: str  # From the root, decoded: `/lake/flights`.
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # Perhaps a password.
+    _client: Any = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type["WebHdfsStore"], tuple[Any, ...]]:
+        return WebHdfsStore, (self.url, self.host, self.port, self.folder, dict(self.options))
 
     @property
     def lists_all_at_once(self) -> bool:
         return True
 
-    def name_node(self) -> NameNode:
-        user = self.options.get("user") or os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        return NameNode(self.host, self.port, user)
-
-    def full(self, path: str) -> str:
+    def _full(self, path: str) -> str:
         """The path from the file system's root."""
         return f"{self.folder}/{path}".rstrip("/") or "/"
 
@@ -114,7 +130,7 @@ class WebHdfsStore:
     def prepare(self, folders: Iterable[str]) -> None:
         made = list(folders)
         for folder in made:
-            self._call("PUT", folder, {"op": "MKDIRS"})
+            self._ask("PUT", folder, {"op": "MKDIRS"})
         if self.names(made[0]):
             return  # Proven before the first file was put there.
         prove_put_if_absent(self, made[0], "a taken name was given away again", _REMEDY)
@@ -136,7 +152,7 @@ class WebHdfsStore:
 
     def _statuses(self, folder: str) -> list[dict[str, Any]]:
         try:
-            answer = self._call("GET", folder, {"op": "LISTSTATUS"}).json()
+            answer = self._ask("GET", folder, {"op": "LISTSTATUS"}).json()
         except FileNotFoundError:
             return []
         found: list[dict[str, Any]] = answer["FileStatuses"]["FileStatus"]
@@ -144,6 +160,18 @@ class WebHdfsStore:
 
     def create(self, path: str) -> StoreWriter:
         return _HdfsWriter(self, path)
+
+    def send(self, path: str, content: IO[bytes]) -> None:
+        """Write a new file: the name node names a data node, which takes the content."""
+        answer = self._ask("PUT", path, _CREATE, allow_redirects=False)
+        with self._named_errors(path):
+            found = self._session().session.put(
+                answer.headers["Location"],
+                data=content,
+                headers={"Content-Type": "application/octet-stream"},
+                timeout=_TIMEOUT_S,
+            )
+            _require_done(found, self.address(path))
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
         return put_until_known(
@@ -161,51 +189,46 @@ class WebHdfsStore:
         folder, slash, _ = path.rpartition("/")
         draft = f"{folder}{slash}.{uuid.uuid4().hex}.tmp"
         try:
-            upload = self.name_node().begin(self.full(draft), _CREATE)
-            upload.send(content)
-            upload.end()
-            query = {"op": "RENAME", "destination": self.full(path), "renameoptions": rename}
-            self._call("PUT", draft, query)
+            self.send(draft, io.BytesIO(content))
+            query = {"op": "RENAME", "destination": self._full(path), "renameoptions": rename}
+            self._ask("PUT", draft, query)
         except BaseException as error:
             with suppress(OSError, OttlaError):
                 self.remove(draft)
-            if isinstance(error, NameTaken):
+            if isinstance(error, _NameTaken):
                 return False
             raise
         return True
 
     def read(self, path: str) -> bytes:
-        return self._call("GET", path, {"op": "OPEN"}).content
-
-    def _read_part(self, path: str, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset` on; all of them have to be there."""
-        query = {"op": "OPEN", "offset": str(offset), "length": str(length)}
-        return self._call("GET", path, query).content
+        return bytes(self._ask("GET", path, {"op": "OPEN"}).content)
 
     def open(self, path: str) -> BinaryIO:
-        return read_in_parts(
-            self.size(path), lambda offset, length: self._read_part(path, offset, length)
-        )
+        def part(offset: int, length: int) -> bytes:
+            query = {"op": "OPEN", "offset": str(offset), "length": str(length)}
+            return bytes(self._ask("GET", path, query).content)
+
+        return read_in_parts(self.size(path), part)
 
     def size(self, path: str) -> int:
         return int(self._status(path)["length"])
 
     def is_closed(self, path: str) -> bool:
         """Whether the file's writer has ended it."""
-        answer = self._call("GET", path, {"op": "GET_BLOCK_LOCATIONS"}).json()
+        answer = self._ask("GET", path, {"op": "GET_BLOCK_LOCATIONS"}).json()
         return not answer["LocatedBlocks"]["isUnderConstruction"]
 
     def _status(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._call("GET", path, {"op": "GETFILESTATUS"}).json()
+        found = self._ask("GET", path, {"op": "GETFILESTATUS"}).json()
         status: dict[str, Any] = found["FileStatus"]
         return status
 
     def remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._call("DELETE", path, {"op": "DELETE"})
+            self._ask("DELETE", path, {"op": "DELETE"})
 
     def hold(self, path: str) -> AbstractContextManager[None]:
-        self._call("PUT", path.rpartition("/")[0], {"op": "MKDIRS"})
+        self._ask("PUT", path.rpartition("/")[0], {"op": "MKDIRS"})
         return aged_hold.hold(self, path)
 
     def is_held(self, path: str) -> bool:
@@ -214,8 +237,91 @@ class WebHdfsStore:
         except FileNotFoundError:
             return False
 
-    def _call(self, method: str, path: str, query: Mapping[str, str]) -> Answer:
-        return self.name_node().call(method, self.full(path), query)
+    def _session(self) -> Any:
+        """Fsspec's file system: its session, login and URL. Made in the process that uses it."""
+        if self._client is None:
+            self._client = _session(self.host, self.port, self.options)
+        return self._client
+
+    def _ask(
+        self, method: str, path: str, query: Mapping[str, str], *, allow_redirects: bool = True
+    ) -> Any:
+        """Send one request; one that reads is tried again where its answer is lost.
+
+        Raises FileNotFoundError, _NameTaken, StoreUnreachable (it may be done), and OttlaError for
+        what is refused.
+        """
+        node = self._session()
+        tries = _TRIES if method == "GET" else 1
+        for attempt in retried(tries, StoreUnreachable):
+            with attempt, self._named_errors(path):
+                answer = node.session.request(
+                    method,
+                    node.url + quote(self._full(path)),
+                    params={**query, **node.pars},
+                    timeout=_TIMEOUT_S,
+                    allow_redirects=allow_redirects,
+                )
+                _require_done(answer, self.address(path))
+        return answer
+
+    @contextmanager
+    def _named_errors(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:  # Of requests, too.
+            raise StoreUnreachable(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.address(path)} cannot be read or written ({type(error).__name__}: "
+                f"{error}); see that the name node and the data nodes run and can be reached from "
+                "the driver and from every worker",
+            ) from error
+
+
+def _session(host: str, port: int, options: Mapping[str, str]) -> Any:
+    try:
+        from fsspec.implementations.webhdfs import WebHDFS  # noqa: PLC0415  # An extra.
+
+        given: dict[str, Any] = dict(options)
+        given |= {name: options[name].lower() == "true" for name in _FLAGS if name in options}
+        if not any(given.get(name) for name in _LOGINS):
+            given["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+        return WebHDFS(host, port, skip_instance_cache=True, **given)
+    except ImportError as error:
+        extra = "requests-kerberos" if error.name == "requests_kerberos" else "'ottla[hdfs]'"
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"webhdfs: needs a package that is not installed ({error.name}): pip install {extra}",
+        ) from None
+    except ValueError as error:
+        raise WrongWords(
+            f"the store options of webhdfs://{host}:{port} don't fit: {error}"
+        ) from None
+
+
+def _require_done(answer: Any, place: str) -> None:
+    if answer.status_code < 400:
+        return
+    try:
+        found = answer.json()["RemoteException"]
+        kind, message = str(found["exception"]), str(found["message"]).partition("\n")[0]
+    except (ValueError, KeyError, TypeError):
+        raise StoreUnreachable(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"{place} cannot be read or written: the answer is HTTP status {answer.status_code}, "
+            "not one of WebHDFS; see that the URL has the name node's HTTP port (mostly 9870)",
+        ) from None
+    if kind == "FileNotFoundException":
+        raise FileNotFoundError(errno.ENOENT, "no such file", place)
+    if kind == "FileAlreadyExistsException":
+        raise _NameTaken(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is there already")
+    remedy = _REMEDIES.get(kind, "look at the name node's log")
+    # A server error may come after the work is done.
+    is_open = answer.status_code >= 500 or kind == "IOException"
+    error = StoreUnreachable if is_open else OttlaError
+    raise error(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is refused: {message} ({kind}); {remedy}")
 
 
 def _is_draft(name: str) -> bool:

@@ -15,7 +15,6 @@ accepted, too: a commit that removes files is tried against one version of the l
 """
 
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -32,11 +31,17 @@ from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.manifest import Manifest
 from ottla.lake.stores.local import LocalStore
+from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import FileStore, PutUnknown
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
 from ottla.lake.tables.delta_statistics import delta_statistics
-from ottla.lake.tables.durable import Doubt, doubted_once_tried, sync_written
+from ottla.lake.tables.durable import (
+    CommitRefused,
+    Doubt,
+    doubted_once_tried,
+    sync_written,
+)
 from ottla.lake.tables.log import (
     DIGEST_KEY,
     POSITIONS_KEY,
@@ -122,36 +127,47 @@ class DeltaLog:
         buckets: Buckets,
         doubt: Doubt,
     ) -> bool:
-        for tried in range(_TRIES):
-            table = self._open() or self._create(manifest, columns, buckets)
-            newest = _named(table)
-            if not newest.is_of(manifest.version - 1, manifest.previous):
-                return newest.is_of(manifest.version, digest)
-            self._require_live(table, manifest)
-            wanted = self._as_delta(columns)
-            changes = _changes(table, wanted)
-            is_wider = _OTHER_TYPE in changes.values()
-            if is_wider:
-                self._require_all_anew(table, manifest)
-            try:
-                if not is_wider and _MORE_FIELDS in changes.values():
-                    # Of its own, before the files that have them: to readers they are null so far.
-                    table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
-                    continue
-                doubt.is_tried = True
-                self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
-            except (DeltaError, OSError) as error:
-                # Another commit came first, or its own answer was lost: the log says which.
-                refusal = refusal_of_disk(error)
-                if refusal is not None or tried == _TRIES - 1:
-                    if refusal is not None and self.newest().is_of(manifest.version, digest):
-                        continue  # What came after the commit was refused, such as a checkpoint.
-                    raise (refusal or self._refused(error)) from error
-                time.sleep(0.01 * tried)
-                continue
-            self._sync(table.version(), manifest)
-            return True
-        return False
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _commit_once(
+        self,
+        manifest: Manifest,
+        digest: str,
+        columns: pa.Schema,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
+        doubt: Doubt,
+    ) -> bool:
+        table = self._open() or self._create(manifest, columns, buckets)
+        newest = _named(table)
+        if not newest.is_of(manifest.version - 1, manifest.previous):
+            return newest.is_of(manifest.version, digest)
+        self._require_live(table, manifest)
+        wanted = self._as_delta(columns)
+        changes = _changes(table, wanted)
+        is_wider = _OTHER_TYPE in changes.values()
+        if is_wider:
+            self._require_all_anew(table, manifest)
+        try:
+            if not is_wider and _MORE_FIELDS in changes.values():
+                # Of its own, before the files that have them: to readers they are null so far.
+                table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
+                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
+            doubt.is_tried = True
+            self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
+        except (DeltaError, OSError) as error:
+            # Another commit came first, or its own answer was lost: the log says which.
+            refusal = refusal_of_disk(error)
+            if refusal is None:
+                raise self._refused(error) from error
+            if self.newest().is_of(manifest.version, digest):
+                return True  # What came after the commit was refused, such as a checkpoint.
+            raise refusal from error
+        self._sync(table.version(), manifest)
+        return True
 
     def _sync(self, before: int, manifest: Manifest) -> None:
         """Force the entry to the disk. The log has it: its files stay, whatever the disk says."""
@@ -281,8 +297,8 @@ class DeltaLog:
         with as_log_error(self.kind, self._store.url):
             yield
 
-    def _refused(self, error: Exception) -> OttlaError:
-        return OttlaError(
+    def _refused(self, error: Exception) -> CommitRefused:
+        return CommitRefused(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"the Delta table in {self._store.url} can't be read or written: {error}",
         )

@@ -12,6 +12,10 @@ from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore, PutUnknown
 
 
+class CommitRefused(OttlaError):
+    """The log did not take a commit, or its answer was lost; another try may go on."""
+
+
 @dataclass(slots=True)
 class Doubt:
     """Whether a commit was tried: after that it may be done, though no answer came."""

@@ -15,7 +15,6 @@ load the same offsets twice: its own retries are off, and what the log names is 
 each of ours.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
@@ -51,9 +50,10 @@ from ottla.lake.folder.storage_errors import refusal_of_disk
 from ottla.lake.folder.version_hint import write_hint
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.local import LocalStore
+from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.columns import buckets_of_table, columns_of
-from ottla.lake.tables.durable import Doubt, doubted_once_tried
+from ottla.lake.tables.durable import CommitRefused, Doubt, doubted_once_tried
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
@@ -128,27 +128,24 @@ class IcebergLog:
             return LogReading(named_by(table), entries, is_whole, live, more)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        for tried in range(_TRIES):
-            table = self._load()
-            if table is None:
-                return frozenset()
-            try:
-                old = snapshots_before(table, oldest)
-                needed, unneeded = divided_by_versions(table, old)
-                if old and not dry_run:
-                    table.metadata.properties[_RETRIES] = "0"  # In this process only.
-                    with _removed_where_refused(table):
-                        table.maintenance.expire_snapshots().by_ids(old).commit()
-                    self._write_hint(table)
-                    for path in unneeded:
-                        self._store.remove(path)
-                return needed
-            except (*_NOT_DONE, *_PERHAPS_DONE) as error:
-                _raise_refusal(error)
-                if tried == _TRIES - 1:
-                    raise self._refused(str(error)) from error
-                time.sleep(0.01 * tried)
-        raise self._refused("others commit to it all the time")
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                table = self._load()
+                return self._forget_once(table, oldest, dry_run) if table else frozenset()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _forget_once(self, table: Table, oldest: int, dry_run: bool) -> AbstractSet[str]:
+        with self._refused_commit():
+            old = snapshots_before(table, oldest)
+            needed, unneeded = divided_by_versions(table, old)
+            if old and not dry_run:
+                table.metadata.properties[_RETRIES] = "0"  # In this process only.
+                with _removed_where_refused(table):
+                    table.maintenance.expire_snapshots().by_ids(old).commit()
+                self._write_hint(table)
+                for path in unneeded:
+                    self._store.remove(path)
+        return needed
 
     def must_rewrite(self, columns: pa.Schema) -> bool:  # noqa: ARG002  # Readers widen older files.
         return False
@@ -158,27 +155,27 @@ class IcebergLog:
             return self._commit(manifest, digest, columns_of(manifest), doubt)
 
     def _commit(self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt) -> bool:
-        for tried in range(_TRIES):
-            table = self._load() or self._create(columns)
-            newest = named_by(table)
-            if newest.problem:
-                raise self._refused(newest.problem)
-            if not newest.is_of(manifest.version - 1, manifest.previous):
-                return newest.is_of(manifest.version, digest)
-            doubt.is_tried = True
-            try:
-                with _removed_where_refused(table):
-                    self._try(table, manifest, digest, columns)
-                self._write_hint(table)
-            except (*_NOT_DONE, *_PERHAPS_DONE) as error:
-                _raise_refusal(error)
-                # Another commit came first, or an answer was lost: the log says which.
-                if tried == _TRIES - 1:
-                    raise self._refused(str(error)) from error
-                time.sleep(0.01 * tried)
-                continue
-            return True
-        return False
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                return self._commit_once(manifest, digest, columns, doubt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _commit_once(
+        self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt
+    ) -> bool:
+        table = self._load() or self._create(columns)
+        newest = named_by(table)
+        if newest.problem:
+            raise self._refused(newest.problem)
+        if not newest.is_of(manifest.version - 1, manifest.previous):
+            return newest.is_of(manifest.version, digest)
+        doubt.is_tried = True
+        # Where another commit came first, or an answer was lost, the log says which.
+        with self._refused_commit():
+            with _removed_where_refused(table):
+                self._try(table, manifest, digest, columns)
+            self._write_hint(table)
+        return True
 
     def _write_hint(self, table: Table) -> None:
         if self._settings.is_own and isinstance(self._store, LocalStore):
@@ -301,15 +298,10 @@ class IcebergLog:
     def _create(self, columns: pa.Schema) -> Table:
         with self._as_error():
             catalog = self._settings.catalog(self._store)
-            for tried in range(_TRIES):
-                try:
+            # Another first commit made the same between a look and a write of the catalog.
+            for attempt in retried(_TRIES, SQLAlchemyError):
+                with attempt:
                     self._make(catalog, columns)
-                    break
-                except SQLAlchemyError:
-                    # Another first commit made the same between a look and a write of the catalog.
-                    if tried == _TRIES - 1:
-                        raise
-                    time.sleep(0.01 * tried)
             return catalog.load_table(self._settings.table)
 
     def _make(self, catalog: Catalog, columns: pa.Schema) -> None:
@@ -324,11 +316,23 @@ class IcebergLog:
         with as_log_error(self.kind, self._store.url):
             yield
 
+    @contextmanager
+    def _refused_commit(self) -> Iterator[None]:
+        """Raise CommitRefused where another try may do better, and what the disk refused."""
+        try:
+            yield
+        except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+            of_disk = isinstance(error, OSError | SQLAlchemyError)
+            refusal = refusal_of_disk(error) if of_disk else None
+            raise (refusal or CommitRefused(*self._words(str(error)))) from error
+
     def _refused(self, why: str) -> OttlaError:
-        return OttlaError(
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            f"the Iceberg table in {self._store.url} can't be read or written: {why}",
-        )
+        return OttlaError(*self._words(why))
+
+    def _words(self, why: str) -> tuple[ErrorCode, str]:
+        place = self._store.url
+        words = f"the Iceberg table in {place} can't be read or written: {why}"
+        return ErrorCode.KAFKA_STORAGE_ERROR, words
 
 
 @contextmanager
@@ -346,10 +350,3 @@ def _removed_where_refused(table: Table) -> Iterator[None]:
                 for path in (*table.io.written, *paths):
                     path.unlink(missing_ok=True)
             raise
-
-
-def _raise_refusal(error: Exception) -> None:
-    """Raise what the disk refused: no other try of this process would do better."""
-    refusal = refusal_of_disk(error) if isinstance(error, OSError | SQLAlchemyError) else None
-    if refusal is not None:
-        raise refusal from error

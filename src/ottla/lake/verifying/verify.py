@@ -25,6 +25,7 @@ from ottla.lake.row_hash import hash_text
 from ottla.lake.session import SparkSettings, checked_settings, session
 from ottla.lake.source import Cluster
 from ottla.lake.spark import run_jobs
+from ottla.lake.stores.retries import retried
 from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.counts import more_than_counted
@@ -37,6 +38,10 @@ from ottla.ledger.partition import PartitionLedger
 # Files may expire while they are verified: the table is read again then.
 _TRIES = 5
 _FAILED = "the table was not verified, since"
+
+
+class FilesExpired(OttlaError):
+    """Files that the table had when it was read are gone by now."""
 
 
 def verify(
@@ -64,24 +69,27 @@ def verify(
         spark_settings = checked_settings(master, spark_settings, has_own=has_own)
         if spark_settings.is_here:
             spark_settings = None
-    for _ in range(_TRIES):
-        read = read_table(target, store_options)
-        if not read.manifests:
-            return read.report
-        try:
-            report = _proven(read, bootstrap, on_file, spark_session, spark_settings, runner)
-        except (OSError, OttlaError):
-            if not read.has_lost_files():
-                raise
-        else:
-            if not report.problems or not read.has_lost_files():
-                return report
-    raise OttlaError(
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        f"{target} could not be verified: {_TRIES} times, files were removed and expired before "
-        "they were read; let `ottla lake expire` keep more versions, or verify while it does not "
-        "run",
-    )
+    for attempt in retried(_TRIES, FilesExpired):
+        with attempt:
+            read = read_table(target, store_options)
+            if not read.manifests:
+                return read.report
+            expired = FilesExpired(
+                ErrorCode.CONCURRENT_TRANSACTIONS,
+                f"{target} could not be verified: {_TRIES} times, files were removed and expired "
+                "before they were read; let `ottla lake expire` keep more versions, or verify "
+                "while it does not run",
+            )
+            try:
+                report = _proven(read, bootstrap, on_file, spark_session, spark_settings, runner)
+            except (OSError, OttlaError) as error:
+                if not read.has_lost_files():
+                    raise
+                raise expired from error
+            if report.problems and read.has_lost_files():
+                raise expired
+            return report
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _proven(
