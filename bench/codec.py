@@ -14,7 +14,7 @@ from ottla.record.codec import decode_records
 from ottla.record.header import computed_crc
 from ottla.record.validation import validate
 from ottla.record.walk import walk
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 
 _NOW_MS = 1_700_000_000_000
 _BATCH_RECORDS = 1000

@@ -15,8 +15,8 @@ from rig.wire_client import WireClient
 from ottla.base.ids import TopicPartition
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFile, OsFileSystem
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
+from ottla.storage.segment.config import LogConfig
 
 from .raw import FETCH_VERSION, batch, fetch, fetch_request, produce, stored
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.record.reader import batches
-from ottla.storage.directory.names import parse_future_folder
+from ottla.storage.files.names import parse_future_folder
 from ottla.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from ottla.record.header import BatchHeader
-from ottla.storage.cleaner.keeping import Keeping
-from ottla.storage.log import old_segments, opening, truncation
+from ottla.storage.cleaner.survivors import Keeping
+from ottla.storage.log import old_segments, truncation
+from ottla.storage.log import open_log as opening
 from ottla.storage.log.log import Log
 from ottla.storage.producers import entry as producer_entry
 from ottla.storage.producers import state as producer_state

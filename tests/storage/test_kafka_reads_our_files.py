@@ -14,9 +14,9 @@ from ottla.record.compression import Compression
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import read_header
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.storage.log import opening
-from ottla.storage.log.config import LogConfig
+from ottla.storage.log import open_log as opening
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 from ottla.transaction.records import encode
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import Transaction

@@ -11,9 +11,9 @@ import pytest
 from ottla.base.ids import TopicPartition
 from ottla.record.header import computed_crc, read_header
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
+from ottla.storage.segment.config import LogConfig
 
 # Appends batches of 1 to 40 records for ever, and tells each offset that it was given.
 WRITER = """
@@ -22,9 +22,9 @@ from random import Random
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
 
 folder, seed = sys.argv[1], int(sys.argv[2])
 log = open_log(OsFileSystem(), folder, TopicPartition("flights", 0),

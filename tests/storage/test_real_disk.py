@@ -14,9 +14,9 @@ from ottla.record.header import read_header
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull
 from ottla.storage.disk.filesystem import OsFileSystem
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
+from ottla.storage.segment.config import LogConfig
 
 PARTITION = TopicPartition("flights", 0)
 

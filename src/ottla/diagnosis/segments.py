@@ -12,7 +12,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches, check_batch
 from ottla.storage.directory.meta_properties import META_PROPERTIES
-from ottla.storage.directory.names import parse_partition_folder, parse_segment_file
+from ottla.storage.files.names import parse_partition_folder, parse_segment_file
 from ottla.storage.recovery.damage import valid_batch_behind
 
 

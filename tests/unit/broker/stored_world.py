@@ -59,9 +59,9 @@ from ottla.share.records import ShareKey, ShareState, SnapshotRecord, UpdateReco
 from ottla.share.settings import ShareStateSettings
 from ottla.share.states import DeliveryState, StateBatch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
 from ottla.storage.recovery.readable import Whole
+from ottla.storage.segment.config import LogConfig
 from ottla.testing.clock import ManualClock
 from ottla.transaction import records as transaction_records
 from ottla.transaction.settings import TransactionSettings

@@ -3,8 +3,8 @@
 import asyncio
 
 from ottla.broker.partitions.removals import Removals
-from ottla.storage.directory.deletion import Deletion
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.segment.deletion import Deletion
 
 DAY_MS = 86_400_000
 

@@ -14,7 +14,7 @@ from ottla.record.arrival import Arrived, usual_header, usual_run
 from ottla.record.builder import BatchBuilder, build_batch
 from ottla.record.header import BatchHeader, read_header
 from ottla.record.validation import validate
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 
 NOW_MS = 1_700_000_000_000
 NEWEST_MS = NOW_MS + 3_600_000

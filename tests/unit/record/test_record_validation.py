@@ -14,7 +14,7 @@ from ottla.record.compression import compress
 from ottla.record.header import read_header
 from ottla.record.reader import records
 from ottla.record.validation import Expansion, RejectedBatch, Validated, validate
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 
 NOW_MS = 1_700_000_000_000
 CONFIG = LogConfig()

@@ -6,9 +6,9 @@ from ottla.record.builder import BatchBuilder
 from ottla.record.compression import Compression
 from ottla.record.header import read_header
 from ottla.record.reader import records
-from ottla.storage.cleaner.cleaning import Cleaning
+from ottla.storage.cleaner.compaction import Cleaning
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
-from ottla.storage.cleaner.preparing import LogCleaning
+from ottla.storage.cleaner.plan import LogCleaning
 from ottla.storage.cleaner.swap import Swap
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.log.log import Log

@@ -4,9 +4,9 @@ from ottla.base.ids import TopicPartition
 from ottla.record.header import BatchHeader, read_header
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log import opening
-from ottla.storage.log.config import LogConfig
+from ottla.storage.log import open_log as opening
 from ottla.storage.log.log import Appended, Log
+from ottla.storage.segment.config import LogConfig
 
 from .batches import batch
 

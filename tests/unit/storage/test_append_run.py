@@ -9,8 +9,8 @@ from ottla.record.header import BatchHeader, read_header
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.append_run import append_run, can_append_run
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 
 from .batches import batch, parsed
 from .logs import FOLDER, NOW_MS, append, open_log, ranges

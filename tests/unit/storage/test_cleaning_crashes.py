@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from ottla.storage.directory.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.ledger.accounting import Accounting
+from ottla.storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from ottla.storage.log.log import Log
+from ottla.storage.log.range_account import Accounting
 
 from .compacting import DAY_MS, add, clean, compacted_log, found
 

@@ -1,9 +1,16 @@
 """Laws of retention that waits for readers, and of the time that a reader has left."""
 
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.holding import NEVER, Hold, RetentionDeadline, bytes_per_ms, deadline, hold
 from ottla.storage.log.log import Log
-from ottla.storage.log.retention import Verdict
+from ottla.storage.log.retention import (
+    NEVER,
+    Hold,
+    RetentionDeadline,
+    Verdict,
+    bytes_per_ms,
+    deadline,
+    hold,
+)
+from ottla.storage.segment.config import LogConfig
 
 from .logs import append, open_log
 

@@ -12,13 +12,13 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.directory.log_opening import Wanted
+from ottla.storage.directory.log_opener import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, DiskFull, LogCorrupt, StorageError
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
 from ottla.storage.log.truncation import restart_at
+from ottla.storage.segment.config import LogConfig
 
 from .logs import append, flip, overwrite, ranges
 

@@ -7,15 +7,15 @@ from uuid import UUID
 import pytest
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.checkpoint import (
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import StorageError
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.files.checkpoint import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
 )
-from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.disk.errors import StorageError
-from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
 
 from .logs import append, ranges

@@ -9,12 +9,12 @@ import pytest
 from ottla.ledger.account import Account
 from ottla.ledger.history import Loss, StartCause
 from ottla.ledger.removals import BEFORE_COPY, UNRECORDED
-from ottla.storage.directory.names import LEDGER, LEDGER_SUFFIX
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.ledger.accounting import Accounting
+from ottla.storage.files.names import LEDGER, LEDGER_SUFFIX
 from ottla.storage.log.log import Log
 from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
+from ottla.storage.log.range_account import Accounting
 from ottla.storage.log.relocation import take_over
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 

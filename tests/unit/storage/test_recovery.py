@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.files.names import (
     LEADER_EPOCHS,
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
 )
-from ottla.storage.disk.errors import LogCorrupt
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
 
 from .batches import batch, marker, parsed

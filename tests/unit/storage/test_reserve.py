@@ -12,8 +12,8 @@ from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.disk.reserve import DiskUse, Reserve
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 
 from .batches import batch, marker
 from .logs import append

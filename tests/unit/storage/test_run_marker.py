@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ottla.storage.directory.run_marker import (
+from ottla.storage.directory.run import (
     RUN_MARKER,
     RunMarker,
     read_run_marker,

@@ -2,11 +2,11 @@
 
 import pytest
 
+from ottla.storage.directory.salvage import SALVAGE_MARKER, mark, open_salvaged
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.storage.log.log import Log
 from ottla.storage.recovery.readable import Damage, Whole
-from ottla.storage.recovery.salvage import SALVAGE_MARKER, mark, open_salvaged
 
 from .logs import FOLDER, append, open_log
 

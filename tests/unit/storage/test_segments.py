@@ -1,7 +1,7 @@
 """Laws of a log's list of segments."""
 
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segment import Segment
 from ottla.storage.segment.segments import Segments
 

@@ -7,9 +7,10 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory import checkpoint, meta_properties, names, partition_metadata
+from ottla.storage.directory import meta_properties
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from ottla.storage.files import checkpoint, names, partition_metadata
 from ottla.storage.index.leader_epochs import LeaderEpochs
 
 IDENTITY = UUID("01234567-89ab-cdef-fedc-ba9876543210")

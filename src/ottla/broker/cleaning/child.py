@@ -13,7 +13,7 @@ import time
 
 from ottla.base.errors import OttlaError
 from ottla.base.system import lower_priority
-from ottla.storage.cleaner.cleaning import Cleaning
+from ottla.storage.cleaner.compaction import Cleaning
 from ottla.storage.cleaner.job import CleaningJob
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.filesystem import OsFileSystem

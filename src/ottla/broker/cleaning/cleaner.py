@@ -27,11 +27,11 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.record.sifting import ENTRY_BYTES
 from ottla.storage.cleaner.dirt import Dirt, look
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
-from ottla.storage.cleaner.preparing import LogCleaning
+from ottla.storage.cleaner.plan import LogCleaning
 from ottla.storage.cleaner.swap import Swap
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.directory.names import CLEANED_SUFFIX
 from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.files.names import CLEANED_SUFFIX
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import sys
 from typing import Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.storage.cleaner.cleaning import Cleaning
+from ottla.storage.cleaner.compaction import Cleaning
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import FileSystem

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.coordination.store import Session
-from ottla.storage.directory.checkpoint import write_atomically
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.checkpoint import write_atomically
 
 _log = logging.getLogger(__name__)
 

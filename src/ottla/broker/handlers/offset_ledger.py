@@ -20,7 +20,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.ledger.account import Account
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.ledger.accounting import Accounting, Moved
+from ottla.storage.log.range_account import Accounting, Moved
 from ottla.wire.messages.offset_ledger import (
     CompactedOffsets,
     DeletedRange,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.broker.partitions.removals import Removals
-from ottla.storage.directory.deletion import Deletion, Departure, depart
 from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.segment.deletion import Deletion, Departure, depart
 
 
 class Departures:

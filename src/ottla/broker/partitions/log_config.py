@@ -3,7 +3,7 @@
 from ottla.base.settings import BrokerSettings, topic_value
 from ottla.controller.change import Rules
 from ottla.metadata.image import ClusterImage, TopicImage
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 
 
 def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:

@@ -33,9 +33,9 @@ from ottla.replica.standing import Standing
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.filesystem import Buffer
 from ottla.storage.log.append_run import append_run, can_append_run
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Appended, Log
 from ottla.storage.producers.state import Guard, ProducerEntry
+from ottla.storage.segment.config import LogConfig
 
 
 class PartitionRoles(Protocol):

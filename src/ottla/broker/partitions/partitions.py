@@ -16,12 +16,12 @@ from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.image import NO_LEADER, ClusterImage, PartitionImage, TopicImage
+from ottla.storage.directory import salvage
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.directory.log_opening import Wanted
+from ottla.storage.directory.log_opener import Wanted
 from ottla.storage.disk.errors import DirectoryFailed, LogCorrupt, StorageError
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
-from ottla.storage.recovery import salvage
+from ottla.storage.segment.config import LogConfig
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
-from ottla.storage.directory.deletion import Deletion
+from ottla.storage.segment.deletion import Deletion
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.metadata.image import ClusterImage
-from ottla.storage.directory.partition_metadata import is_damaged
+from ottla.storage.files.partition_metadata import is_damaged
 
 _log = logging.getLogger(__name__)
 

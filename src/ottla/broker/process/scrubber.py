@@ -13,7 +13,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import LogCorrupt
-from ottla.storage.recovery.scrub import SegmentScrub, scrubs
+from ottla.storage.log.scrub import SegmentScrub, scrubs
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from ottla.broker.produce.layout import MARKS, NUMBERS, TRAILER, Layout
 from ottla.record.arrival import Arrived, usual_header, usual_run
 from ottla.record.codec import LONG_MAX
 from ottla.record.header import BatchHeader
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 from ottla.wire.api import ApiKey
 from ottla.wire.frames import CORRELATION_POSITION, Part, encode_response
 from ottla.wire.messages.produce import (

@@ -27,12 +27,11 @@ from ottla.replica.effects import (
 )
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.standing import Standing
-from ottla.storage.directory.deletion import Deletion
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError, storage_error
-from ottla.storage.log.answers import Slice
-from ottla.storage.log.log import Log
+from ottla.storage.log.log import Log, Slice
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
+from ottla.storage.segment.deletion import Deletion
 
 # The core wants ids: the copy is no broker, and its source is always on this one.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)

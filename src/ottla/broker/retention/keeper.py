@@ -16,10 +16,9 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.log.holding import Hold, hold
 from ottla.storage.log.log import Log
 from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
-from ottla.storage.log.retention import Verdict
+from ottla.storage.log.retention import Hold, Verdict, hold
 
 _log = logging.getLogger(__name__)
 

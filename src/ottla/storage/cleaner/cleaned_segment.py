@@ -1,10 +1,14 @@
 """A segment in the making, under names that end in `.cleaned`: batches, and its three indexes."""
 
+from collections.abc import Callable, Iterator
+
 from ottla.ledger.files import encode_removals
 from ottla.ledger.removals import SegmentRemovals
-from ottla.record.header import BatchHeader
-from ottla.storage.cleaner.batch_source import Pace
-from ottla.storage.directory.names import (
+from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
+from ottla.storage.disk.errors import LogCorrupt
+from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.disk.reserve import DiskUse, Reserve
+from ottla.storage.files.names import (
     CLEANED_SUFFIX,
     LEDGER_SUFFIX,
     LOG_SUFFIX,
@@ -13,25 +17,64 @@ from ottla.storage.directory.names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from ottla.storage.disk.filesystem import Buffer, FileSystem
-from ottla.storage.disk.reserve import DiskUse, Reserve
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import AbortedTransaction, TransactionIndex
+from ottla.storage.segment.batch_walk import header_fault
+
+_WINDOW_BYTES = 1 << 20
+_REMEDY = (
+    "The log is not compacted; where another replica is in sync, this one is made anew from the "
+    "leader, else restore the file from a copy."
+)
+
+# Called with how many bytes were read or written; waits to keep a rate, or raises to give up.
+Pace = Callable[[int], None]
+
+
+def read_batches(
+    filesystem: FileSystem, path: str, base_offset: int, size: int, pace: Pace
+) -> Iterator[tuple[BatchHeader, bytes]]:
+    """Yield (header, whole batch) of the first `size` bytes, checksums verified.
+
+    Raises LogCorrupt, OSError.
+    """
+    file = filesystem.open(path)
+    try:
+        position, next_offset = 0, base_offset
+        window_bytes = _WINDOW_BYTES
+        while position < size:
+            window = file.pread(min(window_bytes, size - position), position)
+            pace(len(window))
+            place = 0
+            while place + HEADER_SIZE <= len(window):
+                header = read_header(window, place)
+                fault = header_fault(header, size - position - place, next_offset)
+                if fault is None and place + header.size > len(window):
+                    break
+                if fault is None and computed_crc(window, place, header.size) != header.crc:
+                    fault = "the checksum of the batch is wrong"
+                if fault is not None:
+                    raise LogCorrupt(path, position + place, next_offset, fault, _REMEDY)
+                yield header, window[place : place + header.size]
+                next_offset = header.last_offset + 1
+                place += header.size
+            if place == 0:
+                if len(window) < HEADER_SIZE or window_bytes >= size - position:
+                    what = f"only {len(window)} bytes of a batch"
+                    raise LogCorrupt(path, position, next_offset, what, _REMEDY)
+                window_bytes = max(read_header(window).size, 2 * window_bytes)
+            else:
+                window_bytes = _WINDOW_BYTES
+            position += place
+    finally:
+        file.close()
+
 
 _BUFFER_BYTES = 1 << 20
 # Bytes written before a flush. The file system commits all files together: the flush of a small
 # file waits for the dirty pages of this one.
 _UNFLUSHED_BYTES_MAX = 16 << 20
-# The files of a cleaned segment, in the order in which they get their names. The last
-# one decides: from then on the others belong to it.
-CLEANED_FILES = (
-    TRANSACTION_INDEX_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
-    TIME_INDEX_SUFFIX,
-    LEDGER_SUFFIX,
-    LOG_SUFFIX,
-)
 
 
 class CleanedSegment:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ottla.storage.log.config import LONG_MAX
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LONG_MAX
 from ottla.storage.segment.segment import Segment
 
 _MIN_LAG = "min.compaction.lag.ms"

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ottla.storage.cleaner.keeping import LastOfProducer
+from ottla.storage.cleaner.survivors import LastOfProducer
 from ottla.storage.index.transaction_index import AbortedTransaction
 
 

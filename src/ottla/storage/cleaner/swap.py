@@ -13,10 +13,10 @@ file system is writing. A log that is truncated meanwhile calls `settle` before.
 """
 
 from ottla.storage.cleaner.swap_files import SwapFiles
-from ottla.storage.directory.deletion import Deletion
-from ottla.storage.directory.names import SWAP_SUFFIX
 from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.files.names import SWAP_SUFFIX
 from ottla.storage.log.log import Log
+from ottla.storage.segment.deletion import Deletion
 from ottla.storage.segment.segment import Segment
 
 

@@ -6,17 +6,17 @@ call the steps off at any time, or have them all done at once.
 
 import threading
 
-from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
-from ottla.storage.cleaner.leftovers import give_names
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.names import (
+    CLEANED_FILES,
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     segment_file,
 )
-from ottla.storage.disk.errors import StorageError, storage_error
-from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.recovery.leftovers import give_names
 from ottla.storage.segment.segment import Segment
 
 

@@ -8,16 +8,16 @@ truncation, and its values are removed before a new log of the same name begins.
 from collections.abc import Collection, Iterable, Mapping
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.checkpoint import (
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.checkpoint import (
     CLEANED_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
     decode_offsets,
 )
-from ottla.storage.directory.checkpoint_job import CheckpointJob, CheckpointOrder
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.ledger.offset_ledger import LedgerJob
+from ottla.storage.files.checkpoint_job import CheckpointJob, CheckpointOrder
+from ottla.storage.files.offset_ledger import LedgerJob
 from ottla.storage.log.log import Log
 
 

@@ -6,10 +6,10 @@ Kafka's names: `topic-partition.<32 hex digits>-future` until the copy takes the
 from uuid import UUID
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory import partition_metadata
-from ottla.storage.directory.deletion import Deletion, Departure
 from ottla.storage.directory.log_directory import LogDirectory
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import storage_error
+from ottla.storage.files import partition_metadata
+from ottla.storage.files.names import (
     LOG_SUFFIX,
     future_folder,
     parse_future_folder,
@@ -17,11 +17,11 @@ from ottla.storage.directory.names import (
     segment_file,
     stray_folder,
 )
-from ottla.storage.disk.errors import storage_error
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
-from ottla.storage.log.opening import open_log
+from ottla.storage.log.open_log import open_log
 from ottla.storage.log.relocation import rename, take_over
+from ottla.storage.segment.config import LogConfig
+from ottla.storage.segment.deletion import Deletion, Departure
 
 
 def future_folders(directory: LogDirectory) -> dict[TopicPartition, str]:

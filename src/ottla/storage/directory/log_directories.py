@@ -10,17 +10,17 @@ from uuid import UUID
 from ottla.base.chance import new_uuid
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory import future_logs, truncating
-from ottla.storage.directory.checkpoint_job import CheckpointJob
-from ottla.storage.directory.deletion import Deletion, Departure, depart
+from ottla.storage.directory import future_logs
 from ottla.storage.directory.log_directory import LogDirectory
-from ottla.storage.directory.log_opening import LogOpening, Wanted
+from ottla.storage.directory.log_opener import LogOpening, Wanted
 from ottla.storage.directory.meta_properties import cluster_of
 from ottla.storage.directory.placement import Placement
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.log.config import LogConfig
+from ottla.storage.files.checkpoint_job import CheckpointJob
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
+from ottla.storage.segment.deletion import Deletion, Departure, depart
 
 
 class LogDirectories:
@@ -251,11 +251,11 @@ class LogDirectories:
 
     def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
         """Truncate an open log, its checkpoint first where need be. Raises StorageError."""
-        return truncating.truncate(self._placement.known_home(partition), partition, offset, now_ms)
+        return self._placement.known_home(partition).truncate(partition, offset, now_ms)
 
     def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
         """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
-        return truncating.restart(self._placement.known_home(partition), partition, offset, now_ms)
+        return self._placement.known_home(partition).restart(partition, offset, now_ms)
 
     def fail(self, partition: TopicPartition, error: StorageError) -> list[TopicPartition]:
         """Take the whole directory of `partition` offline if `error` is a DirectoryFailed.

@@ -10,28 +10,29 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory import partition_metadata
-from ottla.storage.directory.checkpoint import write_atomically
-from ottla.storage.directory.checkpoint_job import CheckpointJob
 from ottla.storage.directory.checkpoints import Checkpoints
-from ottla.storage.directory.deletion import Deletion, Departure
 from ottla.storage.directory.meta_properties import claim
-from ottla.storage.directory.names import (
+from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
+from ottla.storage.directory.salvage import open_salvaged
+from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.disk.reserve import Reserve
+from ottla.storage.files import partition_metadata
+from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.files.checkpoint_job import CheckpointJob
+from ottla.storage.files.names import (
     DELETED_FOLDER_SUFFIX,
     deleted_folder,
     parse_deleted_folder,
     parse_partition_folder,
     stray_folder,
 )
-from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
-from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.disk.reserve import Reserve
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.log import Log
-from ottla.storage.log.opening import begin_log, open_log
+from ottla.storage.log.open_log import begin_log, open_log
 from ottla.storage.log.relocation import leave
-from ottla.storage.recovery.salvage import open_salvaged
+from ottla.storage.log.truncation import end_truncated_to, restart_at, truncate_to
+from ottla.storage.segment.config import LogConfig
+from ottla.storage.segment.deletion import Deletion, Departure
 
 LOCK = ".lock"
 
@@ -242,6 +243,38 @@ class LogDirectory:
         names = self.filesystem.listdir(self.path)
         deleted = set(map(parse_deleted_folder, names))
         return [one for one in without if one in homes or one in deleted]
+
+    def truncate(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
+        """Truncate an open log. Raises StorageError.
+
+        Lowers the checkpoint on the disk first, in this thread, where it is not low enough
+        (`Checkpoints.hold_down`): a crash in between must not find a log that ends before its
+        recovery point.
+        """
+        log = self.logs[partition]
+        offset = end_truncated_to(log, offset)
+        log.flush_state.lower_recovery_point(offset)
+        self.checkpoints.lower_cleaned(partition, offset)
+        self._lower_checkpoint(partition, offset)
+        return truncate_to(log, offset, now_ms)
+
+    def restart(self, partition: TopicPartition, offset: int, now_ms: int) -> list[Deletion]:
+        """Truncate an open log fully and start it at `offset`; otherwise as `truncate`."""
+        log = self.logs[partition]
+        least = min(log.log_start_offset, offset)
+        log.flush_state.lower_recovery_point(least)
+        self.checkpoints.cleaned.pop(partition, None)
+        self._lower_checkpoint(partition, least)
+        return restart_at(log, offset, now_ms)
+
+    def _lower_checkpoint(self, partition: TopicPartition, offset: int) -> None:
+        """Lower the checkpoint on the disk to `offset` at most. Raises StorageError."""
+        checkpoints = self.checkpoints
+        if not checkpoints.is_low(partition, offset):
+            checkpoints.hold_down(partition, offset)
+            self.prepare_checkpoints({}).run()
+            checkpoints.note_lowered([partition])
+            checkpoints.let_go(partition)
 
     def prepare_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> CheckpointJob:
         """Gather the checkpoints' values for the open logs."""

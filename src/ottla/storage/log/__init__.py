@@ -2,5 +2,6 @@
 
 Begin with `log`: its bounds, its parts, append and read. `flush_state` says what of it is on the
 disk; `truncation`, `old_segments` and `relocation` are what happens to a log beside appends and
-reads; `opening` makes a log of its files.
+reads; `open_log` makes a log of its files; `scrub` looks for damage while the broker runs, and
+`range_account` explains the offsets of a range.
 """

@@ -8,7 +8,7 @@ leader, whose ledger says below which offset its passes have removed records.
 from ottla.ledger.history import History
 from ottla.ledger.removals import BEFORE_COPY, Pass, SegmentRemovals
 from ottla.record.header import BatchHeader
-from ottla.storage.log.batch_walk import BadHeader, walk
+from ottla.storage.segment.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
 from ottla.storage.segment.segments import Segments
 

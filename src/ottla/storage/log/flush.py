@@ -4,8 +4,11 @@ import errno
 from dataclasses import dataclass, field
 
 from ottla.ledger.files import encode_removals
-from ottla.storage.directory.checkpoint import write_atomically
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
+from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.files.failed_flush import note_failed_flush
+from ottla.storage.files.names import (
     LEDGER_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     PARTITION_METADATA,
@@ -14,12 +17,9 @@ from ottla.storage.directory.names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from ottla.storage.disk.errors import DirectoryFailed, DiskFull, fsync_error, storage_error
-from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.files.offset_ledger import LedgerJob
 from ottla.storage.index.offset_index import ENTRY_SIZE as OFFSET_ENTRY_SIZE
 from ottla.storage.index.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
-from ottla.storage.ledger.offset_ledger import LedgerJob
-from ottla.storage.log.failed_flush import note_failed_flush
 from ottla.storage.segment.segment import Segment
 
 

@@ -5,10 +5,10 @@ A flush is prepared on the loop, runs in a thread, and is noted on the loop agai
 
 from typing import Protocol
 
-from ottla.storage.directory.names import LEADER_EPOCHS, SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.names import LEADER_EPOCHS, SNAPSHOT_SUFFIX, segment_file
+from ottla.storage.files.offset_ledger import OffsetLedger
 from ottla.storage.index.leader_epochs import LeaderEpochs
-from ottla.storage.ledger.offset_ledger import OffsetLedger
 from ottla.storage.log.flush import FlushJob, SideFile
 from ottla.storage.producers import snapshot as producer_snapshot
 from ottla.storage.producers.state import ProducerStates

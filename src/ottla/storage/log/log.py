@@ -7,6 +7,7 @@ What a log goes through beside appends and reads stands in modules of its own: `
 
 from collections.abc import Iterator
 from struct import Struct
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -23,23 +24,55 @@ from ottla.record.header import (
     read_header,
 )
 from ottla.storage.disk.errors import StorageError, reserve_reached, storage_error
-from ottla.storage.disk.filesystem import Buffer, FileSystem
+from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 from ottla.storage.disk.reserve import DiskUse, Reserve
 from ottla.storage.index.leader_epochs import UNKNOWN_EPOCH
-from ottla.storage.log.answers import Appended, Slice
-from ottla.storage.log.batch_walk import BadHeader, header_fault, jump_fault
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.control import read_marker
 from ottla.storage.log.copied_gaps import note_copied_batch
 from ottla.storage.log.flush import FlushJob
 from ottla.storage.log.flush_state import FlushState
-from ottla.storage.log.loading import LoadedLog
-from ottla.storage.log.replacement import Replacement
-from ottla.storage.log.replay import take_marker
+from ottla.storage.log.loaded_log import LoadedLog
 from ottla.storage.producers import snapshot as producer_snapshot
 from ottla.storage.recovery.readable import Damage, Whole, readable_batches
+from ottla.storage.recovery.replay import take_marker
+from ottla.storage.segment.batch_walk import BadHeader, header_fault, jump_fault, read_marker
+from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segment import NOT_READ, RELATIVE_OFFSET_MAX, Segment
 from ottla.storage.segment.segments import Segments
+
+
+class Replacement(Protocol):
+    """Segments that are about to take the place of others."""
+
+    def settle(self) -> None:
+        """The log's files are about to change: nothing else may change them after this.
+
+        A replacement that the log does not read yet must not come into it, now or after a crash;
+        one that it does read is put in place. Raises StorageError.
+        """
+        ...
+
+
+class Appended(NamedTuple):
+    """Where a batch stands. `log_append_time` is -1 where the producer's timestamps are kept."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int
+    log_start_offset: int
+    duplicate: bool = False
+
+
+class Slice(NamedTuple):
+    """Whole batches in a segment's file: `size` bytes (0 for none) from `position`.
+
+    The file stays open for the topic's file deletion delay after its segment was deleted.
+    """
+
+    file: File
+    position: int
+    size: int
+    segment_base_offset: int
+
 
 __all__ = ["Appended", "FlushJob", "Log", "Slice"]
 

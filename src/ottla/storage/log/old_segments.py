@@ -4,10 +4,10 @@ Which ones retention lets go is decided in `retention`.
 """
 
 from ottla.ledger.history import StartCause
-from ottla.storage.directory.deletion import Deletion, set_aside
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.log.log import Log
 from ottla.storage.log.retention import Verdict, deletable
+from ottla.storage.segment.deletion import Deletion, set_aside
 from ottla.storage.segment.segment import Segment
 
 

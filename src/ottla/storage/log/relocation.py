@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from ottla.storage.directory.deletion import Departure
-from ottla.storage.directory.names import deleted_folder
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.ledger.offset_ledger import OffsetLedger
+from ottla.storage.files.names import deleted_folder
+from ottla.storage.files.offset_ledger import OffsetLedger
 from ottla.storage.log.log import Log
+from ottla.storage.segment.deletion import Departure
 
 
 def take_over(log: Log, other: Log) -> None:

@@ -7,8 +7,8 @@ from ottla.record.header import BatchHeader
 from ottla.record.reader import check_batch, section
 from ottla.record.walk import first_since
 from ottla.storage.disk.errors import storage_error
-from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.log.log import Log
+from ottla.storage.segment.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
 
 # What a lookup expands of one segment's batches whose headers promise a newer record than they

@@ -2,15 +2,15 @@
 
 from ottla.ledger.history import StartCause
 from ottla.record.header import HEADER_SIZE, read_header
-from ottla.storage.directory.deletion import Deletion
-from ottla.storage.directory.names import SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.disk.filesystem import Buffer
-from ottla.storage.log.batch_walk import BadHeader
+from ottla.storage.files.names import SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.log.copied_gaps import recount_truncated
 from ottla.storage.log.log import Log
 from ottla.storage.log.old_segments import set_segments_aside
-from ottla.storage.log.replay import rebuild_producers
+from ottla.storage.recovery.replay import rebuild_producers
+from ottla.storage.segment.batch_walk import BadHeader
+from ottla.storage.segment.deletion import Deletion
 from ottla.storage.segment.segment import Segment
 
 

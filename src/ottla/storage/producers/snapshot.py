@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from struct import Struct
 
 from ottla.base.crc32c import checksum
-from ottla.storage.directory.names import SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.names import SNAPSHOT_SUFFIX, segment_file
 from ottla.storage.producers.state import AppendedBatch, ProducerEntry
 
 VERSION = 1

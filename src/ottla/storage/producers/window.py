@@ -7,7 +7,6 @@ not answered are sent again after the restart, and must be recognised, or they a
 from collections.abc import Sequence
 
 from ottla.record.header import BatchHeader
-from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.producers.state import (
     BATCHES_KEPT,
     SEQUENCE_MASK,
@@ -15,6 +14,7 @@ from ottla.storage.producers.state import (
     ProducerEntry,
     ProducerStates,
 )
+from ottla.storage.segment.batch_walk import BadHeader, walk
 from ottla.storage.segment.segment import Segment
 
 # How much of a segment's end is looked at: little at first, more where that is not enough.

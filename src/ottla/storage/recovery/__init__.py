@@ -1,4 +1,4 @@
-"""Reading files after a stop: what is whole, what is truncated, what is refused or salvaged.
+"""Reading files after a stop: what is whole, what is truncated, what is refused.
 
-Begin with `recovery`; `scrub` looks for damage while the broker runs.
+Begin with `recovery`.
 """

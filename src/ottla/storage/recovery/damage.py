@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ottla.record.header import HEADER_SIZE, MAGIC, MAGIC_POSITION, computed_crc, read_header
 from ottla.storage.disk.filesystem import File
-from ottla.storage.log.batch_walk import header_fault
+from ottla.storage.segment.batch_walk import header_fault
 
 # What the page cache writes at once.
 PAGE_BYTES = 4096

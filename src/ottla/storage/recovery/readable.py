@@ -25,8 +25,8 @@ from ottla.record.header import (
 )
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.disk.filesystem import File
-from ottla.storage.log.batch_walk import BATCH_LENGTH_MIN
 from ottla.storage.recovery.damage import valid_batch_behind
+from ottla.storage.segment.batch_walk import BATCH_LENGTH_MIN
 from ottla.storage.segment.segment import Segment
 from ottla.storage.segment.segments import Segments
 

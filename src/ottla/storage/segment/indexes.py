@@ -6,7 +6,7 @@ An entry is added every `index_interval_bytes`. The flush job writes the files.
 from ottla.record.header import BatchHeader
 from ottla.storage.index.offset_index import OffsetIndex
 from ottla.storage.index.time_index import TimeIndex
-from ottla.storage.log.config import LogConfig
+from ottla.storage.segment.config import LogConfig
 
 
 class Indexes:

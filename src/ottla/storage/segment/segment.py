@@ -13,7 +13,9 @@ from uuid import UUID
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import SegmentRemovals
 from ottla.record.header import LENGTH_OVERHEAD, BatchHeader
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import LogCorrupt, storage_error
+from ottla.storage.disk.filesystem import Buffer, File, FileSystem
+from ottla.storage.files.names import (
     LEDGER_SUFFIX,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
@@ -23,14 +25,12 @@ from ottla.storage.directory.names import (
     TRANSACTION_INDEX_SUFFIX,
     segment_file,
 )
-from ottla.storage.disk.errors import LogCorrupt, storage_error
-from ottla.storage.disk.filesystem import Buffer, File, FileSystem
 from ottla.storage.index.time_index import ENTRY_SIZE as TIME_ENTRY_SIZE
 from ottla.storage.index.time_index import TimeIndex
 from ottla.storage.index.transaction_index import TransactionIndex
-from ottla.storage.log.batch_walk import BadHeader, header_at, walk
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.first_file import FirstFile
+from ottla.storage.segment.batch_walk import BadHeader, header_at, walk
+from ottla.storage.segment.config import LogConfig
+from ottla.storage.segment.first_file import FirstFile
 from ottla.storage.segment.indexes import Indexes
 
 Result = TypeVar("Result")

@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from random import Random
 
-from ottla.storage.directory.names import LOG_SUFFIX
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem, Reading
+from ottla.storage.files.names import LOG_SUFFIX
 from ottla.testing.simulation.virtual.process import PROCESS
 
 # Operations that change what the disk holds.

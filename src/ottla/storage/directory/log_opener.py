@@ -7,12 +7,12 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.directory.log_directory import LogDirectory
-from ottla.storage.directory.partition_metadata import is_damaged
 from ottla.storage.directory.placement import Placement
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.log.config import LogConfig
+from ottla.storage.files.partition_metadata import is_damaged
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 
 # Reading from the page cache and checksums both leave the interpreter to other threads.
 LOADING_THREADS = 4

@@ -1,7 +1,7 @@
 """From a log to the job that cleans it, and from the outcome to the replacements of segments."""
 
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
-from ottla.storage.cleaner.keeping import NO_DATA, LastOfProducer
+from ottla.storage.cleaner.survivors import NO_DATA, LastOfProducer
 from ottla.storage.cleaner.swap import Swap
 from ottla.storage.log.log import Log
 from ottla.storage.segment.segment import Segment

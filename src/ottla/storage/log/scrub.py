@@ -8,8 +8,8 @@ the checksum does not cover (offsets, leader epochs) against what the log knows 
 from ottla.record.header import HEADER_SIZE, BatchHeader, computed_crc, read_header
 from ottla.storage.disk.errors import LogCorrupt
 from ottla.storage.disk.filesystem import File, FileSystem
-from ottla.storage.log.batch_walk import header_fault
 from ottla.storage.log.log import Log
+from ottla.storage.segment.batch_walk import header_fault
 from ottla.storage.segment.segment import Segment
 
 # What one step reads, unless a single batch is larger.

@@ -1,8 +1,10 @@
 """Walking from batch to batch through a segment, by their headers alone."""
 
 from collections.abc import Iterator
+from struct import Struct
 from struct import error as struct_error
 
+from ottla.base.varint import read_zigzag
 from ottla.record.header import HEADER_SIZE, MAGIC, BatchHeader, read_header
 from ottla.storage.disk.filesystem import File
 
@@ -82,3 +84,34 @@ def walk(file: File, position: int, end: int, offset_min: int) -> Iterator[tuple
         yield position, header
         position += header.size
         offset_min = header.last_offset + 1
+
+
+ABORT = 0
+COMMIT = 1
+_KEY = Struct(">hh")
+_VALUE = Struct(">hi")
+
+
+def read_marker(payload: bytes | memoryview) -> tuple[bool, int] | None:
+    """(is it a commit, coordinator epoch) of an end-transaction marker; None for other kinds.
+
+    `payload` is the control batch behind its header. Raises ValueError where it is too short.
+    """
+    try:
+        _, position = read_zigzag(payload, 0)
+        position += 1
+        _, position = read_zigzag(payload, position)
+        _, position = read_zigzag(payload, position)
+        key_size, position = read_zigzag(payload, position)
+        if key_size < _KEY.size:
+            return None
+        _, kind = _KEY.unpack_from(payload, position)
+        if kind not in (ABORT, COMMIT):
+            return None
+        value_size, position = read_zigzag(payload, position + key_size)
+        if value_size < _VALUE.size:
+            raise ValueError("the value of an end-transaction marker is too short")
+        _, coordinator_epoch = _VALUE.unpack_from(payload, position)
+    except (IndexError, OverflowError) as error:
+        raise ValueError("a control record is cut short") from error
+    return kind == COMMIT, int(coordinator_epoch)

@@ -8,8 +8,8 @@ Format: `0` (version), number of lines, then `topic partition offset` per line. 
 from collections.abc import Mapping
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.names import TEMPORARY_SUFFIX
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.names import TEMPORARY_SUFFIX
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"

@@ -94,3 +94,14 @@ def _parse_set_aside(name: str, suffix: str) -> TopicPartition | None:
 def _set_aside(partition: TopicPartition, unique: UUID, suffix: str) -> str:
     ending = f".{unique.hex}{suffix}"
     return str(partition)[: _NAME_LENGTH_MAX - len(ending)] + ending
+
+
+# The files of a cleaned segment, in the order in which they get their names. The last
+# one decides: from then on the others belong to it.
+CLEANED_FILES = (
+    TRANSACTION_INDEX_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    LEDGER_SUFFIX,
+    LOG_SUFFIX,
+)

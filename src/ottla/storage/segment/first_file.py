@@ -8,8 +8,8 @@ import errno
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from ottla.storage.directory import partition_metadata
 from ottla.storage.disk.filesystem import Buffer, File, FileSystem
+from ottla.storage.files import partition_metadata
 
 
 class FirstFile:

@@ -12,14 +12,13 @@ from ottla.ledger.removals import Pass, SegmentRemovals
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
 from ottla.record.reader import section
 from ottla.record.sifting import KeyMap, index_keys, sift
-from ottla.storage.cleaner.batch_source import Pace, read_batches
-from ottla.storage.cleaner.cleaned_segment import CleanedSegment
+from ottla.storage.cleaner.cleaned_segment import CleanedSegment, Pace, read_batches
 from ottla.storage.cleaner.job import CleanedGroup, CleaningJob, CleaningOutcome
-from ottla.storage.cleaner.keeping import Fate, Keeping, Transactions, has_horizon
-from ottla.storage.cleaner.rewriting import header_alone, smaller
-from ottla.storage.directory.names import LEDGER_SUFFIX, LOG_SUFFIX, segment_file
+from ottla.storage.cleaner.smaller_batch import header_alone, smaller
+from ottla.storage.cleaner.survivors import Fate, Keeping, Transactions, has_horizon
 from ottla.storage.disk.filesystem import Buffer, FileSystem
-from ottla.storage.log.control import read_marker
+from ottla.storage.files.names import LEDGER_SUFFIX, LOG_SUFFIX, segment_file
+from ottla.storage.segment.batch_walk import read_marker
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX
 
 # The limit for a compressed batch, which was accepted at its compressed size.

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ottla.storage.directory.checkpoint_job import CheckpointJob
-from ottla.storage.directory.names import DELETED_SUFFIX
 from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.checkpoint_job import CheckpointJob
+from ottla.storage.files.names import DELETED_SUFFIX
 from ottla.storage.segment.segment import Segment
 
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.ledger.history import StartCause
-from ottla.storage.cleaner.leftovers import complete_swaps
-from ottla.storage.directory.names import (
+from ottla.storage.disk.errors import LogCorrupt, storage_error
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.failed_flush import forget_failed_flush
+from ottla.storage.files.names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LEADER_EPOCHS,
@@ -15,18 +17,16 @@ from ottla.storage.directory.names import (
     TEMPORARY_SUFFIX,
     parse_segment_file,
 )
-from ottla.storage.disk.errors import LogCorrupt, storage_error
-from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.offset_ledger import OffsetLedger
 from ottla.storage.index.leader_epochs import LeaderEpochs
-from ottla.storage.ledger.offset_ledger import OffsetLedger
-from ottla.storage.log.config import LogConfig
 from ottla.storage.log.copied_gaps import note_copied_gaps
-from ottla.storage.log.failed_flush import forget_failed_flush
-from ottla.storage.log.replay import Replay
 from ottla.storage.producers.snapshot import newest_good
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.producers.window import widen
+from ottla.storage.recovery.leftovers import complete_swaps
 from ottla.storage.recovery.recovery import Recovery, recover
+from ottla.storage.recovery.replay import Replay
+from ottla.storage.segment.config import LogConfig
 from ottla.storage.segment.segment import Segment
 
 

@@ -7,8 +7,9 @@ from then on the cleaned one is.
 import contextlib
 
 from ottla.ledger.files import decode_removals
-from ottla.storage.cleaner.cleaned_segment import CLEANED_FILES
-from ottla.storage.directory.names import (
+from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.names import (
+    CLEANED_FILES,
     CLEANED_SUFFIX,
     LEDGER_SUFFIX,
     LOG_SUFFIX,
@@ -17,8 +18,7 @@ from ottla.storage.directory.names import (
     parse_segment_file,
     segment_file,
 )
-from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.log.batch_walk import walk
+from ottla.storage.segment.batch_walk import walk
 
 
 def complete_swaps(filesystem: FileSystem, folder: str) -> None:

@@ -4,11 +4,10 @@ from ottla.record.header import HEADER_SIZE, BatchHeader
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.index.leader_epochs import LeaderEpochs
 from ottla.storage.index.transaction_index import AbortedTransaction
-from ottla.storage.log.batch_walk import BadHeader, walk
-from ottla.storage.log.control import read_marker
 from ottla.storage.producers.snapshot import newest_good
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.producers.window import widen
+from ottla.storage.segment.batch_walk import BadHeader, read_marker, walk
 from ottla.storage.segment.segment import Segment
 
 

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
-from ottla.storage.cleaner.rewriting import header_alone
-from ottla.storage.directory.names import (
+from ottla.storage.cleaner.smaller_batch import header_alone
+from ottla.storage.disk.errors import LogCorrupt, storage_error
+from ottla.storage.disk.filesystem import File, FileSystem
+from ottla.storage.files.names import (
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     TEMPORARY_SUFFIX,
@@ -19,8 +21,6 @@ from ottla.storage.directory.names import (
     parse_segment_file,
     segment_file,
 )
-from ottla.storage.disk.errors import LogCorrupt, storage_error
-from ottla.storage.disk.filesystem import File, FileSystem
 from ottla.storage.log.log import Log
 from ottla.storage.recovery.readable import Damage, ReadableSegment, Whole
 from ottla.storage.segment.segment import RELATIVE_OFFSET_MAX

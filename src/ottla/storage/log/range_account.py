@@ -9,8 +9,8 @@ from ottla.ledger.removals import Cell, Pass
 from ottla.record.header import BatchHeader
 from ottla.record.reader import records
 from ottla.storage.disk.filesystem import File
-from ottla.storage.log.batch_walk import BadHeader, walk
 from ottla.storage.log.log import Log
+from ottla.storage.segment.batch_walk import BadHeader, walk
 
 
 class Moved(Exception):

@@ -3,9 +3,9 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID
 
-from ottla.storage.directory.checkpoint import write_atomically
-from ottla.storage.directory.names import PARTITION_METADATA
 from ottla.storage.disk.filesystem import FileSystem
+from ottla.storage.files.checkpoint import write_atomically
+from ottla.storage.files.names import PARTITION_METADATA
 
 
 def encode_id(identity: UUID) -> str:

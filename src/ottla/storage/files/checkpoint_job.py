@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ottla.base.ids import TopicPartition
-from ottla.storage.directory.checkpoint import encode_offsets, write_atomically
 from ottla.storage.disk.errors import storage_error
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.ledger.offset_ledger import LedgerJob
+from ottla.storage.files.checkpoint import encode_offsets, write_atomically
+from ottla.storage.files.offset_ledger import LedgerJob
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from ottla.base.ids import TopicPartition
 from ottla.storage.disk.filesystem import FileSystem
-from ottla.storage.log.config import LogConfig
-from ottla.storage.log.failed_flush import has_failed_flush
-from ottla.storage.log.loading import begin, load
+from ottla.storage.files.failed_flush import has_failed_flush
+from ottla.storage.log.loaded_log import begin, load
 from ottla.storage.log.log import Log
+from ottla.storage.segment.config import LogConfig
 
 
 def open_log(
