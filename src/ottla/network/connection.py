@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import cast
 
 from ottla.network.answer_order import AnswerOrder
-from ottla.network.departure import has_departed
 from ottla.network.ended import ENDED, serve_nothing
 from ottla.network.known_client import KnownClient
 from ottla.network.memory_budget import MemoryBudget
@@ -238,7 +237,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
         It is closed then.
         """
-        if not self.closed and has_departed(self._transport):
+        if not self.closed and self.has_departed():
             self.close_quietly()
         return self.closed
 

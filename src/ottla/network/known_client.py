@@ -1,10 +1,14 @@
 """What is known of the client of a connection: where it is, and who."""
 
 import asyncio
+import select
 from typing import Any, cast
 
 from ottla.base.addresses import MAPPED, counted_address
 from ottla.security.principal import ANONYMOUS, Principal
+
+# Where the system does not know the event, POLLHUP stands for it.
+_CLOSED_BY_PEER = getattr(select, "POLLRDHUP", 0)
 
 
 class KnownClient:
@@ -38,6 +42,16 @@ class KnownClient:
         """Take the addresses of both ends from the transport."""
         self.peer_host, self.peer_port = _address(self._transport.get_extra_info("peername"))
         self.local_host, _ = _address(self._transport.get_extra_info("sockname"))
+
+    def has_departed(self) -> bool:
+        """Whether the client has closed its side; bytes that it sent before may still be unread."""
+        socket = self._transport.get_extra_info("socket")
+        if socket is None or socket.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(socket.fileno(), _CLOSED_BY_PEER)
+        # Errors and POLLHUP are reported in any case.
+        return bool(poll.poll(0))
 
     def peer_certificate(self) -> bytes | None:
         """The client's certificate in DER, which the TLS of its listener has verified."""

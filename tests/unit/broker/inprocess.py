@@ -22,13 +22,13 @@ class Caller:
         self._writer = writer
 
     async def call(self, body, version):
-        self.send(body, version)
+        self.write_request(body, version)
         (size,) = struct.unpack(">i", await self._reader.readexactly(4))
         frame = await self._reader.readexactly(size)
         _, answer = decode_response(type(body).__api_key__, version, frame)
         return answer
 
-    def send(self, body, version):
+    def write_request(self, body, version):
         """Send a message that has no answer."""
         for part in encode_request(body, version, 7, "tester"):
             self._writer.write(part)

@@ -419,7 +419,7 @@ def test_a_batch_for_each_of_many_partitions_is_appended(acks):
             found = [(one.index, one.error_code) for one in answered.partition_responses]
             assert found == [(n, 0) for n in range(700)]
         else:
-            client.send(asked, 9)
+            client.write_request(asked, 9)
         ends = ListOffsetsRequest(
             topics=[
                 ListOffsetsTopic(
@@ -446,7 +446,7 @@ def test_what_a_producer_sends_before_it_leaves_is_appended():
         data = [PartitionProduceData(index=n, records=batch) for n in range(700)]
         producer = await caller(client.broker)
         topics = [TopicProduceData(name="t", partition_data=data)]
-        producer.send(ProduceRequest(acks=0, timeout_ms=60_000, topic_data=topics), 9)
+        producer.write_request(ProduceRequest(acks=0, timeout_ms=60_000, topic_data=topics), 9)
         await producer.close()
         partitions = client.broker.parts.partitions
         await until(lambda: all(partitions.get("t", n).log_end_offset for n in range(700)))

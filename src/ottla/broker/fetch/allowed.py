@@ -11,8 +11,7 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.fetch.read import failed
 from ottla.broker.fetch.sessions import PartitionKey, WantedPartition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.requests.auditing import Need
-from ottla.broker.requests.denials import Denials
+from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.fetch import FetchResponse, PartitionData

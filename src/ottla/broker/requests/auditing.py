@@ -6,6 +6,10 @@ from typing import Any, NamedTuple, Protocol
 from ottla.network.connection import Connection
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
+# Denials of one request that are reported by name: more kinds of one client the audit log counts
+# together.
+_NAMED_MAX = 50
+
 
 class Need(NamedTuple):
     """An operation on a resource, as ACLs know them."""
@@ -85,3 +89,34 @@ class Auditing(Protocol):
         `user` is the one that the login named, where there is such a user; else empty.
         """
         ...
+
+
+class Denials:
+    """What one check of a request denied: `end` reports what was counted and not named.
+
+    A request may name tens of thousands of resources, and a report of each costs more than the
+    check.
+    """
+
+    __slots__ = ("_count", "_request")
+
+    def __init__(self, request: Any) -> None:
+        self._request = request
+        self._count = 0
+
+    def add(self, need: Need) -> bool:
+        """Note that `need` is not met. Whether it is one of those that are reported by name."""
+        self._count += 1
+        if self._count > _NAMED_MAX:
+            return False
+        if self._request.audit is not None:
+            self._request.audit.denied(self._request, need)
+        return True
+
+    def end(self) -> int:
+        """Report how many others there were, and return the number."""
+        more = max(0, self._count - _NAMED_MAX)
+        self._count = 0
+        if more and self._request.audit is not None:
+            self._request.audit.denied_more(self._request, more)
+        return more

@@ -8,9 +8,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import NO_TOPIC_ID, TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.requests.access import Access
-from ottla.broker.requests.auditing import Need
+from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from ottla.broker.requests.denials import Denials
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 from ottla.security.audit.line import bounded

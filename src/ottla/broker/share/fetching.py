@@ -4,8 +4,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
-from ottla.broker.requests.auditing import Need
-from ottla.broker.requests.denials import Denials
+from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
