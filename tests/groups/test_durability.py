@@ -15,7 +15,7 @@ from rig.tools import DUMP_LOG, Tools, tools
 
 import ottla.testing
 from ottla.base.errors import ErrorCode
-from ottla.group.placement import partition_of
+from ottla.group.records.stored import partition_of
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.leave_group import LeaveGroupRequest

@@ -8,18 +8,18 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.broker.coordinating import answering, shard
 from ottla.broker.groups.shard import GroupShard
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.offsets import committing
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.offsets import commit
 
 
 def _allow(patch: pytest.MonkeyPatch, refused: ErrorCode) -> None:
-    validate = committing.validate_commit
+    validate = commit.validate_commit
 
     def judge(*arguments: Any) -> ErrorCode:
         code = validate(*arguments)
         return ErrorCode.NONE if code is refused else code
 
-    patch.setattr(committing, "validate_commit", judge)
+    patch.setattr(commit, "validate_commit", judge)
 
 
 def generations_do_not_matter(patch: pytest.MonkeyPatch) -> None:

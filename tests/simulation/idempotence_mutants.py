@@ -6,8 +6,7 @@ import pytest
 
 from ottla.record.header import BatchHeader
 from ottla.storage.cleaner.survivors import Keeping
-from ottla.storage.log import old_segments, truncation
-from ottla.storage.log import open_log as opening
+from ottla.storage.log import old_segments, open_log, truncation
 from ottla.storage.log.log import Log
 from ottla.storage.producers import entry as producer_entry
 from ottla.storage.producers import state as producer_state
@@ -28,14 +27,14 @@ def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
 
 def a_start_forgets_producers(patch: pytest.MonkeyPatch) -> None:
     """A log that is opened knows nobody."""
-    load = opening.load
+    load = open_log.load
 
     def open_anew(*arguments: Any, **named: Any) -> Any:
         loaded = load(*arguments, **named)
         loaded.producers.entries.clear()
         return loaded
 
-    patch.setattr(opening, "load", open_anew)
+    patch.setattr(open_log, "load", open_anew)
 
 
 def a_cut_forgets_nothing(patch: pytest.MonkeyPatch) -> None:

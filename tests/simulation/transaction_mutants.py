@@ -9,7 +9,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.transactions import marker_sender
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.verification import Verifications
-from ottla.group.registry import Registry
+from ottla.group.coordinator.registry import Registry
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.segment.segments import Segments
 from ottla.transaction import ending, initializing

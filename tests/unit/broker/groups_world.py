@@ -18,9 +18,9 @@ from ottla.broker.handlers.sync_group import SyncGroup
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
-from ottla.group.consumer.topics import NO_TOPICS
-from ottla.group.settings import GroupSettings
-from ottla.group.story.flights import Flights
+from ottla.group.coordinator.flights import Flights
+from ottla.group.values.settings import GroupSettings
+from ottla.group.values.topics import NO_TOPICS
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header, set_base_offset
 from ottla.storage.recovery.readable import Whole

@@ -20,8 +20,8 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.share.state_shard import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
-from ottla.group import records as group_records
-from ottla.group.consumer.records import (
+from ottla.group.coordinator.flights import Flights
+from ottla.group.records.consumer import (
     Current,
     CurrentRecord,
     EpochRecord,
@@ -31,17 +31,7 @@ from ottla.group.consumer.records import (
     TargetEpochRecord,
     TargetRecord,
 )
-from ottla.group.consumer.shares import AssignedSlot
-from ottla.group.consumer.topics import NO_TOPICS
-from ottla.group.records import (
-    CommittedOffset,
-    GroupRecord,
-    OffsetRecord,
-    StoredGroup,
-    StoredMember,
-)
-from ottla.group.settings import GroupSettings
-from ottla.group.share.records import (
+from ottla.group.records.share import (
     ShareCurrent,
     ShareCurrentRecord,
     ShareEpochRecord,
@@ -50,7 +40,17 @@ from ottla.group.share.records import (
     ShareStateRecord,
     TopicState,
 )
-from ottla.group.story.flights import Flights
+from ottla.group.records.stored import (
+    CommittedOffset,
+    GroupRecord,
+    OffsetRecord,
+    StoredGroup,
+    StoredMember,
+)
+from ottla.group.records.stored import stored as group_records
+from ottla.group.values.settings import GroupSettings
+from ottla.group.values.shares import AssignedSlot
+from ottla.group.values.topics import NO_TOPICS
 from ottla.record.builder import BatchBuilder
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker
 from ottla.record.header import HEADER_SIZE, read_header

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.base.errors import ErrorCode
-from ottla.group.membership_commands import MembershipCommands
-from ottla.group.turn import Call
+from ottla.group.coordinator.membership_commands import MembershipCommands
+from ottla.group.model.turn import Call
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,

@@ -5,16 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
-from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.shares import NOTHING, Share, by_topic, share_of
-from ottla.group.consumer.sight import Sight, sees_all
-from ottla.group.consumer.topics import TopicShape
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.records import decode, encode
-from ottla.group.settings import GroupSettings
-from ottla.group.story.flights import Flight, Flights
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.coordinator.flights import Flight, Flights
+from ottla.group.model.consumer_group import ConsumerGroup
+from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.records.stored import decode, encode
+from ottla.group.values.settings import GroupSettings, Pace
+from ottla.group.values.shares import NOTHING, Share, by_topic, share_of
+from ottla.group.values.topics import Sight, TopicShape, sees_all
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -4,13 +4,13 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.group import Group
-from ottla.group.offsets.fetching import FetchedTopic
-from ottla.group.records import CommittedOffset, StoredGroup, decode, encode
-from ottla.group.settings import GroupSettings
-from ottla.group.story.flights import Flight, Flights
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.coordinator.flights import Flight, Flights
+from ottla.group.model.group import Group
+from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.offsets.fetch import FetchedTopic
+from ottla.group.records.stored import CommittedOffset, StoredGroup, decode, encode
+from ottla.group.values.settings import GroupSettings
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,

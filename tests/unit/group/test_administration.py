@@ -1,7 +1,7 @@
 """Laws of DescribeGroups, ListGroups, DeleteGroups, OffsetDelete and deleted topics."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.turn import Call
+from ottla.group.model.turn import Call
 from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from ottla.wire.messages.list_groups import ListedGroup
 from ottla.wire.messages.offset_delete import (

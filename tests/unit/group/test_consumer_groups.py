@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.group.consumer.group import ConsumerGroupState
-from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
-from ottla.group.records import CommittedOffset, OffsetRecord
-from ottla.group.turn import Call
+from ottla.group.model.consumer_group import ConsumerGroupState
+from ottla.group.model.turn import Call
+from ottla.group.records.stored import CommittedOffset, OffsetRecord
+from ottla.group.values.shares import NOTHING, AssignedSlot, Share
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World, settle
 

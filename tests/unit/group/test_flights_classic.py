@@ -2,9 +2,9 @@
 
 from driver import Driver, subscription
 
-from ottla.group.story.flights import Flights
-from ottla.group.story.notes import GroupEvent, Happening
-from ottla.group.turn import Moment
+from ottla.group.coordinator.flights import Flights
+from ottla.group.model.turn import Moment
+from ottla.group.values.notes import GroupEvent, Happening
 from ottla.wire.stored import (
     AssignmentTopicPartition,
     ConsumerProtocolAssignment,

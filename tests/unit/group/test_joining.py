@@ -1,7 +1,7 @@
 """Laws of JoinGroup."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.state import GroupState
+from ottla.group.model.group import GroupState
 from tests.unit.group.driver import Driver
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
-from ottla.group.consumer.shares import Share
-from ottla.group.offsets.committing import PartitionCheck
-from ottla.group.turn import Call
+from ottla.group.model.turn import Call
+from ottla.group.offsets.commit import PartitionCheck
+from ottla.group.values.shares import Share
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

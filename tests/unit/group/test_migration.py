@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.group.consumer.records import MemberState
-from ottla.group.records import CommittedOffset, OffsetRecord
+from ottla.group.records.consumer import MemberState
+from ottla.group.records.stored import CommittedOffset, OffsetRecord
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.unit.group.classic_client import Classic
 from tests.unit.group.consumer_driver import GROUP, Cluster, Member, World

@@ -1,7 +1,7 @@
 """Laws of offsets that are committed in transactions."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.turn import Call
+from ottla.group.model.turn import Call
 from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,

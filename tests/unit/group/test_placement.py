@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.group.placement import java_string_hash, partition_of
+from ottla.group.records.stored import java_string_hash, partition_of
 
 
 @pytest.mark.parametrize(

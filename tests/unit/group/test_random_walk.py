@@ -8,9 +8,9 @@ import random
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.records import GroupRecord, decode
-from ottla.group.state import GroupState
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.group import GroupState
+from ottla.group.records.stored import GroupRecord, decode
 from ottla.wire.messages.join_group import JoinGroupResponse
 from tests.unit.group.driver import Driver, subscription
 

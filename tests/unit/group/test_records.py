@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.group.records import (
+from ottla.group.records.stored import (
     CommittedOffset,
     GroupRecord,
     OffsetRecord,

@@ -1,6 +1,6 @@
 """Laws of offset expiry (KIP-211)."""
 
-from ottla.group.records import GroupRecord, OffsetRecord, decode
+from ottla.group.records.stored import GroupRecord, OffsetRecord, decode
 from tests.unit.group.driver import Driver
 
 DAY = 24 * 60 * 60 * 1_000

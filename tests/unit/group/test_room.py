@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.room import GroupRoom
+from ottla.group.coordinator.room import GroupRoom
 
 MOST = 40
 

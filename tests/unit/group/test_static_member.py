@@ -1,7 +1,7 @@
 """Laws of static membership (KIP-345, KIP-814)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.state import GroupState
+from ottla.group.model.group import GroupState
 from tests.unit.group.driver import Driver
 
 

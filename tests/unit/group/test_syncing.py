@@ -1,8 +1,8 @@
 """Laws of SyncGroup."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.records import GroupRecord, decode
-from ottla.group.state import GroupState
+from ottla.group.model.group import GroupState
+from ottla.group.records.stored import GroupRecord, decode
 from tests.unit.group.driver import Driver
 
 

@@ -1,6 +1,6 @@
 """Laws of deadlines as data."""
 
-from ottla.group.timers import Due, TimerKey, Timers
+from ottla.group.values.timers import Due, TimerKey, Timers
 
 A = TimerKey(Due.SESSION, "g", "a")
 B = TimerKey(Due.SESSION, "g", "b")

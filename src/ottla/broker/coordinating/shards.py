@@ -12,7 +12,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.placement import partition_of
+from ottla.group.records.stored import partition_of
 
 # How soon to retry a partition that could not be loaded.
 _LOAD_AGAIN_MS = 200

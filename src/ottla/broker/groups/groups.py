@@ -20,10 +20,10 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.group.consumer.topics import TopicsView
-from ottla.group.room import GroupRoom
-from ottla.group.settings import GroupSettings
-from ottla.group.story.flights import Flights
+from ottla.group.coordinator.flights import Flights
+from ottla.group.coordinator.room import GroupRoom
+from ottla.group.values.settings import GroupSettings
+from ottla.group.values.topics import TopicsView
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.wire.messages.share_group_describe import DescribedGroup
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from ottla.base.ids import TopicId
-from ottla.group.consumer.topics import TopicShape
+from ottla.group.values.topics import TopicShape
 from ottla.metadata.image import ClusterImage
 
 
 class ImageTopics:
-    """Implements `group.consumer.topics.Topics`."""
+    """Implements `group.values.topics.Topics`."""
 
     __slots__ = ("_image", "token")
 

@@ -12,12 +12,12 @@ from ottla.broker.coordinating.replay import ReplayedPartition, replay
 from ottla.broker.groups.answer import GroupAnswer
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Deadline, Purgatory
-from ottla.group.consumer.topics import TopicsView
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.records import CoordinatorRecord, OffsetRecord, decode, encode
-from ottla.group.settings import GroupSettings
-from ottla.group.story.flights import Flights
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.coordinator.flights import Flights
+from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.records.stored import CoordinatorRecord, OffsetRecord, decode, encode
+from ottla.group.values.settings import GroupSettings
+from ottla.group.values.topics import TopicsView
 from ottla.transaction.outcome import TransactionOutcome
 
 _log = logging.getLogger(__name__)

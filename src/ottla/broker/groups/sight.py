@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ottla.broker.requests.request import RequestContext
-from ottla.group.consumer.sight import Sight, sees_all
+from ottla.group.values.topics import Sight, sees_all
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal

@@ -16,8 +16,8 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.broker.share.messages import Begin
+from ottla.group.records.share import TopicState
 from ottla.group.share.groups import Allowed
-from ottla.group.share.records import TopicState
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer

@@ -13,8 +13,8 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.metadata.features import GROUP
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

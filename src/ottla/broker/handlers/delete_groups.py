@@ -14,9 +14,9 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.group_state import GroupShareStates
-from ottla.group.coordinator import GroupCoordinator
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.group.share.groups import Allowed
-from ottla.group.turn import Call, GroupDecision, Moment
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,

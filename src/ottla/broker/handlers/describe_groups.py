@@ -12,8 +12,8 @@ from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described
 from ottla.broker.requests.request import RequestContext
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,

@@ -9,8 +9,8 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
-from ottla.group.story.flights import Flight
-from ottla.group.story.notes import GroupEvent, Who
+from ottla.group.coordinator.flights import Flight
+from ottla.group.values.notes import GroupEvent, Who
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,

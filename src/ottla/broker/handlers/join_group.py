@@ -11,7 +11,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import resource
 from ottla.broker.requests.request import RequestContext
-from ottla.group.answers import join_refused
+from ottla.group.classic.answers import join_refused
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 

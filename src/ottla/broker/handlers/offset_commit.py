@@ -17,7 +17,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import all_of, each, resource, topic_or_id
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.offsets.committing import PartitionCheck, commit_refused
+from ottla.group.offsets.commit import PartitionCheck, commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_commit import (

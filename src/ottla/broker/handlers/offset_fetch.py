@@ -18,14 +18,14 @@ from ottla.broker.groups.shard import Command
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.offsets.fetching import (
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment
+from ottla.group.offsets.fetch import (
     FetchedOffset,
     FetchedTopic,
     WantedTopic,
     nothing_committed,
 )
-from ottla.group.turn import Call, GroupDecision, GroupReply, Moment
 from ottla.metadata.image import ClusterImage
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,

@@ -18,7 +18,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates, keys_of
 from ottla.broker.share.messages import Begin
-from ottla.group.share.heartbeating import Heard
+from ottla.group.share.heartbeats import Heard
 from ottla.metadata.features import SHARE
 from ottla.share.records import UNKNOWN, ShareKey
 from ottla.wire.messages.share_group_heartbeat import (

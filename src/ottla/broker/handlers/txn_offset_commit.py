@@ -17,7 +17,7 @@ from ottla.broker.requests.needs import all_of, each, named, resource
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.verification import Verifications
-from ottla.group.offsets.committing import transactional_commit_refused
+from ottla.group.offsets.commit import transactional_commit_refused
 from ottla.metadata.image import ClusterImage
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.producers.state import Guard

@@ -14,9 +14,9 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
-from ottla.group.coordinator import GroupCoordinator
-from ottla.group.offsets.fetching import FetchedTopic
-from ottla.group.turn import Call, GroupDecision, Moment
+from ottla.group.coordinator.coordinator import GroupCoordinator
+from ottla.group.model.turn import Call, GroupDecision, Moment
+from ottla.group.offsets.fetch import FetchedTopic
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.offset_reset import Reset, parse_reset
 from ottla.broker.runtime.view import ClusterView
-from ottla.group.consumer.pace import Pace
+from ottla.group.values.settings import Pace
 from ottla.share import dead_letters
 from ottla.share.deliveries import DeliveryLimits
 

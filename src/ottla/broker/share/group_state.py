@@ -7,8 +7,8 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import DELETE, INITIALIZE, Begin
 from ottla.broker.share.persister import Persister
+from ottla.group.records.share import TopicState
 from ottla.group.share.groups import Allowed
-from ottla.group.share.records import TopicState
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 

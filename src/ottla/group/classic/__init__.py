@@ -1,4 +1,4 @@
 """The classic protocol of groups: join, sync, heartbeat, leave, and what a rebalance decides.
 
-Begin with `joining`, then `rebalance`.
+Begin with `join_group`, then `rebalance`.
 """

@@ -1,6 +1,7 @@
 """Heartbeats, and the end of sessions without them."""
 
 from ottla.base.errors import ErrorCode
+from ottla.group.classic.causes import note_never_came, note_silent
 from ottla.group.classic.rebalance import (
     advance,
     complete_if_all_joined,
@@ -9,11 +10,9 @@ from ottla.group.classic.rebalance import (
     on_join_deadline,
     on_sync_deadline,
 )
-from ottla.group.group import Group
-from ottla.group.state import GroupState
-from ottla.group.story.causes import note_never_came, note_silent
-from ottla.group.timers import Due, TimerKey
-from ottla.group.turn import Turn
+from ottla.group.model.group import Group, GroupState
+from ottla.group.model.turn import Turn
+from ottla.group.values.timers import Due, TimerKey
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 
 

@@ -4,15 +4,14 @@ prepare -> members join -> complete -> (syncing) the leader's assignment -> stab
 """
 
 from ottla.base.errors import ErrorCode
-from ottla.group.answers import join_refused, joined, sync_refused
-from ottla.group.group import Group
-from ottla.group.member import Member
-from ottla.group.records import GroupRecord
-from ottla.group.state import GroupState
-from ottla.group.story.causes import note_did_not_join, note_did_not_sync
-from ottla.group.story.notes import Formed, Settled
-from ottla.group.timers import Due, TimerKey
-from ottla.group.turn import Turn
+from ottla.group.classic.answers import join_refused, joined, sync_refused
+from ottla.group.classic.causes import note_did_not_join, note_did_not_sync
+from ottla.group.model.group import Group, GroupState
+from ottla.group.model.turn import Turn
+from ottla.group.records.stored import GroupRecord
+from ottla.group.values.member import Member
+from ottla.group.values.notes import Formed, Settled
+from ottla.group.values.timers import Due, TimerKey
 
 
 def join_key(group: Group) -> TimerKey:

@@ -1,7 +1,8 @@
 """A static member that restarts takes its old membership over (KIP-345, KIP-814)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.group.answers import joined, roster
+from ottla.group.classic.answers import joined, roster
+from ottla.group.classic.causes import note_joining, note_returned
 from ottla.group.classic.rebalance import (
     answer_waits,
     complete_if_all_joined,
@@ -9,12 +10,10 @@ from ottla.group.classic.rebalance import (
     prepare,
     session_key,
 )
-from ottla.group.group import Group
-from ottla.group.member import Member, OfferedProtocol
-from ottla.group.records import GroupRecord
-from ottla.group.state import GroupState
-from ottla.group.story.causes import note_joining, note_returned
-from ottla.group.turn import Call, Turn
+from ottla.group.model.group import Group, GroupState
+from ottla.group.model.turn import Call, Turn
+from ottla.group.records.stored import GroupRecord
+from ottla.group.values.member import Member, OfferedProtocol
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 # From this version on an answer has SkipAssignment for the leader.

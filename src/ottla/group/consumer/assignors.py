@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappush, heapreplace
 from uuid import UUID
 
-from ottla.group.consumer.shares import NOTHING, AssignedSlot, Share
+from ottla.group.values.shares import NOTHING, AssignedSlot, Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Notes on a group of the consumer protocol: why its epoch rose, and how long it took."""
 
-from ottla.group.consumer.group import AWAY, ConsumerGroup
-from ottla.group.consumer.records import Current, MemberMetadata, MemberState
-from ottla.group.story.notes import (
+from ottla.group.model.consumer_group import AWAY, ConsumerGroup
+from ottla.group.model.turn import Turn
+from ottla.group.records.consumer import Current, MemberMetadata, MemberState
+from ottla.group.values.notes import (
     CONSUMER,
     Given,
     GroupEvent,
@@ -12,7 +13,6 @@ from ottla.group.story.notes import (
     Targeted,
     Who,
 )
-from ottla.group.turn import Turn
 
 
 def note_joined(turn: Turn, group: ConsumerGroup, member_id: str) -> None:

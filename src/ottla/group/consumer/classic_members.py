@@ -6,10 +6,8 @@ partitions it has, and a sync answers with those it may have now. No member is t
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.answers import join_refused, sync_refused
+from ottla.group.classic.answers import join_refused, sync_refused
 from ottla.group.consumer.causes import note_step
-from ottla.group.consumer.changing import change
-from ottla.group.consumer.group import NEW, ConsumerGroup
 from ottla.group.consumer.membership import (
     describe_as,
     replace_static,
@@ -17,19 +15,20 @@ from ottla.group.consumer.membership import (
     require_known,
     require_room,
 )
-from ottla.group.consumer.reconciling import reconcile
-from ottla.group.consumer.records import (
+from ottla.group.consumer.reconciliation import reconcile
+from ottla.group.consumer.sessions import await_join, await_sync, end_sync, keep_classic_alive
+from ottla.group.consumer.targets import follow_topics
+from ottla.group.consumer.translation import assignment_of, owned_by, subscription_of
+from ottla.group.model.consumer_group import NEW, ConsumerGroup
+from ottla.group.model.turn import Call, Turn, change
+from ottla.group.records.consumer import (
     ClassicMember,
     CurrentRecord,
     MemberMetadata,
     MemberState,
 )
-from ottla.group.consumer.sessions import await_join, await_sync, end_sync, keep_classic_alive
-from ottla.group.consumer.targets import follow_topics
-from ottla.group.consumer.translating import assignment_of, owned_by, subscription_of
-from ottla.group.member import OfferedProtocol
-from ottla.group.subscription import CONSUMER_PROTOCOL_TYPE
-from ottla.group.turn import Call, Turn
+from ottla.group.values.member import OfferedProtocol
+from ottla.group.values.subscription import CONSUMER_PROTOCOL_TYPE
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

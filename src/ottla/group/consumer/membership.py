@@ -1,10 +1,17 @@
 """Membership of a consumer group: members join, are looked up, and are removed."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.causes import note_changed, note_empty, note_joined, note_returned
-from ottla.group.consumer.changing import change
-from ottla.group.consumer.group import NEW, ConsumerGroup
-from ottla.group.consumer.records import (
+from ottla.group.consumer.causes import (
+    note_changed,
+    note_empty,
+    note_joined,
+    note_left,
+    note_returned,
+)
+from ottla.group.consumer.sessions import cancel_timers
+from ottla.group.model.consumer_group import NEW, ConsumerGroup
+from ottla.group.model.turn import Turn, change
+from ottla.group.records.consumer import (
     ConsumerGroupRecord,
     CurrentRecord,
     EpochRecord,
@@ -12,8 +19,7 @@ from ottla.group.consumer.records import (
     MemberRecord,
     TargetRecord,
 )
-from ottla.group.consumer.sessions import cancel_timers
-from ottla.group.turn import Turn
+from ottla.wire.messages.leave_group import MemberIdentity, MemberResponse
 
 
 def remove(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
@@ -100,3 +106,35 @@ def member_tombstones(group: ConsumerGroup, member_id: str) -> list[ConsumerGrou
         TargetRecord(group.group_id, member_id, None),
         MemberRecord(group.group_id, member_id, None),
     ]
+
+
+def leave(turn: Turn, group: ConsumerGroup, leaving: list[MemberIdentity]) -> list[MemberResponse]:
+    """Remove the members; a static one may be named by its instance id alone."""
+    return [
+        MemberResponse(
+            member_id=each.member_id,
+            group_instance_id=each.group_instance_id,
+            error_code=_leave_one(turn, group, each),
+        )
+        for each in leaving
+    ]
+
+
+def _leave_one(turn: Turn, group: ConsumerGroup, leaving: MemberIdentity) -> ErrorCode:
+    member_id = leaving.member_id
+    if leaving.group_instance_id is not None:
+        holder = group.static_members.get(leaving.group_instance_id)
+        if holder is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if member_id not in ("", holder):
+            return ErrorCode.FENCED_INSTANCE_ID
+        member_id = holder
+    if member_id not in group.members:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if group.members[member_id].classic is None:
+        words = "an administrator put it out"
+    else:
+        words = f"it left: {leaving.reason}" if leaving.reason else "it left"
+    note_left(turn, group, member_id, words)
+    remove(turn, group, member_id)
+    return ErrorCode.NONE

@@ -1,9 +1,9 @@
 """Validates a heartbeat of the consumer protocol by itself."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.group import AWAY
 from ottla.group.consumer.subscriptions import require_pattern
-from ottla.group.settings import GroupSettings
+from ottla.group.model.consumer_group import AWAY
+from ottla.group.values.settings import GroupSettings
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 JOIN = 0

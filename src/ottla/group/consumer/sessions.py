@@ -1,10 +1,10 @@
 """The deadlines of a group's members: for heartbeats, revocations, joins and syncs."""
 
-from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.records import Current, MemberState
-from ottla.group.timers import Due, TimerKey
-from ottla.group.turn import Turn
+from ottla.group.model.consumer_group import ConsumerGroup
+from ottla.group.model.turn import Turn
+from ottla.group.records.consumer import Current, MemberState
+from ottla.group.values.settings import Pace
+from ottla.group.values.timers import Due, TimerKey
 
 _OF_A_MEMBER = (Due.SESSION, Due.REVOKE, Due.JOIN, Due.SYNC)
 

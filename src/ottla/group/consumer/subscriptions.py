@@ -7,9 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from ottla.base.patterns import compiled
-from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.consumer.sight import Sight
-from ottla.group.consumer.topics import TopicShape, TopicsView
+from ottla.group.model.consumer_group import ConsumerGroup
+from ottla.group.values.topics import Sight, TopicShape, TopicsView
 
 
 @dataclass(frozen=True, slots=True)

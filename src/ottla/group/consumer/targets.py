@@ -4,12 +4,11 @@ from collections.abc import Collection
 
 from ottla.group.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.group.consumer.causes import note_target, note_topics_changed
-from ottla.group.consumer.changing import change
-from ottla.group.consumer.group import FIRST_EPOCH, NO_EPOCH, ConsumerGroup
-from ottla.group.consumer.records import EpochRecord, TargetEpochRecord, TargetRecord
 from ottla.group.consumer.subscriptions import Subscriptions, resolve
-from ottla.group.consumer.topics import shape_hash
-from ottla.group.turn import Turn
+from ottla.group.model.consumer_group import FIRST_EPOCH, NO_EPOCH, ConsumerGroup
+from ottla.group.model.turn import Turn, change
+from ottla.group.records.consumer import EpochRecord, TargetEpochRecord, TargetRecord
+from ottla.group.values.topics import shape_hash
 
 
 def follow_topics(turn: Turn, group: ConsumerGroup, *, is_changed: bool) -> None:

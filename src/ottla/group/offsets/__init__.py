@@ -1,4 +1,4 @@
 """Offsets of groups: committed, in transactions or not, fetched, expired, deleted.
 
-Begin with `committing`.
+Begin with `commit`.
 """

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 
 from ottla.base.ids import TopicPartition
-from ottla.group.consumer.group import ConsumerGroup
-from ottla.group.group import AnyGroup, Group
-from ottla.group.offsets.deleting import write_tombstones
-from ottla.group.offsets.pending import PendingOffsets
-from ottla.group.records import CommittedOffset, OffsetRecord
-from ottla.group.state import GroupState
-from ottla.group.turn import Turn
+from ottla.group.model.consumer_group import ConsumerGroup
+from ottla.group.model.group import AnyGroup, Group, GroupState
+from ottla.group.model.pending_offsets import PendingOffsets
+from ottla.group.model.turn import Turn
+from ottla.group.offsets.deletion import write_tombstones
+from ottla.group.records.stored import CommittedOffset, OffsetRecord
 
 
 def expire(turn: Turn, group: AnyGroup, pending: PendingOffsets) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ottla.group.consumer.assignors import Subscribers, uniform
-from ottla.group.consumer.shares import AssignedSlot, Share
+from ottla.group.values.shares import AssignedSlot, Share
 
 NAME = "simple"
 

@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from uuid import UUID
 
-from ottla.group.consumer.topics import TopicShape
-from ottla.group.share.group import ShareGroup
-from ottla.group.share.records import (
+from ottla.group.model.share_group import ShareGroup
+from ottla.group.model.turn import Turn
+from ottla.group.records.share import (
     ShareEpochRecord,
     ShareGroupRecord,
     ShareStateRecord,
     TopicState,
 )
-from ottla.group.turn import Turn
+from ottla.group.values.topics import TopicShape
 
 
 def missing(group: ShareGroup, shapes: Iterable[TopicShape]) -> list[TopicState]:

@@ -10,22 +10,21 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.group.consumer.pace import Pace
-from ottla.group.consumer.topics import TopicsView
-from ottla.group.settings import GroupSettings
-from ottla.group.share import begun, describing, heartbeating
-from ottla.group.share.begun import change
-from ottla.group.share.group import ShareGroup
-from ottla.group.share.heartbeating import Heard
-from ottla.group.share.records import (
+from ottla.group.model.share_group import ShareGroup
+from ottla.group.model.turn import Call, GroupDecision, GroupReply, Moment, Turn
+from ottla.group.records.share import (
     ShareEpochRecord,
     ShareGroupRecord,
     ShareStateRecord,
     ShareTargetEpochRecord,
     TopicState,
 )
-from ottla.group.timers import TimerKey, Timers
-from ottla.group.turn import Call, GroupDecision, GroupReply, Moment, Turn
+from ottla.group.share import begun, description, heartbeats
+from ottla.group.share.begun import change
+from ottla.group.share.heartbeats import Heard
+from ottla.group.values.settings import GroupSettings, Pace
+from ottla.group.values.timers import TimerKey, Timers
+from ottla.group.values.topics import TopicsView
 from ottla.wire.messages.share_group_describe import DescribedGroup
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -68,9 +67,9 @@ class ShareGroups:
         """ShareGroupHeartbeat; the answer is a Heard."""
         turn = self._turn(at)
         try:
-            heartbeating.require_valid(request)
+            heartbeats.require_valid(request)
             group = self._joined(request)
-            heard = heartbeating.heartbeat(turn, group, call, request, topics, pace)
+            heard = heartbeats.heartbeat(turn, group, call, request, topics, pace)
         except OttlaError as error:
             heard = Heard(
                 ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
@@ -86,8 +85,8 @@ class ShareGroups:
         """A group in the form of ShareGroupDescribe."""
         group = self.groups.get(group_id)
         if group is None:
-            return describing.not_found(group_id, is_other=self._is_other(group_id))
-        return describing.describe(group, topics)
+            return description.not_found(group_id, is_other=self._is_other(group_id))
+        return description.describe(group, topics)
 
     def begun(self, call: Call, group_id: str) -> GroupDecision:
         """The partitions with initialized state; the answer is an Allowed."""
@@ -187,12 +186,12 @@ class ShareGroups:
         """Remove a member whose session has expired."""
         group = self.groups.get(key.group_id)
         if group is not None and key.member_id in group.members:
-            heartbeating.remove(turn, group, key.member_id)
+            heartbeats.remove(turn, group, key.member_id)
 
     def start(self, turn: Turn) -> None:
         """Start the sessions of all members, once the group's records are replayed."""
         for group in self.groups.values():
-            heartbeating.start(turn, group)
+            heartbeats.start(turn, group)
 
     def apply(self, record: ShareGroupRecord) -> None:
         """Apply a record to the state: when it is appended, or replayed."""
@@ -220,7 +219,7 @@ class ShareGroups:
             raise OttlaError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group."
             )
-        if request.member_epoch != heartbeating.JOIN:
+        if request.member_epoch != heartbeats.JOIN:
             raise OttlaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Share group {group_id} not found.")
         group = self.groups[group_id] = ShareGroup(group_id)
         return group

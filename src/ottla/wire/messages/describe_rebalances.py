@@ -1,8 +1,8 @@
 """DescribeRebalances (key 1004, Ottla's own): why a group rebalanced, and what that cost.
 
 Each broker keeps the latest rebalances of the groups it coordinated, so the request is sent to all
-brokers. The values of `ending` and `kind` are in `ottla.group.story.flights` and
-`ottla.group.story.notes`. Unknown numbers are -1.
+brokers. The values of `ending` and `kind` are in `ottla.group.coordinator.flights` and
+`ottla.group.values.notes`. Unknown numbers are -1.
 """
 
 from ottla.wire.notation import Message, array, boolean, int16, int32, int64, string

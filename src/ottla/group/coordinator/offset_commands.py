@@ -1,0 +1,115 @@
+"""The commands about offsets: committed, asked for, forgotten."""
+
+from collections.abc import Callable, Sequence
+
+from ottla.base.errors import ErrorCode
+from ottla.group.coordinator.registry import Registry
+from ottla.group.model.turn import Call, GroupDecision, Moment, answered
+from ottla.group.offsets import commit, deletion, fetch, retention
+from ottla.group.offsets.commit import validate_member_epoch
+from ottla.wire.messages.offset_commit import OffsetCommitRequest
+from ottla.wire.messages.offset_delete import OffsetDeleteRequest
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+
+
+class OffsetCommands:
+    """OffsetCommit, OffsetFetch, OffsetDelete, and the expiry of offsets."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def commit(
+        self,
+        call: Call,
+        request: OffsetCommitRequest,
+        check: commit.PartitionCheck,
+        at: Moment,
+    ) -> GroupDecision:
+        """OffsetCommit. The first one of a group that only stores offsets creates the group."""
+        turn = self._registry.turn(at)
+        if request.group_id in self._registry.share:
+            refused = commit.commit_refused(request, ErrorCode.GROUP_ID_NOT_FOUND, check)
+            turn.reply(call.ticket, refused)
+            return turn.decision
+        group = self._registry.any(request.group_id)
+        turn.reply(call.ticket, commit.commit(turn, group, request, call.version, check))
+        return turn.decision
+
+    def commit_in_transaction(
+        self,
+        call: Call,
+        request: TxnOffsetCommitRequest,
+        exists: deletion.Exists,
+        at: Moment,
+    ) -> GroupDecision:
+        """TxnOffsetCommit. Its records are for `apply_pending`, and wait for the outcome."""
+        turn = self._registry.turn(at)
+        if request.group_id in self._registry.share:
+            code = ErrorCode.GROUP_ID_NOT_FOUND
+            turn.reply(call.ticket, commit.transactional_commit_refused(request, code, exists))
+            return turn.decision
+        group = self._registry.any(request.group_id)
+        answer = commit.commit_in_transaction(turn, group, request, exists)
+        turn.reply(call.ticket, answer)
+        return turn.decision
+
+    def fetch(
+        self,
+        call: Call,
+        group_id: str,
+        wanted: Sequence[fetch.WantedTopic] | None,
+        build: Callable[[list[fetch.FetchedTopic]], object],
+        *,
+        is_stable: bool = False,
+    ) -> GroupDecision:
+        """OffsetFetch for one group; `build` makes the answer.
+
+        It has all applied offsets, and like all answers is sent once they are committed. With
+        `is_stable` it leaves out offsets that a transaction may still change (KIP-447).
+        """
+        fetched = fetch.fetch(self._registry.any(group_id), wanted)
+        if is_stable and self._registry.pending:
+            fetched = fetch.without_pending(fetched, group_id, self._registry.pending)
+        return answered(call, build(fetched))
+
+    def check_member(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a caller may fetch offsets of a consumer group (KIP-848).
+
+        An administrator names no member (null) and no epoch (-1). Every other caller must be a
+        member in its present epoch; the empty member id is no member's. A null id with an epoch
+        is UNKNOWN_MEMBER_ID here; Kafka fails with UNKNOWN_SERVER_ERROR.
+        """
+        group = self._registry.consumer_groups.get(group_id)
+        is_administrator = member_id is None and epoch < 0
+        if group is None or is_administrator:
+            return ErrorCode.NONE
+        return validate_member_epoch(group, member_id or "", epoch)
+
+    def delete_offsets(
+        self,
+        call: Call,
+        request: OffsetDeleteRequest,
+        exists: deletion.Exists,
+        at: Moment,
+    ) -> GroupDecision:
+        """OffsetDelete."""
+        turn = self._registry.turn(at)
+        group = self._registry.any(request.group_id)
+        turn.reply(call.ticket, deletion.delete_offsets(turn, group, request, exists))
+        return turn.decision
+
+    def expire_offsets(self, at: Moment) -> GroupDecision:
+        """Delete offsets older than `offsets.retention.minutes`, and groups without any."""
+        turn = self._registry.turn(at)
+        self._registry.sweep()
+        for group in self._registry.all():
+            retention.expire(turn, group, self._registry.pending)
+        return turn.decision
+
+    def forget_topics(self, gone: Callable[[str, int], bool], at: Moment) -> GroupDecision:
+        """Forget the offsets of partitions that were deleted."""
+        turn = self._registry.turn(at)
+        for group in self._registry.all():
+            deletion.forget_topic_partitions(turn, group, gone)
+        self._registry.share.forget_topics(turn, gone)
+        return turn.decision

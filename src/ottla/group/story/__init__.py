@@ -1,4 +1,0 @@
-"""The memory of a group's rebalances, for `ottla why rebalance`.
-
-Begin with `flights`.
-"""

@@ -1,0 +1,103 @@
+"""The topics a group may read, as the coordinator sees them at one moment."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from ottla.group.values.shares import AssignedSlot, by_topic
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class TopicShape(NamedTuple):
+    """A topic's identity and size."""
+
+    name: str
+    id: UUID
+    partitions: int
+
+
+class TopicsView(Protocol):
+    """All topics at one moment."""
+
+    # A token: another object if any topic may have changed.
+    token: object
+
+    def find(self, name: str) -> TopicShape | None:
+        """The topic of that name, if it exists."""
+        ...
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The topic's name, None once it is deleted."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        ...
+
+
+class _NoTopics:
+    """A view without topics."""
+
+    token: object = None
+
+    def find(self, _name: str) -> TopicShape | None:
+        return None
+
+    def name_of(self, _topic_id: UUID) -> str | None:
+        return None
+
+    def names(self) -> Iterable[str]:
+        return ()
+
+
+NO_TOPICS: TopicsView = _NoTopics()
+
+
+class NamedEntry(Protocol[T_co]):
+    """Makes a message's entry of one topic with its id and name."""
+
+    def __call__(self, *, topic_id: UUID, topic_name: str, partitions: list[int]) -> T_co: ...
+
+
+def named_topics(
+    share: Iterable[AssignedSlot], topics: TopicsView, entry: NamedEntry[T]
+) -> list[T]:
+    """As `shares.topics_of`, without topics that are gone: they have no name any more."""
+    named = [
+        (topic_id, topics.name_of(topic_id), partitions)
+        for topic_id, partitions in by_topic(share).items()
+    ]
+    return [
+        entry(topic_id=topic_id, topic_name=name, partitions=list(partitions))
+        for topic_id, name, partitions in named
+        if name is not None
+    ]
+
+
+def shape_hash(shapes: Iterable[TopicShape]) -> int:
+    """A number of 63 bits that differs where topics, their ids or their sizes differ; 0 for none.
+
+    It is written with a group's epoch, so that the next coordinator of the group knows
+    whether anything has changed since.
+    """
+    ordered = sorted(shapes)
+    if not ordered:
+        return 0
+    text = "\n".join(f"{name} {topic_id} {count}" for name, topic_id, count in ordered)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+class Sight(Protocol):
+    """What a member's client may see at one moment; equal ones see the same topics."""
+
+    def __call__(self, topic: str, /) -> bool:
+        """Whether it may see the topic."""
+        ...
+
+
+def sees_all(_topic: str) -> bool:
+    """The sight of clients that are not checked."""
+    return True
