@@ -15,8 +15,8 @@ import pandas as pd
 import pyspark
 
 import ottla.lake
+from ottla.lake.job.on_spark import cause_of
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.spark import cause_of
 
 ROWS, PARTITIONS = 1000, 2
 

@@ -24,8 +24,8 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 
 import ottla.lake
+from ottla.lake.job.on_spark import cause_of
 from ottla.lake.session import SparkSettings, session
-from ottla.lake.spark import cause_of
 
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",

@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.client import sync
-from ottla.lake import run_here, run_jobs_here
+from ottla.lake import run_here
 from ottla.lake.decode.redriving import redrive_table
 from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.settings import Pipeline
@@ -99,7 +99,7 @@ class Verbs:
 
     def changelog(self) -> None:
         ottla.lake.changelog(
-            "flights", self._new(), bootstrap=self._bootstrap, kind="latest", runner=run_jobs_here
+            "flights", self._new(), bootstrap=self._bootstrap, kind="latest", runner=run_here
         )
 
     def read(self) -> None:

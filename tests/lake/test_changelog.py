@@ -22,9 +22,9 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.lake import LoadLost, run_here, run_jobs_here
-from ottla.lake.spark import run_jobs
+from ottla.lake import LoadLost, run_here
 from ottla.lake.tables.opening import existing_table
+from tests.lake.runners import murderous
 
 MakeTopic = Callable[..., str]
 Produce = Callable[..., None]
@@ -116,7 +116,7 @@ def problems(target: Path, node: Node | None) -> list[str]:
 
 
 def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.LoadResult:
-    given = {"runner": run_jobs_here, "buckets": 4, **options}
+    given = {"runner": run_here, "buckets": 4, **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 
@@ -231,11 +231,12 @@ STEPS = [
 KILLED = """
 import os, signal, sys
 import ottla.lake
+from tests.lake.runners import murderous
 def kill(step):
     if step == sys.argv[4]:
         os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.changelog(
-    sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], runner=ottla.lake.run_jobs_here, on_step=kill,
+    sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], runner=ottla.lake.run_here, on_step=kill,
     buckets=4,
 )
 """
@@ -378,21 +379,6 @@ def test_a_flipped_bit_is_found_and_built_on_by_nothing(kept: tuple[Path, Writer
     assert problems(target, writer.node) == []
 
 
-@dataclass(frozen=True, slots=True)
-class Murder:
-    """Runs jobs; the first of each stage writes its files and then kills its worker."""
-
-    run: Callable[[Any], str]
-    marker: Path
-
-    def __call__(self, job: Any) -> str:
-        found = self.run(job)
-        if not self.marker.exists():
-            self.marker.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
-
-
 def test_a_killed_worker_is_tried_again_and_leaves_nothing_that_counts(
     node: Node, spark: Any, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
@@ -402,10 +388,7 @@ def test_a_killed_worker_is_tried_again_and_leaves_nothing_that_counts(
     writer.write(200)
     markers: list[Path] = []
 
-    def run(jobs: Any, run_job: Callable[[Any], str], sizes: Any) -> list[str]:
-        markers.append(tmp_path / run_job.__name__)
-        return run_jobs(spark, jobs, Murder(run_job, markers[-1]), sizes, "failed, since")
-
+    run = murderous(spark, tmp_path, markers)
     keep(node, topic, tmp_path / "table", runner=run)
     assert [marker.exists() for marker in markers] == [True, True]
     assert rows(tmp_path / "table") == writer.rows()

@@ -16,7 +16,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import run_jobs_here
+from ottla.lake import run_here
 from ottla.lake.changelogs.interval_files import write_intervals
 from ottla.lake.tables.opening import existing_table
 from tests.lake.test_changelog import compact
@@ -90,7 +90,7 @@ def place(row: dict[str, Any]) -> tuple[bytes, bytes, int, int]:
 
 
 def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.LoadResult:
-    given = {"runner": run_jobs_here, "buckets": 3, "kind": "history", **options}
+    given = {"runner": run_here, "buckets": 3, "kind": "history", **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 

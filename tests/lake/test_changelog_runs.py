@@ -13,8 +13,9 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake import FencedWriter, LoadResult, run_jobs_here
+from ottla.lake import FencedWriter, LoadResult, run_here
 from ottla.lake.tables.opening import existing_table
+from tests.lake.runners import after
 from tests.unit.lake.tables import forge, manifest_path
 
 MakeTopic = Callable[..., str]
@@ -28,7 +29,7 @@ def write(node: Node, topic: str, records: list[tuple[bytes, bytes | None]], **c
 
 
 def keep(node: Node, topic: str, target: Path, **options: Any) -> LoadResult:
-    given = {"runner": run_jobs_here, "buckets": 2, **options}
+    given = {"runner": run_here, "buckets": 2, **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 
@@ -233,6 +234,6 @@ def test_buckets_that_expire_while_they_are_verified_are_no_problem(
     found = ottla.lake.verify(
         str(tmp_path),
         bootstrap=node.bootstrap,
-        on_file=lambda _path: deeds.pop()() if deeds else None,
+        runner=after(lambda: deeds.pop()() if deeds else None),
     )
     assert (found.problems, found.rows, found.loads) == ([], 2, 2)

@@ -17,8 +17,9 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake import run_jobs_here
+from ottla.lake import run_here
 from ottla.lake.tables.opening import existing_table
+from tests.lake.runners import after
 
 MakeTopic = Callable[..., str]
 Edit = Callable[[pa.Table], pa.Table]
@@ -38,7 +39,7 @@ def write(
 
 
 def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.LoadResult:
-    given = {"runner": run_jobs_here, "buckets": 1, **options}
+    given = {"runner": run_here, "buckets": 1, **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 
@@ -138,7 +139,7 @@ def test_what_was_changed_is_named(
     found = said(target, node)
     assert f"{file.path} is not as it was written" in found
     assert wanted in found
-    assert said(target, node, run_jobs_here) == found
+    assert said(target, node, after(lambda: None)) == found
     assert list((target / "_ottla/work").iterdir()) == []
 
 

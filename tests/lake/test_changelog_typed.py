@@ -13,7 +13,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Decode, Format, run_jobs_here
+from ottla.lake import Decode, Format, run_here
 from ottla.lake.tables.opening import existing_table
 from tests.lake.test_changelog import compact
 
@@ -42,7 +42,7 @@ def write(node: Node, topic: str, records: list[Record], partition: int = 0) -> 
 
 
 def keep(node: Node, topic: str, target: Path, **options: Any) -> ottla.lake.LoadResult:
-    given = {"runner": run_jobs_here, "buckets": 3, **options}
+    given = {"runner": run_here, "buckets": 3, **options}
     return ottla.lake.changelog(topic, str(target), bootstrap=node.bootstrap, **given)
 
 

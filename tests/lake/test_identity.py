@@ -15,7 +15,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.ranges import RangeClient
-from ottla.lake import Task, TaskResult, run_here
+from ottla.lake import run_here
 from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
@@ -74,7 +74,7 @@ def test_identity_is_checked_at_the_commit_where_brokers_fetch_by_name(
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 50)
 
-    def by_name(planned: Sequence[Task]) -> list[TaskResult]:
+    def by_name(planned: Sequence[Any]) -> list[Any]:
         make_anew(node, topic, produce)
         return run_here([replace(t, wanted=replace(t.wanted, topic_id=None)) for t in planned])
 

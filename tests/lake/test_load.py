@@ -20,11 +20,12 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import LoadLost, Task, TaskResult, run_here
-from ottla.lake.spark import run_tasks
+from ottla.lake import LoadLost, run_here
+from ottla.lake.job.on_spark import run_on_spark
 from ottla.lake.splitting import joined
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.tables.opening import existing_table
+from tests.lake.runners import murderous
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -65,40 +66,15 @@ def test_failed_task_is_tried_again_and_doubles_nothing(
     """Python workers killed in mid-task: Spark runs the tasks again from their start (P14)."""
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 1000)
-    marker = tmp_path / "killed"
-
-    def run_with_a_murder(planned: Any) -> Any:
-        import json
-
-        from ottla.lake import task as tasks
-
-        texts = [tasks.result_to_text] * len(planned)
-
-        def work(numbers: Any) -> Any:
-            import pyarrow as pa
-
-            for batch in numbers:
-                for number in batch.column(0).to_pylist():
-                    if not marker.exists():
-                        # The attempt writes its file first: what it leaves must never count.
-                        tasks.run(planned[number], "murdered")
-                        marker.touch()
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    result = tasks.run(planned[number], f"second{number}")
-                    yield pa.RecordBatch.from_pydict({"result": [texts[number](result)]})
-
-        frame = spark.range(0, len(planned), 1, len(planned)).mapInArrow(work, "result string")
-        return [
-            tasks.result_from_text(json.loads(json.dumps(row.result))) for row in frame.collect()
-        ]
-
+    markers: list[Path] = []
+    run = murderous(spark, tmp_path, markers)
     target = tmp_path / "table"
-    done = ottla.lake.load(topic, str(target), bootstrap=node.bootstrap, runner=run_with_a_murder)
+    done = ottla.lake.load(topic, str(target), bootstrap=node.bootstrap, runner=run)
 
-    assert marker.exists()
+    assert [marker.exists() for marker in markers] == [True]
     assert done.rows == 1000
     assert values(target) == numbered(0, 1000)
-    assert any("murdered" in name for name in done.removed)
+    assert len(done.removed) == 1
 
 
 STEPS = [
@@ -111,6 +87,7 @@ STEPS = [
 KILLED = """
 import os, signal, sys
 import ottla.lake
+from tests.lake.runners import murderous
 def kill(step):
     if step == sys.argv[4]:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -201,7 +178,7 @@ def test_loser_overtaken_while_its_task_writes_says_so(
     produce(node, topic, 0, 300)
     load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap)
 
-    def run_overtaken(planned: Sequence[Task]) -> list[TaskResult]:
+    def run_overtaken(planned: Sequence[Any]) -> list[Any]:
         first = run_here(planned[:1])
         load(runner=run_here)
         return first + run_here(planned[1:])
@@ -268,7 +245,7 @@ def test_files_on_a_workers_own_disk_are_not_committed(
     private = tmp_path / "private"
     (private / "data").mkdir(parents=True)
 
-    def run_elsewhere(planned: Sequence[Task]) -> list[TaskResult]:
+    def run_elsewhere(planned: Sequence[Any]) -> list[Any]:
         return run_here([*planned[:-1], replace(planned[-1], store=LocalStore(private))])
 
     load = partial(ottla.lake.load, topic, str(tmp_path / "table"), bootstrap=node.bootstrap)
@@ -299,15 +276,15 @@ def test_load_is_divided_by_the_sizes_that_the_broker_gives(
     for partition in range(20):
         producer.produce(topic, b"small", partition=partition)
     assert producer.flush(120) == 0
-    planned: list[Task] = []
+    planned: list[Any] = []
 
-    def run_on_spark(tasks: Sequence[Task]) -> list[TaskResult]:
+    def run_all(tasks: Sequence[Any]) -> list[Any]:
         planned.extend(tasks)
-        return run_tasks(spark, tasks)
+        return run_on_spark(spark, tasks)
 
-    done = ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_on_spark)
+    done = ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_all)
     assert [task.wanted.partition for task in planned] == [*range(20), 20, 20, 20]
-    assert joined([task.log_bytes for task in planned]) == [[*range(20)], [20], [21], [22]]
+    assert joined([task.size_bytes for task in planned]) == [[*range(20)], [20], [21], [22]]
     assert done.rows == 54
     assert all(ledger.balances for ledger in done.ledgers)
     assert ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap).proven

@@ -1,7 +1,7 @@
 """A load into a bucket by real Spark: proven against the topic, read back by other engines."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,7 +13,7 @@ from rig.s3 import KEY, REGION, SECRET, S3Server
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Task, TaskResult, run_here
+from ottla.lake import run_here
 from ottla.lake.stores.opening import open_store
 from tests.stores.servers import BUCKET, hdfs_cluster, s3_server
 
@@ -90,12 +90,13 @@ def test_failed_tasks_of_spark_leave_nothing_in_the_bucket(
     with pytest.raises(OttlaError, match="refuses access"):
         load(topic, target, bootstrap=node.bootstrap, spark_session=spark, store_options=wrong)
 
-    def run_without_rights(planned: list[Task]) -> list[TaskResult]:
+    def run_without_rights(planned: Sequence[Any]) -> list[Any]:
         from dataclasses import replace
 
-        from ottla.lake.spark import run_tasks
+        from ottla.lake.job.on_spark import run_on_spark
 
-        return run_tasks(spark, [replace(one, store=open_store(target, wrong)) for one in planned])
+        wrongly = [replace(one, store=open_store(target, wrong)) for one in planned]
+        return run_on_spark(spark, wrongly)
 
     with pytest.raises(OttlaError, match=r"a task failed: s3://.* refuses access") as refused:
         load(

@@ -7,9 +7,7 @@ from typing import Any
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.pipeline.progress import Progress
-from ottla.lake.pipeline.runners import runner_of
-from ottla.lake.session import SparkSettings
+from ottla.lake.job.progress import Progress
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -25,8 +23,9 @@ def test_progress_ends_with_everything_and_leaves_the_session_as_it_was(
     context = spark.sparkContext
     context.setJobGroup("mine", "of the caller")
     try:
-        runner = runner_of(SparkSettings(), 5.0, seen.append, lambda _step: None)
-        ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=runner)
+        ottla.lake.load(
+            topic, str(tmp_path), bootstrap=node.bootstrap, on_progress=seen.append, lag_s=5.0
+        )
         assert context.getLocalProperty("spark.jobGroup.id") == "mine"
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
@@ -37,7 +36,7 @@ def test_progress_ends_with_everything_and_leaves_the_session_as_it_was(
 
 def test_status_tracker_counts_the_tasks_of_a_job_group(spark: Any) -> None:
     """Of all jobs of the group, and of no other."""
-    from ottla.lake.pipeline.runners import _done
+    from ottla.lake.job.on_spark import _done
 
     context = spark.sparkContext
     context.setJobGroup("counted", "")

@@ -12,7 +12,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Decode, Format, columns, run_jobs_here
+from ottla.lake import Decode, Format, columns, run_here
 from ottla.lake.tables.formats import Format as TableFormat
 from tests.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
 
@@ -73,7 +73,7 @@ def test_changelog_follows_fields_that_come_and_types_that_widen(
         ottla.lake.changelog,
         topic,
         bootstrap=node.bootstrap,
-        runner=run_jobs_here,
+        runner=run_here,
         buckets=4,
         format=kind,
     )

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Task, TaskResult, run_here
+from ottla.lake import run_here
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -78,7 +78,7 @@ def test_missing_folder_of_a_task_is_told(node: Node, flights: str, tmp_path: Pa
     """As on a worker that does not have the target mounted."""
     target = tmp_path / "table"
 
-    def run_elsewhere(planned: list[Task]) -> list[TaskResult]:
+    def run_elsewhere(planned: Sequence[Any]) -> list[Any]:
         (target / "data").rmdir()
         return run_here(planned)
 

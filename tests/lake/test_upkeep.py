@@ -15,7 +15,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.lake.files import files
 from ottla.client import sync
-from ottla.lake import Decode, Format, run_here, run_jobs_here
+from ottla.lake import Decode, Format, run_here
 from ottla.lake.tables.formats import Format as TableFormat
 
 Produce = Callable[..., None]
@@ -78,7 +78,7 @@ def test_a_changelog_table_is_not_compacted(
 ) -> None:
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 10)
-    ottla.lake.changelog(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_jobs_here)
+    ottla.lake.changelog(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
     with pytest.raises(OttlaError, match="is a changelog table"):
         ottla.lake.compact(str(tmp_path), master="here")
 

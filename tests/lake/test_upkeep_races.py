@@ -15,6 +15,7 @@ from ottla.lake import Format as ValueFormat
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import LoadLost
+from tests.lake.runners import after
 from tests.unit.lake.upkeep.test_compacting import FORMATS, table_rows
 
 Produce = Callable[..., None]
@@ -207,7 +208,7 @@ def test_files_that_expire_while_they_are_verified_are_no_problem(
     found = ottla.lake.verify(
         str(table.folder),
         bootstrap=table.node.bootstrap,
-        on_file=lambda _path: deeds.pop()() if deeds else None,
+        runner=after(lambda: deeds.pop()() if deeds else None),
     )
     assert (found.problems, found.rows, found.compared) == ([], 20, 20)
     assert (found.loads, found.other_commits) == (2, {"compaction": 1})
@@ -220,13 +221,13 @@ def test_a_verification_that_expiries_outrun_says_so(table: Table, kind: Format)
         table.write()
         table.load(format=kind)
 
-    def more(_path: str = "") -> None:
+    def more() -> None:
         table.write()
         table.load()
         table.compact_and_expire()
 
     with pytest.raises(OttlaError, match="removed and expired before they were read"):
-        ottla.lake.verify(str(table.folder), bootstrap=None, on_file=more)
+        ottla.lake.verify(str(table.folder), bootstrap=None, runner=after(more))
     table.write()
     table.load()
     (*_, last) = existing_table(str(table.folder)).live_files()

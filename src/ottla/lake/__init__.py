@@ -16,7 +16,6 @@ Needs the extra `ottla[lake]`. Spark is in `ottla[spark]`, and needs Java 17 or 
 from collections.abc import Mapping
 
 from ottla.lake.certifying.document import certificate, certificate_text
-from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.changelogs.reading import changelog_as_of
 from ottla.lake.decode.decoder import NewField
@@ -34,13 +33,15 @@ from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
 from ottla.lake.events.times import EventRule, EventSettings, EventTimes
 from ottla.lake.header_names import header_name_bytes
-from ottla.lake.loading import LoadLost, LoadResult, load, run_here
+from ottla.lake.job.here import run_here
+from ottla.lake.job.progress import Progress
+from ottla.lake.job.task import Runner, Task
+from ottla.lake.loading import LoadLost, LoadResult, load
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.notebook.registering import register
 from ottla.lake.notebook.rows import LakeRows, TableRows, TopicRows, table, topic
-from ottla.lake.pipeline.progress import Progress
 from ottla.lake.plan import Range
 from ottla.lake.session import SparkSettings
 from ottla.lake.sink.publish.fields import Fields
@@ -51,7 +52,7 @@ from ottla.lake.stream.follow.following import follow
 from ottla.lake.stream.follow.progress import FollowProgress
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import FencedWriter
-from ottla.lake.task import Task, TaskResult
+from ottla.lake.task import LoadTask, TaskResult
 from ottla.lake.upkeep.compacting import CompactionResult, compact
 from ottla.lake.upkeep.expiring import ExpiryResult, expire
 from ottla.lake.upkeep.replacing import ReplacementResult, replace
@@ -76,10 +77,10 @@ __all__ = [
     "FileStore",
     "FollowProgress",
     "Format",
-    "JobRunner",
     "LakeRows",
     "LoadLost",
     "LoadResult",
+    "LoadTask",
     "Manifest",
     "NewField",
     "PartitionLedger",
@@ -91,6 +92,7 @@ __all__ = [
     "RefusedKind",
     "ReplacementResult",
     "RowSorting",
+    "Runner",
     "SchemaChange",
     "SchemaRules",
     "SchemaTrial",
@@ -123,7 +125,6 @@ __all__ = [
     "register",
     "replace",
     "run_here",
-    "run_jobs_here",
     "table",
     "topic",
     "try_schema",

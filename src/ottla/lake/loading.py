@@ -7,14 +7,11 @@ or the whole load. Of two at once, one commits and the other raises `LoadLost`.
 """
 
 import time
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
-from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
@@ -22,10 +19,12 @@ from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.job.progress import OnProgress
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.loads.boundaries import limits_of_load, require_boundaries
 from ottla.lake.loads.committing import (
     LoadSettings,
-    Runner,
     built_on,
     commit_plan,
     plan_load,
@@ -35,22 +34,16 @@ from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import parse_boundary
-from ottla.lake.session import SparkSettings, checked_settings, session
+from ottla.lake.session import SparkSettings
 from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LoadLost
-from ottla.lake.task import Task, TaskResult, run
 from ottla.lake.telling import commit_positions
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
-__all__ = ["LoadLost", "LoadResult", "load", "run_here"]
-
-
-def run_here(planned: Sequence[Task]) -> list[TaskResult]:
-    """Run tasks in this process, one after another, without Spark."""
-    return [run(task, uuid.uuid4().hex[:12]) for task in planned]
+__all__ = ["LoadLost", "LoadResult", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +83,31 @@ def load(
     spark_settings: SparkSettings | None = None,
     master: str | None = None,
     runner: Runner | None = None,
+    on_progress: OnProgress | None = None,
+    lag_s: float | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> LoadResult:
     """Load what is new in `topic` into the table in `target`, a folder or a URL.
 
     `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
-    start where the last one ended, which each load commits for every partition, also where it
-    loads nothing of it. `end` is a boundary too. With the `master` `here` tasks run in this
-    process, one after another, without Spark and Java: for small loads. Otherwise they run on
-    Spark, on `spark_session`, the running session or a new one by `master` and `spark_settings`,
-    unless `runner` runs them. `group`, where given, is committed to where the table stands
-    then: retention may wait for it (`ottla.retention.hold.groups`), and its lag is the table's. A
-    batch that cannot be read fails the load, unless `skip_unreadable`: then its offsets are
-    counted as unreadable and named in the result and the manifest. So do offsets that were deleted
-    since the last load, or since this one was planned, unless `accept_loss`: then the manifest
-    says how many. A record whose timestamp does not fit into the column fails the load, gets null,
-    or is a dead letter; `dead_letter_topic` gets a copy of each. `decode` adds typed columns;
-    later loads go on with them. `events` keeps rows apart by event time and says what becomes of
-    late ones; the first load decides by what. `sizes` are those of files and row groups. A table
-    whose manifests contradict each other fails the load, unless `override` gives a reason to build
-    on it: then the manifest has problems and reason on record. `format` is that of a new table
-    (`parquet`), `store_options` go to the storage's library. `on_step` is called with the name of
-    each step once it is done. Raises OttlaError (LoadLost, where another load committed meanwhile;
-    nothing is changed).
+    start where the last one ended, which each load commits for every partition, also where it loads
+    nothing of it. `end` is a boundary too. With the `master` `here` tasks run in this process,
+    without Spark and Java: for small loads. Otherwise they run on Spark, on `spark_session`, the
+    running session or a new one by `master` and `spark_settings`, unless `runner` runs them.
+    `group`, where given, is committed to where the table stands then: retention may wait for it
+    (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be read fails
+    the load, unless `skip_unreadable`: then its offsets are counted as unreadable and named in the
+    result and the manifest. So do offsets that were deleted since the last load, or since this one
+    was planned, unless `accept_loss`: then the manifest says how many. A record whose timestamp
+    does not fit into the column fails the load, gets null, or is a dead letter; `dead_letter_topic`
+    gets a copy of each. `decode` adds typed columns; later loads go on with them. `events` keeps
+    rows apart by event time and says what becomes of late ones; the first load decides by what.
+    `sizes` are those of files and row groups. A table whose manifests contradict each other fails
+    the load, unless `override` gives a reason to build on it: then the manifest has problems and
+    reason on record. `format` is that of a new table (`parquet`), `store_options` go to the
+    storage's library. `on_progress` is called with the tasks, `on_step` with the name of each step
+    once it is done. Raises OttlaError (LoadLost, where another load committed meanwhile; nothing is
+    changed).
     """
     began = time.monotonic()
     place = place_of(target, store_options)
@@ -128,8 +123,15 @@ def load(
         sizes=sizes or FileSizes(),
     )
     require_readable(decode, format)
-    has_own = runner is not None or spark_session is not None
-    engine = checked_settings(master, spark_settings, has_own=has_own)
+    run = Workers(
+        spark_settings,
+        master=master,
+        spark_session=spark_session,
+        runner=runner,
+        on_progress=on_progress,
+        lag_s=lag_s,
+        on_step=on_step,
+    )
     steps = Steps(on_step)
 
     with as_storage_error(place):
@@ -167,17 +169,7 @@ def load(
                 send_letters(target, dead_letter_topic, bootstrap, store_options)
             seconds = time.monotonic() - began
             return LoadResult(before, 0, 0, seconds, (), tuple(removed), held_back=held)
-
-        def start_runner() -> Runner:
-            if runner is not None:
-                return runner
-            if engine.is_here:
-                return run_here
-            started = partial(spark.run_tasks, spark_session or session(engine))
-            on_step("spark started")
-            return started
-
-        manifest = commit_plan(table, plan, settings, start_runner, steps, on_step)
+        manifest = commit_plan(table, plan, settings, run, steps, on_step)
         with committed_before(place, manifest.version):
             if group is not None:
                 commit_positions(group, manifest, bootstrap)

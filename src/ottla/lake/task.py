@@ -4,10 +4,10 @@ Runs on any executor. Every attempt writes a file of its own name, so that a tas
 twice, or a zombie of one, can never touch what another wrote.
 """
 
-import json
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -16,10 +16,10 @@ from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
 from ottla.lake.decode.rows import RowSorter, RowSorting, SortedRows
-from ottla.lake.decode.types import parse_type
 from ottla.lake.events.late import SeenTimes, event_column, without_late, without_unnamed
 from ottla.lake.events.output import BucketOutputs
 from ottla.lake.events.times import EventRule
+from ottla.lake.job.task import ALONE
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
 from ottla.lake.manifest import DataFile
 from ottla.lake.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
@@ -30,8 +30,8 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What a task is to load."""
+class LoadTask:
+    """A range to load."""
 
     wanted: Range
     bootstrap: str
@@ -40,13 +40,21 @@ class Task:
     path: str  # Where its file goes in `store`; an attempt adds a name of its own.
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
-    # About how many bytes of the log hold the range. By default too many to share a task of Spark.
-    log_bytes: int = 1 << 62
+    # About how many bytes of the log hold the range.
+    size_bytes: int = ALONE
     # None: raw columns only.
     sorting: RowSorting | None = None
     events: EventRule | None = None  # None: one file, and no look at event times.
     row_group_rows: int = ROW_GROUP_ROWS
     row_group_bytes: int = ROW_GROUP_BYTES
+
+    @property
+    def offsets(self) -> int:
+        return self.wanted.end - self.wanted.start
+
+    def run(self) -> "TaskResult":
+        """Load the range into a file of a new name. Raises OttlaError; no file stays then."""
+        return load_range(self, uuid.uuid4().hex[:12])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +78,8 @@ class TaskResult:
         return (*self.files, self.dead) if self.dead else self.files
 
 
-def run(task: Task, attempt: str) -> TaskResult:
-    """Load the range into a file named after `attempt`. Raises OttlaError; no file stays then."""
+def load_range(task: LoadTask, attempt: str) -> TaskResult:
+    """Load a range into files named after `attempt`. Raises OttlaError; no file stays then."""
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     rows = _Rows(task, attempt)
@@ -111,7 +119,7 @@ def run(task: Task, attempt: str) -> TaskResult:
 class _Rows:
     """Writes the rows of a task where they belong."""
 
-    def __init__(self, task: Task, attempt: str) -> None:
+    def __init__(self, task: LoadTask, attempt: str) -> None:
         self._task = task
         self._sorter = RowSorter(task.sorting) if task.sorting else None
         self._names = task.sorting.schema.names if task.sorting else []
@@ -176,26 +184,3 @@ def _layout(sorting: RowSorting | None) -> FileLayout:
     if sorting is None or not sorting.decode.sides():
         return RAW
     return FileLayout(tuple(sorting.schema.fields), sorting.decode.keep_raw)
-
-
-def result_to_text(result: TaskResult) -> str:
-    """A result as it travels from a worker to the driver."""
-    news = [
-        {"side": new.side, "path": new.path, "type": str(new.type), "offset": offset}
-        for new, offset in result.news
-    ]
-    return json.dumps({**asdict(replace(result, news=())), "news": news})
-
-
-def result_from_text(text: str) -> TaskResult:
-    """The inverse of `result_to_text`."""
-    fields = json.loads(text)
-    files = tuple(DataFile(**one) for one in fields["files"])
-    dead = DataFile(**fields["dead"]) if fields["dead"] else None
-    skipped = tuple(Unreadable(**one) for one in fields["skipped"])
-    news = tuple(
-        (NewField(one["side"], tuple(one["path"]), parse_type(one["type"]), 0), one["offset"])
-        for one in fields["news"]
-    )
-    ledger = PartitionLedger(**fields["ledger"])
-    return TaskResult(ledger, files, skipped, dead, news, fields["highest_ms"], fields["late"])

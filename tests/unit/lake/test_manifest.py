@@ -1,5 +1,6 @@
 """What stands in a manifest is what was written, or an error that names the manifest."""
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from ottla.lake.log.sealed import seal, unseal
 from ottla.lake.manifest import Manifest, from_bytes, next_manifest, to_bytes
 from ottla.lake.plan import Range
 from ottla.lake.stores.local import LocalStore
-from ottla.lake.task import Task, TaskResult, result_from_text, result_to_text
+from ottla.lake.task import LoadTask, TaskResult
 from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
@@ -88,11 +89,13 @@ def test_each_unreadable_offset_is_named() -> None:
 def test_a_task_tells_what_it_skipped() -> None:
     result = TaskResult(LEDGER, (), SKIPPED)
 
-    assert result_from_text(result_to_text(result)) == result
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_a_task_skips_nothing_unless_it_is_told_to() -> None:
-    assert not Task(Range("t", 0, 0, 1), "b", False, LocalStore(Path("/f")), "p").skip_unreadable
+    assert not LoadTask(
+        Range("t", 0, 0, 1), "b", False, LocalStore(Path("/f")), "p"
+    ).skip_unreadable
 
 
 def test_one_line_for_each_partition() -> None:

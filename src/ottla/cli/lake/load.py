@@ -76,8 +76,6 @@ def load(
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
-    from ottla.lake.pipeline.runners import runner_of  # noqa: PLC0415  # Arrow is an extra.
-
     asked, sizes = load_options.event_settings(more), load_options.sizes(more)
     settings = loads.SparkSettings(master, name, conf)
     with ProgressLine(shown=form != "json") as shown:
@@ -98,7 +96,8 @@ def load(
             dead_letter_topic=dead_letter_topic,
             format=table_format,
             store_options=store_options,
-            runner=runner_of(settings, None, shown.on_progress, shown.on_step),
+            spark_settings=settings,
+            on_progress=shown.on_progress,
             on_step=shown.on_step,
         )
     if form == "json":

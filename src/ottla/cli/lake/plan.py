@@ -44,7 +44,7 @@ def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    from ottla.lake.pipeline.progress import brief  # noqa: PLC0415  # As above.
+    from ottla.lake.job.progress import brief  # noqa: PLC0415  # As above.
 
     lag = "-" if row["lag_s"] is None else brief(row["lag_s"])
     return {**row, "size": size_words(row["size_bytes"]), "lag": lag}
@@ -53,7 +53,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
 def _verdict(found: Any) -> str:
     if not found.offsets:
         return f"nothing new in {found.topic}"
-    from ottla.lake.pipeline.progress import brief  # noqa: PLC0415  # As above.
+    from ottla.lake.job.progress import brief  # noqa: PLC0415  # As above.
 
     behind = "" if found.lag_s is None else f", {brief(found.lag_s)} behind"
     return (

@@ -78,6 +78,6 @@ def _summary(found: Any) -> dict[str, Any]:
 
 
 def _brief(seconds: float | None) -> str:
-    from ottla.lake.pipeline.progress import brief  # noqa: PLC0415  # As above.
+    from ottla.lake.job.progress import brief  # noqa: PLC0415  # As above.
 
     return "-" if seconds is None else brief(seconds)

@@ -3,15 +3,13 @@
 Runs in the process of `verify`, or in a task of Spark: the findings are the same.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ottla.lake.changelogs.comparing import (
     Differences,
-    PartitionDifferences,
     compare,
     contradictions,
 )
@@ -53,7 +51,7 @@ class ReplayedBucket:
 
 
 @dataclass(frozen=True, slots=True)
-class BucketJob:
+class BucketTask:
     """A bucket to check. Can be pickled."""
 
     bucket: int
@@ -74,6 +72,14 @@ class BucketJob:
     def size_bytes(self) -> int:
         return sum(file.size_bytes for file in (*self.visible, *self.hidden))
 
+    @property
+    def offsets(self) -> int:
+        return 0
+
+    def run(self) -> "BucketFindings":
+        """Check the bucket, and compare it with the replay where there is one."""
+        return check_bucket(self)
+
 
 @dataclass(slots=True)
 class BucketFindings:
@@ -86,21 +92,7 @@ class BucketFindings:
     problems: list[str] = field(default_factory=list)
 
 
-def run_bucket_job(job: BucketJob) -> str:
-    """Check a bucket; return its findings as they travel to the driver."""
-    found = asdict(check_bucket(job))
-    found["differences"] = list(found["differences"].items())
-    return json.dumps(found)
-
-
-def findings_of_bucket(text: str) -> BucketFindings:
-    """The findings that `run_bucket_job` returned."""
-    found = json.loads(text)
-    differences = {p: PartitionDifferences(**one) for p, one in found.pop("differences")}
-    return BucketFindings(**{**found, "differences": differences})
-
-
-def check_bucket(job: BucketJob) -> BucketFindings:
+def check_bucket(job: BucketTask) -> BucketFindings:
     """Check the bucket's files and rows, and compare it with the replay where there is one."""
     found = BucketFindings(job.bucket)
     visible = _rows(job, job.visible, found)
@@ -128,20 +120,20 @@ def check_bucket(job: BucketJob) -> BucketFindings:
     return found
 
 
-def _columns(job: BucketJob, is_state: bool = True) -> pa.Schema:
+def _columns(job: BucketTask, is_state: bool = True) -> pa.Schema:
     """The columns that decide: the raw ones, the operation, and the times of a history."""
     more = [pa.field(job.operation, pa.string())] if job.operation else []
     times = VALIDITY if is_state and job.changelog.keeps == "history" else ()
     return pa.schema([*ROW_SCHEMA, *more, *times])
 
 
-def _rows(job: BucketJob, files: Sequence[DataFile], found: BucketFindings) -> pa.Table:
+def _rows(job: BucketTask, files: Sequence[DataFile], found: BucketFindings) -> pa.Table:
     """The rows of files, as far as they can be read."""
     schema = _columns(job)
     return pa.concat_tables([schema.empty_table(), *(_rows_of(job, one, found) for one in files)])
 
 
-def _rows_of(job: BucketJob, file: DataFile, found: BucketFindings) -> pa.Table:
+def _rows_of(job: BucketTask, file: DataFile, found: BucketFindings) -> pa.Table:
     schema = _columns(job)
     is_history = job.changelog.keeps == "history"
     typed = layout_of(job.schemas.get(file.path)).added
@@ -172,7 +164,7 @@ def _rows_of(job: BucketJob, file: DataFile, found: BucketFindings) -> pa.Table:
     return rows.select(schema.names)
 
 
-def _check_rows(job: BucketJob, file: DataFile, rows: pa.Table, found: BucketFindings) -> None:
+def _check_rows(job: BucketTask, file: DataFile, rows: pa.Table, found: BucketFindings) -> None:
     counted = rows.num_rows, hash_text(changelog_hash(rows))
     if counted != (file.rows, file.hash):
         found.problems.append(

@@ -6,20 +6,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from ottla.base.errors import OttlaError
-from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.lost_deletions import require_no_lost_deletions
-from ottla.lake.changelogs.merging import Merged, MergeJob, merge_bucket, merged_from_text
+from ottla.lake.changelogs.merging import Merged, MergeTask
 from ottla.lake.changelogs.reducing import (
     OnNullKey,
     Reduced,
-    ReduceJob,
-    reduce_range,
-    reduced_from_text,
+    ReduceTask,
 )
 from ottla.lake.changelogs.spilled import path_stem, remove_work
 from ottla.lake.changelogs.state import TableState, hidden_stem
 from ottla.lake.changelogs.typed import Columns, require_fitting, with_operation
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.job.task import Runner
 from ottla.lake.loads.committing import (
     SCHEMAS_MAX,
     LoadPlan,
@@ -85,7 +83,7 @@ def commit_changes(
     table: LakeTable,
     plan: ChangesPlan,
     settings: LoadSettings,
-    start_runner: Callable[[], JobRunner],
+    run: Runner,
     steps: Steps,
     on_step: Callable[[str], None],
 ) -> Manifest:
@@ -105,7 +103,6 @@ def commit_changes(
         reduced: list[Reduced] = []
         merged: list[Merged] = []
         if plan.ranges:
-            run = start_runner()
             reduced, typing = _reduced(table, plan, settings, typing, run)
             on_step("changes reduced")
             merged = _merged(table, plan, reduced, typing, run)
@@ -149,14 +146,12 @@ def _reduced(
     plan: ChangesPlan,
     settings: LoadSettings,
     typing: LoadTyping | None,
-    run: JobRunner,
+    run: Runner,
 ) -> tuple[list[Reduced], LoadTyping | None]:
     """Run the first stage; again, with more columns, where records have fields that none has."""
-    sizes = [sized.size_bytes for sized in plan.ranges]
     for _ in range(SCHEMAS_MAX):
-        jobs = _reduce_jobs(table, plan, settings, typing)
         found = sorted(
-            map(reduced_from_text, run(jobs, reduce_range, sizes)),
+            run(_reduce_tasks(table, plan, settings, typing)),
             key=lambda one: (one.read.ledger.partition, one.path),
         )
         news = [
@@ -174,13 +169,14 @@ def _reduced(
     raise schemas_never_settle()
 
 
-def _reduce_jobs(
+def _reduce_tasks(
     table: LakeTable, plan: ChangesPlan, settings: LoadSettings, typing: LoadTyping | None
-) -> list[ReduceJob]:
+) -> list[ReduceTask]:
     load = plan.load
     return [
-        ReduceJob(
+        ReduceTask(
             wanted=sized.wanted,
+            size_bytes=sized.size_bytes,
             bootstrap=settings.bootstrap,
             compacted=load.described.compacted or load.described.has_ledger,
             store=table.store,
@@ -206,7 +202,7 @@ def _merged(
     plan: ChangesPlan,
     reduced: Sequence[Reduced],
     typing: LoadTyping | None,
-    run: JobRunner,
+    run: Runner,
 ) -> list[Merged]:
     load, state = plan.load, plan.state
     columns = Columns(typing.sorting if typing else None)
@@ -221,9 +217,13 @@ def _merged(
     for bucket in range(plan.changelog.buckets) if must_rewrite else ():
         changes.setdefault(bucket, {})
         sizes.setdefault(bucket, 0)
-    jobs = [
-        MergeJob(
+    for bucket in changes:
+        of_state = (state.visible.get(bucket), state.hidden.get(bucket))
+        sizes[bucket] += sum(file.size_bytes for file in of_state if file)
+    tasks = [
+        MergeTask(
             bucket=bucket,
+            size_bytes=sizes[bucket],
             store=table.store,
             changes=tuple((path, tuple(numbers)) for path, numbers in by_path.items()),
             visible=state.visible.get(bucket),
@@ -239,10 +239,7 @@ def _merged(
         )
         for bucket, by_path in sorted(changes.items())
     ]
-    for job in jobs:
-        sizes[job.bucket] += sum(file.size_bytes for file in (job.visible, job.hidden) if file)
-    texts = run(jobs, merge_bucket, [sizes[job.bucket] for job in jobs])
-    return sorted(map(merged_from_text, texts), key=lambda one: one.bucket)
+    return run(tasks)
 
 
 def _manifest(

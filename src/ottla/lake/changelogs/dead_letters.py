@@ -1,6 +1,6 @@
 """The file of records that a task could not take in: dead letters, as those of a load."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,14 +90,11 @@ class LettersFound:
         return total % MODULUS
 
 
-def read_letters(
-    store: FileStore, manifests: Sequence[Manifest], on_file: Callable[[str], None]
-) -> LettersFound:
+def read_letters(store: FileStore, manifests: Sequence[Manifest]) -> LettersFound:
     """Read the files of dead letters, which are few, and compare them with their manifests."""
     found = LettersFound()
     for manifest in manifests:
         for file in manifest.dead_letters:
-            on_file(file.path)
             _read(store, file, found)
     return found
 

@@ -11,12 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from functools import partial
 from typing import Any, Literal
 
 from ottla.base.errors import OttlaError, WrongWords
-from ottla.lake import spark
-from ottla.lake.changelogs.jobs import JobRunner, run_jobs_here
 from ottla.lake.changelogs.reducing import OnNullKey
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.writing import Applied, ChangelogWishes, ChangelogWriter
@@ -25,21 +22,22 @@ from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.job.progress import OnProgress
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.loading import LoadResult
 from ottla.lake.loads.boundaries import require_boundaries
 from ottla.lake.loads.committing import LoadSettings
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.log.contents import HIDDEN_FOLDER
 from ottla.lake.manifest import Keeps
-from ottla.lake.pipeline.runners import OnProgress, jobs_here, jobs_on
 from ottla.lake.plan import parse_boundary
-from ottla.lake.session import SparkSettings, checked_settings, session
+from ottla.lake.session import SparkSettings
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import open_table, place_of
 
 EVERY_MS = 10_000
-_FAILED = "nothing was committed, since"
 
 
 def changelog(
@@ -65,7 +63,7 @@ def changelog(
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
     master: str | None = None,
-    runner: JobRunner | None = None,
+    runner: Runner | None = None,
     every_ms: int | None = None,
     stop: threading.Event | None = None,
     on_run: Callable[[LoadResult], None] = lambda _result: None,
@@ -106,24 +104,20 @@ def changelog(
     require_readable(decode, format)
     if reconcile and every_ms is not None:
         raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")
-    has_own = runner is not None or spark_session is not None
-    engine = checked_settings(master, spark_settings, has_own=has_own)
+    workers = Workers(
+        spark_settings,
+        master=master,
+        spark_session=spark_session,
+        runner=runner,
+        on_progress=on_progress,
+        lag_s=lag_s,
+        on_step=on_step,
+    )
     steps = Steps(on_step)
-
-    def start_runner() -> JobRunner:
-        if runner is not None:
-            return runner
-        if engine.is_here:
-            return run_jobs_here if on_progress is None else jobs_here(lag_s, on_progress)
-        own = spark_session or session(engine)
-        on_step("spark started")
-        if on_progress is not None:
-            return jobs_on(own, _FAILED, lag_s, on_progress)
-        return partial(spark.run_jobs, own, consequence=_FAILED)
 
     def run() -> LoadResult:
         began = time.monotonic()
-        applied = writer.apply(start_at, end_at, start_runner, override)
+        applied = writer.apply(start_at, end_at, workers, override)
         if dead_letter_topic is not None:
             send_letters(target, dead_letter_topic, bootstrap, store_options)
         return _result(applied, time.monotonic() - began)

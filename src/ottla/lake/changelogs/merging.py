@@ -4,10 +4,9 @@ Reads the bucket's part of the table's state, applies the changes, and writes it
 """
 
 import hashlib
-import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +19,7 @@ from ottla.lake.changelogs.latest import merged
 from ottla.lake.changelogs.spilled import read_pieces
 from ottla.lake.changelogs.typed import Columns, holds
 from ottla.lake.decode.layout import FileLayout
+from ottla.lake.job.task import ALONE
 from ottla.lake.manifest import DataFile, Keeps
 from ottla.lake.output import ParquetOutput
 from ottla.lake.schema import ROW_SCHEMA
@@ -29,7 +29,7 @@ _JOINED_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class MergeJob:
+class MergeTask:
     """A bucket of a changelog table, and the changes to it."""
 
     bucket: int
@@ -48,6 +48,15 @@ class MergeJob:
     of_other_columns: frozenset[str] = frozenset()
     # Partitions of which the changes have all from an offset on: other rows from there on go.
     again: Mapping[int, int] = field(default_factory=dict)
+    size_bytes: int = ALONE
+
+    @property
+    def offsets(self) -> int:
+        return 0
+
+    def run(self) -> "Merged":
+        """Apply the changes to the bucket. Raises OttlaError."""
+        return merge_bucket(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,8 @@ class Merged:
     closed: DataFile | None = None  # Of a history: values that hold no more.
 
 
-def merge_bucket(job: MergeJob) -> str:
-    """Apply the changes to the bucket; return a `Merged` as text. Raises OttlaError."""
+def merge_bucket(job: MergeTask) -> Merged:
+    """Apply the changes to the bucket. Raises OttlaError."""
     batches = [
         batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
     ]
@@ -72,14 +81,14 @@ def merge_bucket(job: MergeJob) -> str:
         or [schema.empty_table()]
     )
     if job.keeps == "history":
-        return json.dumps(asdict(_with_history(job, extended(state, changes, operation))))
+        return _with_history(job, extended(state, changes, operation))
     found = merged(state, changes, operation)
     visible = _written(job, job.visible_path, found.visible)
     hidden = _written(job, job.hidden_path, found.hidden)
-    return json.dumps(asdict(Merged(job.bucket, visible, hidden)))
+    return Merged(job.bucket, visible, hidden)
 
 
-def _state(job: MergeJob, file: DataFile, schema: pa.Schema) -> pa.Table:
+def _state(job: MergeTask, file: DataFile, schema: pa.Schema) -> pa.Table:
     """The rows of a file of the state, in the columns that the table has now."""
     rows = read_state(job.store, file)
     for partition, start in job.again.items():
@@ -94,7 +103,7 @@ def _state(job: MergeJob, file: DataFile, schema: pa.Schema) -> pa.Table:
     return rows.cast(schema)
 
 
-def _with_history(job: MergeJob, found: Intervals) -> Merged:
+def _with_history(job: MergeTask, found: Intervals) -> Merged:
     held = pa.array(holds(found.open, job.columns.operation))
     visible, hidden = found.open.filter(held), found.open.filter(pc.invert(held))
     return Merged(
@@ -103,15 +112,6 @@ def _with_history(job: MergeJob, found: Intervals) -> Merged:
         write_intervals(job.store, job.hidden_path, job.bucket, hidden),
         write_intervals(job.store, job.visible_path, job.bucket, found.closed, closed=True),
     )
-
-
-def merged_from_text(text: str) -> Merged:
-    """What `merge_bucket` returned."""
-    found = json.loads(text)
-    visible, hidden, closed = (
-        DataFile(**found[name]) if found[name] else None for name in ("visible", "hidden", "closed")
-    )
-    return Merged(found["bucket"], visible, hidden, closed)
 
 
 def read_state(store: FileStore, file: DataFile) -> pa.Table:
@@ -135,7 +135,7 @@ def _damaged(store: FileStore, file: DataFile, what: str) -> OttlaError:
     )
 
 
-def _written(job: MergeJob, stem: str, rows: pa.Table) -> DataFile | None:
+def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
     if rows.num_rows == 0:
         return None
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"

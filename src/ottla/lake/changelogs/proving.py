@@ -1,12 +1,11 @@
 """The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.comparing import PartitionDifferences
 from ottla.lake.changelogs.dead_letters import LettersFound, read_letters
-from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.verifying import (
     ChangelogFiles,
     ReplayedTopic,
@@ -15,6 +14,7 @@ from ottla.lake.changelogs.verifying import (
 )
 from ottla.lake.evidence import may_be_compacted
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
+from ottla.lake.job.workers import Workers
 from ottla.lake.loads.committing import explained_ledgers
 from ottla.lake.log.live import hidden_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
@@ -47,22 +47,18 @@ def prove_changelog(
     cluster: Cluster | None,
     described: TopicDescription | None,
     bootstrap: str | None,
-    on_file: Callable[[str], None],
+    run: Workers,
     bounds: LogBounds = NO_BOUNDS,
-    runner: JobRunner | None = None,
 ) -> ChangelogProof:
-    """Verify the table of these manifests, against the topic where a cluster is given.
-
-    Topic and buckets are read in this process, or by `runner`.
-    """
+    """Verify the table of these manifests, against the topic where a cluster is given."""
     problems: list[str] = []
-    letters = read_letters(table.store, manifests, on_file)
+    letters = read_letters(table.store, manifests)
     problems += letters.problems
     files = replace(
         _files(table, manifests, live, problems), bounds=bounds, left_out=letters.offsets
     )
     if cluster is None or described is None or bootstrap is None:
-        found = verify_changelog(files, None, on_file, runner)
+        found = verify_changelog(files, None, run)
         return ChangelogProof(
             found.rows,
             found.hash,
@@ -71,9 +67,9 @@ def prove_changelog(
         )
     begins, starts, ends = _reach(manifests, described)
     has_gaps = described.compacted or described.has_ledger
-    with Replaying(files, bootstrap, has_gaps, runner) as replaying:
+    with Replaying(files, bootstrap, has_gaps, run) as replaying:
         replay = _replay(replaying, begins, starts, ends, problems)
-        found = verify_changelog(files, replay, on_file, runner)
+        found = verify_changelog(files, replay, run)
     if replay is not None:
         problems += _unlike_loads(replay, manifests, described, bootstrap)
         problems += _unlike_letters(replay, letters, cluster, described, starts, ends)

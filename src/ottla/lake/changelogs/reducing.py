@@ -3,10 +3,9 @@
 Reads a range, keeps what the table may need of it, and spreads that over the buckets of the table.
 """
 
-import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from ottla.lake.changelogs.typed import Columns, Flags, of_no_row
 from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
+from ottla.lake.job.task import ALONE
 from ottla.lake.manifest import Changelog, Keeps
 from ottla.lake.plan import Range
 from ottla.lake.proof import keyed_hash
@@ -28,7 +28,7 @@ from ottla.lake.reader import read_range
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
-from ottla.lake.task import TaskResult, result_from_text, result_to_text
+from ottla.lake.task import TaskResult
 from ottla.ledger.partition import RangeAccount
 
 OnNullKey = Literal["fail", "skip"]
@@ -38,7 +38,7 @@ _BYTES_AT_ONCE = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class ReduceJob:
+class ReduceTask:
     """A range to read for a changelog table."""
 
     wanted: Range
@@ -58,6 +58,15 @@ class ReduceJob:
     left_out: Sequence[int] = ()
     left_out_key: bytes = field(default=b"", repr=False)
     is_replay: bool = False
+    size_bytes: int = ALONE
+
+    @property
+    def offsets(self) -> int:
+        return self.wanted.end - self.wanted.start
+
+    def run(self) -> "Reduced":
+        """Read the range and spread its changes over the buckets. Raises OttlaError."""
+        return reduce_range(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +81,8 @@ class Reduced:
     left_out_hash: int = 0
 
 
-def reduce_range(job: ReduceJob) -> str:
-    """Read the range and spread its changes over the buckets; return a `Reduced` as text.
+def reduce_range(job: ReduceTask) -> Reduced:
+    """Read the range and spread its changes over the buckets.
 
     Raises OttlaError; no file stays then.
     """
@@ -116,30 +125,14 @@ def reduce_range(job: ReduceJob) -> str:
     )
     letters = dead.file(wanted)
     read = TaskResult(ledger, (), tuple(account.skipped), letters, taking.news)
-    return json.dumps(
-        {
-            "read": result_to_text(read),
-            "path": path,
-            "pieces": [asdict(piece) for piece in output.pieces],
-            "left_out": taking.left_out,
-            "left_out_hash": taking.left_out_hash,
-        }
-    )
-
-
-def reduced_from_text(text: str) -> Reduced:
-    """What `reduce_range` returned."""
-    found = json.loads(text)
-    pieces = tuple(Piece(**piece) for piece in found["pieces"])
-    read = result_from_text(found["read"])
-    left_out = tuple(found["left_out"])
-    return Reduced(read, found["path"], pieces, left_out, found["left_out_hash"])
+    pieces = tuple(output.pieces)
+    return Reduced(read, path, pieces, tuple(taking.left_out), taking.left_out_hash)
 
 
 class _Taking:
     """Takes changes out of what was read: those that have a key, decode, and are none's letters."""
 
-    def __init__(self, job: ReduceJob, dead: DeadLetterOutput) -> None:
+    def __init__(self, job: ReduceTask, dead: DeadLetterOutput) -> None:
         self._job = job
         self._dead = dead
         self._sorter = RowSorter(job.columns.sorting) if job.columns.sorting else None

@@ -12,7 +12,8 @@ where tasks of Spark read and compare, among the table's own files of work.
 
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,19 +22,17 @@ from typing import Self
 
 from ottla.lake.changelogs.bucket_check import (
     BucketFindings,
-    BucketJob,
+    BucketTask,
     ReplayedBucket,
-    check_bucket,
-    findings_of_bucket,
-    run_bucket_job,
 )
 from ottla.lake.changelogs.comparing import Differences, PartitionDifferences
-from ottla.lake.changelogs.jobs import JobRunner
-from ottla.lake.changelogs.reducing import Reduced, ReduceJob, reduce_range, reduced_from_text
+from ottla.lake.changelogs.reducing import Reduced, ReduceTask
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.spilled import path_stem, remove_work
 from ottla.lake.changelogs.typed import columns_from, operations_only
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.plan import Range, ranges
 from ottla.lake.proof import ROW_KEY_BYTES
@@ -111,28 +110,16 @@ class ReplayedTopic:
 def verify_changelog(
     files: ChangelogFiles,
     replay: ReplayedTopic | None,
-    on_file: Callable[[str], None],
-    runner: JobRunner | None = None,
+    run: Runner,
 ) -> ChangelogFindings:
-    """Check each bucket's files and rows, and compare it with `replay` where that is given.
-
-    In this process, one after another, or by `runner`.
-    """
+    """Check each bucket's files and rows, and compare it with `replay` where that is given."""
     found = ChangelogFindings()
-    jobs = _bucket_jobs(files, replay)
-    if runner is None:
-        for job in jobs:
-            for file in (*job.visible, *job.hidden):
-                on_file(file.path)
-            found.add(check_bucket(job))
-        return found
-    texts = runner(jobs, run_bucket_job, [job.size_bytes for job in jobs])
-    for one in sorted(map(findings_of_bucket, texts), key=lambda one: one.bucket):
+    for one in run(_bucket_tasks(files, replay)):
         found.add(one)
     return found
 
 
-def _bucket_jobs(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketJob]:
+def _bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketTask]:
     columns = columns_from(files.schema)
     whole = replay.whole() if replay else set()
     pieces: dict[int, dict[str, list[int]]] = {}
@@ -144,7 +131,7 @@ def _bucket_jobs(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[Bu
         for bucket in range(files.changelog.buckets)
     }
     return [
-        BucketJob(
+        BucketTask(
             bucket=bucket,
             store=files.store,
             topic=files.topic,
@@ -174,13 +161,11 @@ def _bucket_jobs(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[Bu
 class Replaying:
     """Reads a topic again into files of changes, which go when the context is left."""
 
-    def __init__(
-        self, files: ChangelogFiles, bootstrap: str, has_gaps: bool, runner: JobRunner | None
-    ) -> None:
+    def __init__(self, files: ChangelogFiles, bootstrap: str, has_gaps: bool, run: Workers) -> None:
         self._files = files
         self._bootstrap = bootstrap
         self._has_gaps = has_gaps
-        self._runner = runner
+        self._run = run
         self._folder: TemporaryDirectory[str] | None = None
         self._load_id = uuid.uuid4().hex
         # Drawn now, so that no rows of the table can have been made for it.
@@ -188,7 +173,7 @@ class Replaying:
         self._columns = operations_only(columns_from(files.schema))
 
     def __enter__(self) -> Self:
-        if self._runner is None:
+        if self._run.are_here:
             self._folder = TemporaryDirectory(prefix="ottla-verify-")
             Path(self._folder.name, WORK_FOLDER).mkdir(parents=True)
         return self
@@ -212,22 +197,16 @@ class Replaying:
         The table began to read at `begins`; at a later start the log does not reach back to that.
         """
         planned = ranges(self._files.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
-        if self._runner is None:
-            assert self._folder is not None, "the context is open"
-            local = LocalStore(Path(self._folder.name))
-            parts = [reduced_from_text(reduce_range(self._job(one, local))) for one in planned]
-            return ReplayedTopic(local, parts, starts, begins, self._key)
-        store = self._files.store
-        jobs = [self._job(one, store) for one in planned]
-        with self._files.running.mark(self._load_id):
-            texts = self._runner(jobs, reduce_range, [one.end - one.start for one in planned])
-        parts = sorted(map(reduced_from_text, texts), key=lambda one: one.path)
+        store = LocalStore(Path(self._folder.name)) if self._folder else self._files.store
+        with nullcontext() if self._folder else self._files.running.mark(self._load_id):
+            parts = self._run([self._task(one, store) for one in planned])
         return ReplayedTopic(store, parts, starts, begins, self._key)
 
-    def _job(self, wanted: Range, store: FileStore) -> ReduceJob:
+    def _task(self, wanted: Range, store: FileStore) -> ReduceTask:
         left_out = self._files.left_out.get(wanted.partition, ())
-        return ReduceJob(
+        return ReduceTask(
             wanted=wanted,
+            size_bytes=wanted.end - wanted.start,
             bootstrap=self._bootstrap,
             compacted=self._has_gaps,
             store=store,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.committing import ChangesPlan, commit_changes
-from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.kinds import kept_by
 from ottla.lake.changelogs.reducing import OnNullKey
 from ottla.lake.changelogs.spilled import remove_work
@@ -18,6 +17,8 @@ from ottla.lake.changelogs.state import read_state_of, remove_hidden_orphans
 from ottla.lake.cluster import connect
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
+from ottla.lake.job.here import run_here
+from ottla.lake.job.task import Runner
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
     LoadPlan,
@@ -85,7 +86,7 @@ class ChangelogWriter:
         self,
         start: Boundary,
         end: Boundary,
-        start_runner: Callable[[], JobRunner],
+        run: Runner,
         override: str | None = None,
     ) -> Applied:
         """Apply what is new. Raises OttlaError (LoadLost, FencedWriter; nothing is changed)."""
@@ -104,9 +105,7 @@ class ChangelogWriter:
         if is_new:
             state = read_state_of(table, before, plan.before_digest, problems)
             whole = ChangesPlan(plan, kept, state, self._wishes.on_null_key, again)
-            manifest = commit_changes(
-                table, whole, settings, start_runner, self._steps, self._on_step
-            )
+            manifest = commit_changes(table, whole, settings, run, self._steps, self._on_step)
             with committed_before(table.store.url, manifest.version):
                 remove_hidden_orphans(table, state, manifest)
                 removed = self._follow_up(manifest)
@@ -167,10 +166,5 @@ class ChangelogWriter:
         """
         earliest = Boundary("earliest")
         self._epoch.take_over(
-            self._settings.bootstrap, lambda _cluster: self.apply(start, earliest, _no_jobs)
+            self._settings.bootstrap, lambda _cluster: self.apply(start, earliest, run_here)
         )
-
-
-def _no_jobs() -> JobRunner:
-    """What runs the jobs of a plan that has none."""
-    raise AssertionError("a plan without ranges has no jobs")

@@ -17,6 +17,7 @@ from ottla.lake.events.times import EventRule, EventSettings, EventTimes
 from ottla.lake.evidence import judged
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.job.task import Runner
 from ottla.lake.loads.boundaries import Limits
 from ottla.lake.loads.event_times import (
     empty_at,
@@ -38,7 +39,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import SizedRange, split
 from ottla.lake.tables.overriding import Foundation
 from ottla.lake.tables.table import LakeTable
-from ottla.lake.task import Task, TaskResult
+from ottla.lake.task import LoadTask, TaskResult
 from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import PartitionLedger, Told
 
@@ -51,8 +52,6 @@ _LOSS = (
     "accept_loss=True)) puts their number on record. Retention waits for loads that commit to a "
     "group (--group), where the topic's ottla.retention.hold.groups names it"
 )
-
-Runner = Callable[[Sequence[Task]], list[TaskResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,17 +190,16 @@ def commit_plan(
     table: LakeTable,
     plan: LoadPlan,
     settings: LoadSettings,
-    start_runner: Callable[[], Runner],
+    run: Runner,
     steps: Steps,
     on_step: Callable[[str], None],
     commit: Callable[[Manifest], Manifest] | None = None,
 ) -> Manifest:
     """Run the plan's tasks and commit what they loaded. Returns the new manifest.
 
-    `start_runner` gives what runs tasks; it is called only where there are some. Raises OttlaError
-    (LoadLost, where another load committed meanwhile). Nothing is committed then, and the files
-    that were written are removed. `commit`, where given, commits in place of the table and returns
-    the manifest that it made of the one it was given.
+    Raises OttlaError (LoadLost, where another load committed meanwhile). Nothing is committed then,
+    and the files that were written are removed. `commit`, where given, commits in place of the
+    table and returns the manifest that it made of the one it was given.
     """
     steps.done.clear()
     with (
@@ -216,12 +214,12 @@ def commit_plan(
             rule = rule_of(events, plan.described)
             if rule is not None and plan.kind == "replacement":
                 rule = replace(rule, watermark_ms=None)  # What is read again is not late.
-            results, typing = _run(table, plan, settings, typing, rule, start_runner())
+            results, typing = _run(table, plan, settings, typing, rule, run)
             _require_holdable(table, typing)
         on_step("files written")
         ledgers, found = settled_ledgers(plan, results, settings)
         if plan.before is not None and typing is not None and needs_widening(table, typing):
-            plan, typing = _widened(table, plan, plan.before, typing, steps)
+            plan, typing = _widened(table, plan, plan.before, typing, run, steps)
         manifest = _manifest(plan, results, ledgers, found, typing, events)
         require_sound(table, plan, settings, manifest)
         if commit is not None:
@@ -235,7 +233,12 @@ def _require_holdable(table: LakeTable, typing: LoadTyping | None) -> None:
 
 
 def _widened(
-    table: LakeTable, plan: LoadPlan, before: Manifest, typing: LoadTyping, steps: Steps
+    table: LakeTable,
+    plan: LoadPlan,
+    before: Manifest,
+    typing: LoadTyping,
+    run: Runner,
+    steps: Steps,
 ) -> tuple[LoadPlan, LoadTyping]:
     """The plan and its typing once the table has the wider columns, by a commit of its own."""
     if plan.kind == "replacement":
@@ -245,7 +248,7 @@ def _widened(
             "its files are written anew; nothing was replaced: `ottla lake load` with the same "
             "declaration does that, run it first",
         )
-    newest, digest = widen(table, before, typing, steps)
+    newest, digest = widen(table, before, typing, run, steps)
     # Its manifest has the changes on record.
     return replace(plan, before=newest, before_digest=digest), replace(typing, changes=())
 
@@ -304,11 +307,11 @@ def _run(
     settings: LoadSettings,
     typing: LoadTyping | None,
     rule: EventRule | None,
-    runner: Runner,
+    run: Runner,
 ) -> tuple[list[TaskResult], LoadTyping | None]:
     """Run the tasks; again, with more columns, where records have fields that no column has."""
     for _ in range(SCHEMAS_MAX):
-        results = runner(_tasks(table, plan, settings, typing, rule))
+        results = run(_tasks(table, plan, settings, typing, rule))
         news = [(r.ledger.partition, new, offset) for r in results for new, offset in r.news]
         if not news:
             return results, typing
@@ -334,9 +337,9 @@ def _tasks(
     settings: LoadSettings,
     typing: LoadTyping | None,
     rule: EventRule | None,
-) -> list[Task]:
+) -> list[LoadTask]:
     return [
-        Task(
+        LoadTask(
             wanted=sized.wanted,
             bootstrap=settings.bootstrap,
             compacted=plan.described.compacted or plan.described.has_ledger,
@@ -346,7 +349,7 @@ def _tasks(
             ),
             skip_unreadable=settings.skip_unreadable,
             null_bad_timestamps=settings.null_bad_timestamps or settings.dead_timestamps,
-            log_bytes=sized.size_bytes,
+            size_bytes=sized.size_bytes,
             sorting=typing.sorting if typing else None,
             events=rule,
             row_group_rows=settings.sizes.row_group_rows,

@@ -9,6 +9,7 @@ import uuid
 
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.job.task import Runner
 from ottla.lake.loads.typing import LoadTyping
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import Manifest
@@ -16,7 +17,7 @@ from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import commit_on_newest, lost_to
 from ottla.lake.upkeep.compacting import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.upkeep.counting import counting_now
-from ottla.lake.upkeep.rewriting import Rewrite, rewriter_of_process
+from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
 
 
 def needs_widening(table: LakeTable, typing: LoadTyping | None) -> bool:
@@ -26,18 +27,17 @@ def needs_widening(table: LakeTable, typing: LoadTyping | None) -> bool:
 
 
 def widen(
-    table: LakeTable, before: Manifest, typing: LoadTyping, steps: Steps
+    table: LakeTable, before: Manifest, typing: LoadTyping, run: Runner, steps: Steps
 ) -> tuple[Manifest, str | None]:
     """Write all files anew in the columns of `typing`. Returns that commit's manifest and digest.
 
-    It runs on Spark where this process has a session. Raises OttlaError (LoadLost, where another
-    load committed since `before`; nothing is changed).
+    Raises OttlaError (LoadLost, where another load committed since `before`; nothing is changed).
     """
     counting = counting_now(table)
     schema, load_id = typing.table_schema(), uuid.uuid4().hex
     by = before.events.by if before.events else "none"
     rewrites = [
-        Rewrite(
+        RewriteTask(
             store=table.store,
             path=in_bucket(
                 table.file_stem(before.version + 1, load_id, file.partition, file.start),
@@ -65,7 +65,7 @@ def widen(
         table.running.mark(load_id),
         removed_on_failure(table, before.version + 1, load_id, steps),
     ):
-        files = rewriter_of_process()(rewrites)
+        files = rewritten(rewrites, run)
         make = compaction_on(table, rewrites, files, load_id, before.table_schema, typing)
         manifest = commit_on_newest(table, on_top)
     # Of the load's own commit, which follows.

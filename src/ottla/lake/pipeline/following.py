@@ -12,9 +12,9 @@ from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.lake.changelogs.keeping import changelog
+from ottla.lake.job.progress import OnProgress
 from ottla.lake.loading import LoadResult
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
-from ottla.lake.pipeline.runners import OnProgress
 from ottla.lake.pipeline.running import changelog_arguments, follow_arguments, write_down
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.stream.follow.following import follow

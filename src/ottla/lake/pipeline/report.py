@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ottla.base.quantities import counted, iso, size_words
+from ottla.lake.job.progress import brief
 from ottla.lake.manifest import DataFile
 from ottla.lake.pipeline.commits import TERMS, Commit, terms_of
 from ottla.lake.pipeline.page import PAGE
 from ottla.lake.pipeline.plots import Plot, figure
-from ottla.lake.pipeline.progress import brief
 from ottla.lake.pipeline.status import TableStatus
 from ottla.ledger.partition import PartitionLedger
 

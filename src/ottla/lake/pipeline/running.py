@@ -10,6 +10,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.cluster import LOAD_PATIENCE_S
 from ottla.lake.events.times import EventSettings
+from ottla.lake.job.progress import OnProgress
 from ottla.lake.loading import LoadResult, load
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
@@ -18,7 +19,6 @@ from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
 from ottla.lake.pipeline.reporting import write_report
-from ottla.lake.pipeline.runners import OnProgress, runner_of
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
 from ottla.lake.stream.outages import is_outage
@@ -56,7 +56,9 @@ def run(
         else:
             done = load(
                 **load_arguments(pipeline),
-                runner=runner_of(pipeline.spark, planned.lag_s, on_progress, on_step),
+                spark_settings=pipeline.spark,
+                on_progress=on_progress,
+                lag_s=planned.lag_s,
                 on_step=on_step,
             )
     except OttlaError as error:

@@ -19,10 +19,11 @@ from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
+from ottla.lake.job.workers import Workers
 from ottla.lake.loads.typing import LoadTyping
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.session import SparkSettings, checked_settings
+from ottla.lake.session import SparkSettings
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import (
@@ -35,7 +36,7 @@ from ottla.lake.upkeep.commits import (
 )
 from ottla.lake.upkeep.counting import Columns, CountingFiles, counting_now
 from ottla.lake.upkeep.grouping import groups
-from ottla.lake.upkeep.rewriting import Rewrite, rewriter
+from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
 
 TARGET_BYTES = 128 << 20
 ROW_GROUP_BYTES = 64 << 20
@@ -74,7 +75,7 @@ def compact(
     began = time.monotonic()
     if target_bytes <= 0 or row_group_bytes <= 0:
         raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
-    engine = checked_settings(master, spark_settings, has_own=spark_session is not None)
+    run = Workers(spark_settings, master=master, spark_session=spark_session, on_step=on_step)
     steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
@@ -88,7 +89,6 @@ def compact(
         if before is None or not chosen:
             table.remove_orphans()
             return CompactionResult(None, seconds=time.monotonic() - began)
-        run = rewriter(engine, spark_session)
         load_id = uuid.uuid4().hex
         rewrites = _rewrites(table, before, load_id, chosen, counting.columns, row_group_bytes)
         with (
@@ -96,7 +96,7 @@ def compact(
             removed_on_failure(table, before.version + 1, load_id, steps),
         ):
             with lost_where_removed(table, [file for one in chosen for file in one], "compaction"):
-                files = run(rewrites)
+                files = rewritten(rewrites, run)
             steps.reached("files written")
             manifest = commit_on_newest(
                 table, compaction_on(table, rewrites, files, load_id, before.table_schema)
@@ -129,11 +129,11 @@ def _rewrites(
     chosen: Sequence[tuple[DataFile, ...]],
     columns: Columns,
     row_group_bytes: int,
-) -> list[Rewrite]:
+) -> list[RewriteTask]:
     by = before.events.by if before.events else "none"
     newest = before.table_schema
     return [
-        Rewrite(
+        RewriteTask(
             store=table.store,
             path=in_bucket(
                 table.file_stem(before.version + 1, load_id, group[0].partition, group[0].start),
@@ -154,7 +154,7 @@ def _rewrites(
 
 def compaction_on(
     table: LakeTable,
-    rewrites: Sequence[Rewrite],
+    rewrites: Sequence[RewriteTask],
     files: Sequence[DataFile],
     load_id: str,
     planned: TableSchema | None,
@@ -196,7 +196,7 @@ def compaction_on(
     return make
 
 
-def _require_none_between(table: LakeTable, rewrites: Sequence[Rewrite]) -> None:
+def _require_none_between(table: LakeTable, rewrites: Sequence[RewriteTask]) -> None:
     """Raise LoadLost where a file has come between those that become one."""
     known = {file.path for one in rewrites for file in one.files}
     for file in table.live_files():

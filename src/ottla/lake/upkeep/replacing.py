@@ -12,25 +12,23 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake import spark
 from ottla.lake.cluster import connect
 from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.loading import run_here
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.loads.boundaries import Limits, offsets_of
-from ottla.lake.loads.committing import LoadSettings, Runner, built_on, commit_plan, plan_load
+from ottla.lake.loads.committing import LoadSettings, built_on, commit_plan, plan_load
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.session import HERE, SparkSettings, checked_settings, session
+from ottla.lake.session import SparkSettings
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.opening import existing_table, open_table, place_of
-from ottla.lake.upkeep.rewriting import rewriter
 from ottla.lake.upkeep.swapping import NothingDiffers, RangeSwap
 from ottla.ledger.partition import PartitionLedger
 
@@ -84,12 +82,9 @@ def replace(
         decode=decode,
         dead_timestamps=on_bad_timestamp == "dead-letter",
     )
-    has_own = runner is not None or spark_session is not None
-    engine = checked_settings(master, spark_settings, has_own=has_own)
-    if runner is None and engine.is_here:
-        runner = run_here
-    # Files that stick out are cut where the tasks run.
-    cutting = SparkSettings(HERE) if runner is not None else engine
+    run = Workers(
+        spark_settings, master=master, spark_session=spark_session, runner=runner, on_step=on_step
+    )
     steps = Steps(on_step)
 
     with as_storage_error(place_of(target, store_options)):
@@ -111,19 +106,14 @@ def replace(
             table,
             history,
             wanted,
-            partial(rewriter, cutting, spark_session),
+            run,
             steps,
             accept_loss=accept_loss,
             on_step=steps.reached,
         )
 
-        def start_runner() -> Runner:
-            return runner or partial(spark.run_tasks, spark_session or session(engine))
-
         try:
-            manifest = commit_plan(
-                table, plan, settings, start_runner, steps, on_step, commit=swap.commit
-            )
+            manifest = commit_plan(table, plan, settings, run, steps, on_step, commit=swap.commit)
         except NothingDiffers as found:
             table.remove_orphans()
             rows = found.rows

@@ -3,30 +3,26 @@
 Runs on any executor. As tasks of a load do, each attempt writes a file of its own name.
 """
 
-import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake import spark
 from ottla.lake.changelogs.typed import Columns, columns_from
 from ottla.lake.decode.layout import FileLayout, in_columns, layout_of
 from ottla.lake.folder.file_check import FileUnreadable, check_bytes, file_batches
+from ottla.lake.job.task import Runner
 from ottla.lake.manifest import DataFile, TableSchema
 from ottla.lake.output import ParquetOutput
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.session import SparkSettings, running_session, session
 from ottla.lake.stores.store import FileStore
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class RewriteTask:
     """Rows of offsets [start, end) of neighbouring files of one partition become one file."""
 
     store: FileStore
@@ -44,12 +40,16 @@ class Rewrite:
     def size_bytes(self) -> int:
         return sum(file.size_bytes for file in self.files)
 
+    @property
+    def offsets(self) -> int:
+        return 0
 
-# Returns the files that were written, in any order; none for a rewrite without rows.
-RewriteRunner = Callable[[Sequence[Rewrite]], list[DataFile]]
+    def run(self) -> DataFile | None:
+        """Write the file; None where it would have no rows. Raises OttlaError."""
+        return write_again(self, uuid.uuid4().hex[:12])
 
 
-def run(wanted: Rewrite, attempt: str) -> DataFile | None:
+def write_again(wanted: RewriteTask, attempt: str) -> DataFile | None:
     """Write the file, named after `attempt`; None where it would have no rows.
 
     Raises OttlaError, also where a file does not hold the rows that its manifest says; no file
@@ -72,7 +72,7 @@ def run(wanted: Rewrite, attempt: str) -> DataFile | None:
     return output.as_file(first.partition, wanted.start, wanted.end, first.event)
 
 
-def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:
+def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
     rows, hashed = output.rows, output.hash
     is_whole = wanted.start <= file.start and file.end <= wanted.end
     try:
@@ -98,7 +98,7 @@ def _copy(wanted: Rewrite, file: DataFile, output: ParquetOutput) -> None:
         raise _damaged(file, "does not hold the rows that its manifest says")
 
 
-def _batches(wanted: Rewrite, file: DataFile) -> Iterator[pa.RecordBatch]:
+def _batches(wanted: RewriteTask, file: DataFile) -> Iterator[pa.RecordBatch]:
     """The rows of a file in the columns that are written: those of older ones decoded again.
 
     Rows that do not have their keys and values any more keep what they have, in wider types.
@@ -121,31 +121,6 @@ def _damaged(file: DataFile, what: str) -> OttlaError:
     )
 
 
-def run_here(wanted: Sequence[Rewrite]) -> list[DataFile]:
-    """Run in this process, one after another, without Spark."""
-    return [file for one in wanted if (file := run(one, uuid.uuid4().hex[:12])) is not None]
-
-
-def rewriter(settings: SparkSettings, spark_session: Any) -> RewriteRunner:
-    """What runs the tasks: this process, or Spark, which is started where it has to be."""
-    if settings.is_here:
-        return run_here
-    return partial(_run_on_spark, spark_session or session(settings))
-
-
-def rewriter_of_process() -> RewriteRunner:
-    """Spark where this process has a session, else this process."""
-    running = running_session()
-    return run_here if running is None else partial(_run_on_spark, running)
-
-
-def _run_on_spark(running: Any, wanted: Sequence[Rewrite]) -> list[DataFile]:
-    sizes = [one.size_bytes for one in wanted]
-    texts = spark.run_jobs(running, wanted, _run_text, sizes, "nothing was committed, since")
-    found = map(json.loads, texts)
-    return [DataFile(**fields) for fields in found if fields is not None]
-
-
-def _run_text(wanted: Rewrite) -> str:
-    file = run(wanted, uuid.uuid4().hex[:12])
-    return json.dumps(None if file is None else asdict(file))
+def rewritten(tasks: Sequence[RewriteTask], run: Runner) -> list[DataFile]:
+    """Run the tasks; return the files that they wrote."""
+    return [file for file in run(tasks) if file is not None]

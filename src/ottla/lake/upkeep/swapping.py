@@ -12,6 +12,7 @@ from ottla.lake.events.buckets import By
 from ottla.lake.folder.file_check import check_bytes
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
+from ottla.lake.job.task import Runner
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest, next_manifest
@@ -27,7 +28,7 @@ from ottla.lake.upkeep.commits import (
 from ottla.lake.upkeep.compacting import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.upkeep.counting import Columns, counting_now
 from ottla.lake.upkeep.losing import lost_by_partition
-from ottla.lake.upkeep.rewriting import Rewrite, RewriteRunner
+from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
 
 # Where a compaction takes files of the ranges meanwhile, they are looked up again.
 _TRIES = 3
@@ -44,14 +45,14 @@ class NothingDiffers(Exception):
 
 
 class RangeSwap:
-    """One replacement of `ranges`. `start_runner` gives what cuts the files that stick out."""
+    """One replacement of `ranges`. `run` runs what cuts the files that stick out."""
 
     def __init__(
         self,
         table: LakeTable,
         history: Sequence[Manifest],
         ranges: Ranges,
-        start_runner: Callable[[], RewriteRunner],
+        run: Runner,
         steps: Steps,
         *,
         accept_loss: bool,
@@ -59,7 +60,7 @@ class RangeSwap:
     ) -> None:
         self._table = table
         self._ranges = ranges
-        self._start_runner = start_runner
+        self._run = run
         self._steps = steps
         self._accept_loss = accept_loss
         self._on_step = on_step
@@ -92,7 +93,7 @@ class RangeSwap:
             self._on_step("files looked up")
             rewrites = [one for file in cut for one in self._pieces(file, read.version, cut_id)]
             with lost_where_removed(table, touched, "replacement"):
-                pieces = self._start_runner()(rewrites) if rewrites else []
+                pieces = rewritten(rewrites, self._run)
             removed = sorted(
                 filter(self._is_inside, [*touched, *pieces]),
                 key=lambda file: (file.partition, file.start),
@@ -140,12 +141,12 @@ class RangeSwap:
         start, end = self._ranges.get(file.partition, (0, 0))
         return start <= file.start and file.end <= end
 
-    def _pieces(self, file: DataFile, version: int, cut_id: str) -> list[Rewrite]:
+    def _pieces(self, file: DataFile, version: int, cut_id: str) -> list[RewriteTask]:
         """Cut a file where a range starts or ends in it."""
         range_ = self._ranges[file.partition]
         inner = {at for at in range_ if file.start < at < file.end}
         return [
-            Rewrite(
+            RewriteTask(
                 store=self._table.store,
                 path=self._stem(file, version, cut_id, start),
                 files=(file,),

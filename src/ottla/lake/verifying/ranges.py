@@ -6,7 +6,7 @@ Runs in the driver's process, or in a task of Spark: the findings are the same.
 import json
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -57,17 +57,25 @@ class RangeFindings:
     of_typed: list[str] = field(default_factory=list)
 
 
-def run_job(job: RangeJob) -> str:
-    """Run a job with a connection of its own; return its findings as they travel to the driver."""
-    if job.bootstrap is None:
-        return json.dumps(asdict(RangeChecker(None).check(job)))
-    with closing(connect(job.bootstrap)) as cluster:
-        return json.dumps(asdict(RangeChecker(cluster).check(job)))
+@dataclass(frozen=True, slots=True)
+class CheckTask:
+    """A job of a verification, over a connection of its own."""
 
+    job: RangeJob
 
-def findings_from_text(text: str) -> RangeFindings:
-    """The findings that `run_job` returned."""
-    return RangeFindings(**json.loads(text))
+    @property
+    def size_bytes(self) -> int:
+        return self.job.size_bytes
+
+    @property
+    def offsets(self) -> int:
+        return 0
+
+    def run(self) -> RangeFindings:
+        """Check the job's files, and compare its range with the topic. Raises OttlaError."""
+        job = self.job
+        with closing(connect(job.bootstrap)) if job.bootstrap else nullcontext() as cluster:
+            return RangeChecker(cluster).check(job)
 
 
 class RangeChecker:

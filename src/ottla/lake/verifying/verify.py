@@ -9,28 +9,27 @@ Spark. Batches that could not be read when they were loaded stand in the manifes
 problem as long as they cannot be read. Others that cannot be read by now, or again, are.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.jobs import JobRunner
 from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.folder.log_bounds import LogBounds
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
-from ottla.lake.session import SparkSettings, checked_settings, session
+from ottla.lake.session import HERE, SparkSettings
 from ottla.lake.source import Cluster
-from ottla.lake.spark import run_jobs
 from ottla.lake.stores.retries import retried
 from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.counts import more_than_counted
-from ottla.lake.verifying.jobs import RangeJob, plan_jobs
-from ottla.lake.verifying.ranges import RangeChecker, RangeFindings, findings_from_text, run_job
+from ottla.lake.verifying.jobs import plan_jobs
+from ottla.lake.verifying.ranges import CheckTask, RangeFindings
 from ottla.lake.verifying.reading import TableAsRead, read_table
 from ottla.lake.verifying.report import Verification
 from ottla.ledger.partition import PartitionLedger
@@ -49,26 +48,28 @@ def verify(
     *,
     bootstrap: str | None,
     store_options: Mapping[str, str] | None = None,
-    on_file: Callable[[str], None] = lambda _path: None,
     spark_session: Any = None,
     spark_settings: SparkSettings | None = None,
     master: str | None = None,
-    runner: JobRunner | None = None,
+    runner: Runner | None = None,
 ) -> Verification:
     """Verify the table in `target`; against the topic too where `bootstrap` is given.
 
     Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
     `spark_session`, `spark_settings` or another `master` than `here` is given; or by `runner`. The
-    report is the same. `on_file` is called with each file's path. Tasks of a changelog table write
+    report is the same. Tasks of a changelog table write
     files of work into it, which are removed at the end. Differences are reported, not raised.
     Raises OttlaError where there is no table, where the cluster can't be asked, or where files
     expire again and again before they are read.
     """
-    if master is not None or spark_settings is not None:
-        has_own = runner is not None or spark_session is not None
-        spark_settings = checked_settings(master, spark_settings, has_own=has_own)
-        if spark_settings.is_here:
-            spark_settings = None
+    is_named = master is not None or spark_settings is not None or spark_session is not None
+    run = Workers(
+        spark_settings,
+        master=master if is_named else HERE,
+        spark_session=spark_session,
+        runner=runner,
+        consequence=_FAILED,
+    )
     for attempt in retried(_TRIES, FilesExpired):
         with attempt:
             read = read_table(target, store_options)
@@ -81,7 +82,7 @@ def verify(
                 "while it does not run",
             )
             try:
-                report = _proven(read, bootstrap, on_file, spark_session, spark_settings, runner)
+                report = _proven(read, bootstrap, run)
             except (OSError, OttlaError) as error:
                 if not read.has_lost_files():
                     raise
@@ -92,14 +93,7 @@ def verify(
     raise AssertionError("the last attempt returns or raises")
 
 
-def _proven(
-    read: TableAsRead,
-    bootstrap: str | None,
-    on_file: Callable[[str], None],
-    spark_session: Any,
-    spark_settings: SparkSettings | None,
-    runner: JobRunner | None,
-) -> Verification:
+def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verification:
     """The report of a reading, with what its files and the topic hold."""
     table, report, manifests, live = read.table, read.report, read.manifests, read.live
     agreement = read.agreement
@@ -118,13 +112,9 @@ def _proven(
                     newest.positions,
                     described.bounds,
                 )
-        if spark_session is not None or spark_settings is not None:
-            runner = partial(
-                run_jobs, spark_session or session(spark_settings), consequence=_FAILED
-            )
         if newest.changelog is not None:
             proof = prove_changelog(
-                table, manifests, live, cluster, described, bootstrap, on_file, bounds, runner
+                table, manifests, live, cluster, described, bootstrap, run, bounds
             )
             report.rows, total = proof.rows, proof.hash
             report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
@@ -152,7 +142,7 @@ def _proven(
                 described=described,
                 bounds=bounds,
             )
-            found = _run_here(jobs, cluster, on_file) if runner is None else _run(jobs, runner)
+            found = run([CheckTask(job) for job in jobs])
             total += _merge(found, report)
             read_again = [
                 PartitionLedger(one.partition, 0, 0, control=one.control, aborted=one.aborted)
@@ -171,23 +161,6 @@ def _proven(
             f"says {newest.total_rows} rows with hash {newest.total_hash}"
         )
     return report
-
-
-def _run_here(
-    jobs: Sequence[RangeJob], cluster: Cluster | None, on_file: Callable[[str], None]
-) -> list[RangeFindings]:
-    checker = RangeChecker(cluster)
-    found = []
-    for job in jobs:
-        for held in job.files:
-            on_file(held.file.path)
-        found.append(checker.check(job))
-    return found
-
-
-def _run(jobs: Sequence[RangeJob], runner: JobRunner) -> list[RangeFindings]:
-    texts = runner(jobs, run_job, [job.size_bytes for job in jobs])
-    return sorted(map(findings_from_text, texts), key=lambda found: found.number)
 
 
 def _merge(findings: Sequence[RangeFindings], report: Verification) -> int:

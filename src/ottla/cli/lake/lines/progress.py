@@ -43,7 +43,7 @@ class ProgressLine:
             self._renew(f"{_STEPS[step]} …")
 
     def on_progress(self, progress: Any) -> None:
-        """`progress` is an `ottla.lake.pipeline.progress.Progress`."""
+        """`progress` is an `ottla.lake.job.progress.Progress`."""
         if not self._shown:
             return
         if self._is_terminal:

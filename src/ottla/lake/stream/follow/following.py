@@ -9,11 +9,9 @@ positions. Of two that follow into one table the one that was started later goes
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Literal
 
 from ottla.base.errors import OttlaError
-from ottla.lake import spark
 from ottla.lake.access import BOOTSTRAP, config_of_process
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
@@ -21,15 +19,16 @@ from ottla.lake.decode.spec import Decode
 from ottla.lake.events.times import EventSettings
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.loading import run_here
+from ottla.lake.job.progress import OnProgress
+from ottla.lake.job.task import Runner
+from ottla.lake.job.workers import Workers
 from ottla.lake.loads.boundaries import require_boundaries
-from ottla.lake.loads.committing import LoadSettings, Runner
+from ottla.lake.loads.committing import LoadSettings
 from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.typing import require_readable
 from ottla.lake.manifest import Manifest
-from ottla.lake.pipeline.runners import OnProgress, runner_here, runner_on
 from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.session import SparkSettings, checked_settings, session
+from ottla.lake.session import SparkSettings
 from ottla.lake.stream.follow.batches import run_batches
 from ottla.lake.stream.follow.ending import FollowEnd
 from ottla.lake.stream.follow.progress import FollowProgress, progress_of
@@ -90,10 +89,14 @@ def follow(
     """
     stop = stop or threading.Event()
     require_readable(decode, format)
-    has_own = runner is not None or spark_session is not None
-    engine = checked_settings(master, spark_settings, has_own=has_own)
-    if runner is None and engine.is_here:
-        runner = run_here if on_progress is None else runner_here(None, on_progress)
+    run = Workers(
+        spark_settings,
+        master=master,
+        spark_session=spark_session,
+        runner=runner,
+        on_progress=on_progress,
+        on_step=on_step,
+    )
     steps = Steps(on_step)
 
     place = place_of(target, store_options)
@@ -118,14 +121,9 @@ def follow(
         writer = FollowingWriter(table, topic, settings, group, ending, steps, on_step)
         options = _source_options(topic, bootstrap, max_bytes, every_ms)
         parsed = parse_options(options | {"table": place}, start="last-load")
-        if runner is not None:
-            start_runner: Callable[[], Runner] = lambda: runner  # noqa: E731
-        else:
-            started = spark_session or session(engine)
-            if not once:
-                # Before it takes over: a follow that it takes over from commits meanwhile.
-                spark.warm_up(started)
-            start_runner = lambda: _runner_on(started, on_progress)  # noqa: E731
+        if not once:
+            # Before it takes over: a follow that it takes over from commits meanwhile.
+            run.warm_up()
         writer.take_over(start_at, override)
         on_step("following")
         last = Tries(stop, on_trouble, on_recovery)
@@ -136,7 +134,7 @@ def follow(
 
         def commit(ends: Mapping[int, int]) -> None:
             began_s = time.monotonic()
-            manifest = writer.commit_to(ends, start_runner)
+            manifest = writer.commit_to(ends, run)
             last.succeeded()
             if manifest is not None:
                 on_commit(progress_of(manifest, bootstrap, began_s))
@@ -157,12 +155,6 @@ def follow(
 def _end(text: str | None) -> Boundary | None:
     """Where it ends. Raises OttlaError."""
     return None if text is None else parse_boundary(text)
-
-
-def _runner_on(started: Any, on_progress: OnProgress | None) -> Runner:
-    if on_progress is None:
-        return partial(spark.run_tasks, started)
-    return runner_on(started, None, on_progress)
 
 
 def _require_topics(

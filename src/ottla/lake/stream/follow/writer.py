@@ -11,11 +11,12 @@ from dataclasses import replace
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
+from ottla.lake.job.here import run_here
+from ottla.lake.job.task import Runner
 from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import (
     LoadPlan,
     LoadSettings,
-    Runner,
     built_on,
     commit_plan,
     plan_load,
@@ -34,11 +35,6 @@ from ottla.lake.telling import commit_positions
 _PATIENCE_S = 5.0
 # Files of lost commits are looked for at the start, and then once in so many commits.
 _SWEEP_COMMITS = 100
-
-
-def _no_tasks() -> Runner:
-    """What runs the tasks of a plan that has none."""
-    raise AssertionError("a plan without ranges has no tasks")
 
 
 class FollowingWriter:
@@ -104,9 +100,7 @@ class FollowingWriter:
         self._ending.at(positions)
         return positions
 
-    def commit_to(
-        self, ends: Mapping[int, int], start_runner: Callable[[], Runner]
-    ) -> Manifest | None:
+    def commit_to(self, ends: Mapping[int, int], run: Runner) -> Manifest | None:
         """Load from the table's positions to `ends`, not beyond its end, and commit that.
 
         None where the table is there already. Raises LoadLost where another load has committed
@@ -139,7 +133,7 @@ class FollowingWriter:
         plan = replace(plan, high_watermarks=known)
         require_no_planned_loss(plan, settings)
         self._on_step("planned")
-        return None if plan.is_empty else self._commit(plan, settings, start_runner)
+        return None if plan.is_empty else self._commit(plan, settings, run)
 
     def _high_watermarks(self, cluster: KafkaCluster, before: Manifest | None) -> Mapping[int, int]:
         """Where committed records end, where idle partitions follow the clock."""
@@ -147,13 +141,8 @@ class FollowingWriter:
         kept = before.events.idle_ms if before and before.events else None
         return {} if asked is None and kept is None else cluster.high_watermarks(self._topic)
 
-    def _commit(
-        self,
-        plan: LoadPlan,
-        settings: LoadSettings,
-        start_runner: Callable[[], Runner] = _no_tasks,
-    ) -> Manifest:
-        manifest = commit_plan(self.table, plan, settings, start_runner, self._steps, self._on_step)
+    def _commit(self, plan: LoadPlan, settings: LoadSettings, run: Runner = run_here) -> Manifest:
+        manifest = commit_plan(self.table, plan, settings, run, self._steps, self._on_step)
         self._at(manifest)
         with committed_before(self.table.store.url, manifest.version):
             if self._group is not None:

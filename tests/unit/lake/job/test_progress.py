@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.lake.pipeline.progress import Share, brief, progress_of
+from ottla.lake.job.progress import Share, brief, progress_of
 
 MIB = 1 << 20
 SHARES = [Share(1_000, 10 * MIB), Share(3_000, 30 * MIB)]

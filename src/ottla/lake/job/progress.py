@@ -1,6 +1,6 @@
 """How far a load is, in offsets, bytes and seconds. Pure: the caller says what time it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,13 +53,15 @@ class Progress:
         return " · ".join(words)
 
 
+OnProgress = Callable[[Progress], None]
+
+
 def progress_of(
     shares: Sequence[Share], done: int, elapsed_s: float, lag_at_start_s: float | None
 ) -> Progress:
     """Where a load is whose first `done` tasks are finished.
 
-    Spark says how many tasks are done, and not which: it starts them in their order, so the first
-    ones are meant. At the end the sums are exact.
+    They are begun in their order, so that the first ones are meant. At the end the sums are exact.
     """
     return Progress(
         tasks=len(shares),

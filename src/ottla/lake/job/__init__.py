@@ -1,0 +1,1 @@
+"""Jobs of the lake: tasks, and the two places where they run."""

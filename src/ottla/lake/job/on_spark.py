@@ -1,0 +1,167 @@
+"""Runs tasks on Spark: a map-only job whose results come back to the driver.
+
+Works on `local[*]`, on a cluster by spark-submit, and under Spark Connect (no RDDs).
+"""
+
+import pickle
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import config_of_process, configured
+from ottla.lake.job.task import ALONE, OnDone, R, Task
+from ottla.lake.splitting import joined
+
+# As many tasks start workers on every core of a small machine, and cost a large cluster nothing.
+_WARM_WORKERS = 4
+# How often Spark is asked for its tasks.
+_POLL_S = 0.5
+_GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+
+# An error in a traceback of ours, without its class and code; any other one, with its class.
+_OUR_ERROR = re.compile(r"^\s*ottla\.[\w.]+: [A-Z_]+: (.*)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^\s*((?!org\.|java\.)[\w.]*(?:Error|Exception): .*)$", re.MULTILINE)
+
+
+def run_on_spark(
+    spark: Any,
+    tasks: Sequence[Task[R]],
+    on_done: OnDone | None = None,
+    consequence: str = "nothing was committed, since",
+) -> list[R]:
+    """Run tasks on the session `spark`, small ones together; return results in their order.
+
+    A failed task is tried again from its start; where Spark gives up an OttlaError says why, behind
+    `consequence`. `on_done` is called with how many of the tasks are done, as Spark reports it.
+    """
+    groups = joined([task.size_bytes for task in tasks])
+    if not groups:
+        return []
+    work = _work([[(place, tasks[place]) for place in one] for one in groups], config_of_process())
+    frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(work, "result binary")
+    ends = [0, *accumulate(map(len, groups))]
+    try:
+        with _watched(spark, ends, on_done) if on_done else nullcontext():
+            rows = frame.collect()
+    except Exception as error:  # Any kind of error: Spark gave up on a task.
+        raise OttlaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {cause_of(str(error))}"
+        ) from error
+    # Written by tasks of this very job.
+    found: dict[int, R] = dict(pickle.loads(row.result) for row in rows)
+    return [found[place] for place in range(len(tasks))]
+
+
+def warm_up(spark: Any) -> None:
+    """Have Spark start workers that have imported what tasks need.
+
+    What fails here fails with the first tasks, too, and is reported there.
+    """
+    with suppress(OttlaError):
+        run_on_spark(spark, [_Nothing()] * _WARM_WORKERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Nothing:
+    size_bytes: int = ALONE
+    offsets: int = 0
+
+    def run(self) -> None:
+        """Have a worker import this module."""
+
+
+def cause_of(text: str) -> str:
+    """What a task said when it failed, out of all that Spark wraps around it."""
+    # The last one: where one error led to another, Python prints the first one first.
+    ours = _OUR_ERROR.findall(text)
+    if ours:
+        return str(ours[-1]).strip()
+    others = _PYTHON_ERROR.findall(text)
+    return str(others[-1]).strip() if others else text.strip().splitlines()[0]
+
+
+def _work(
+    groups: list[list[tuple[int, Task[R]]]], config: str | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                for place, task in groups[number]:
+                    with configured(config):
+                        result = task.run()
+                    yield pa.RecordBatch.from_pydict({"result": [pickle.dumps((place, result))]})
+
+    return work
+
+
+@contextmanager
+def _watched(spark: Any, ends: Sequence[int], on_done: OnDone) -> Iterator[None]:
+    """Report how many tasks are done of the one job that runs meanwhile.
+
+    Spark says how many of its tasks are done, and not which: it starts them in their order, so
+    the first ones are meant. `ends` has the number of ours behind each. The last one counts when
+    the results are here, which the caller reports.
+    """
+    from pyspark.errors import PySparkException  # noqa: PLC0415  # An extra, and slow to import.
+
+    try:
+        context = spark.sparkContext
+    except PySparkException:
+        context = None  # Spark Connect has none, and reports by itself.
+
+    def report(done: int) -> None:
+        on_done(ends[min(done, len(ends) - 2)])
+
+    with _of_connect(spark, report) if context is None else _of_context(context, report):
+        yield
+
+
+@contextmanager
+def _of_context(context: Any, report: OnDone) -> Iterator[None]:
+    group, over = f"ottla-{uuid.uuid4().hex}", threading.Event()
+    tracker = context.statusTracker()
+    before = {name: context.getLocalProperty(name) for name in _GROUP_PROPERTIES}
+    context.setJobGroup(group, "ottla lake load")
+
+    def watch() -> None:
+        while not over.wait(_POLL_S):
+            report(_done(tracker, group))
+
+    watcher = threading.Thread(target=watch, name="ottla-lake-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
+
+
+def _done(tracker: Any, group: str) -> int:
+    done = 0
+    for job in tracker.getJobIdsForGroup(group):
+        known = tracker.getJobInfo(job)
+        stages = [tracker.getStageInfo(stage) for stage in known.stageIds] if known else []
+        done += sum(stage.numCompletedTasks for stage in stages if stage)
+    return done
+
+
+@contextmanager
+def _of_connect(spark: Any, report: OnDone) -> Iterator[None]:
+    def handler(stages: Any, **_: Any) -> None:
+        report(sum(stage.num_completed_tasks for stage in stages or ()))
+
+    spark.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        spark.removeProgressHandler(handler)
