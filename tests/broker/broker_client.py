@@ -79,7 +79,7 @@ async def connected(settings=None, *, topics=("a",), **parts):
     """A broker with `topics` of one partition each, and a client of it."""
     async with running(settings, **parts) as broker:
         for topic in topics:
-            await broker.parts.topics.auto_create(topic)
+            await broker.parts.metadata.topics.auto_create(topic)
         client = await Client.connect(broker.port)
         try:
             yield broker, client

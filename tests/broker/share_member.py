@@ -96,10 +96,12 @@ def values(response):
 async def joined(**configs):
     """A broker, a member of a group that begins at the log's start, and another connection."""
     async with connected(ONE_OF_EACH) as (broker, client):
-        await broker.parts.topics.auto_create("__consumer_offsets")
+        await broker.parts.metadata.topics.auto_create("__consumer_offsets")
         settings = {"share.auto.offset.reset": "earliest"}
         settings |= {name.replace("_", "."): value for name, value in configs.items()}
-        await broker.parts.configs.replace(ResourceType.GROUP, GROUP, settings, validate_only=False)
+        await broker.parts.configs.configs.replace(
+            ResourceType.GROUP, GROUP, settings, validate_only=False
+        )
         member = Member(broker, client)
         await member.join()
         other = await type(client).connect(broker.port)

@@ -48,8 +48,8 @@ def test_connections_beyond_the_rate_of_the_broker_are_served_later():
         async with connected({"max.connection.creation.rate": "1"}) as (broker, _):
             late = await Client.connect(broker.port)
             late.send(ApiVersionsRequest(), 0)
-            await until(lambda: len(broker.listeners.open[0].connections) == 2)
-            *_, connection = broker.listeners.open[0].connections
+            await until(lambda: len(broker.serving.listeners.open[0].connections) == 2)
+            *_, connection = broker.serving.listeners.open[0].connections
             if connection.is_muted:
                 skipped_s.append(60)
             await late.receive_frame()
@@ -70,8 +70,8 @@ def test_a_large_first_request_of_a_late_connection_is_served():
             request = produce("a", batch(b"x" * 700_000))
             data = b"".join(bytes(part) for part in encode_request(request, 9, 1, "test"))
             late.writer.write(data[:1000])
-            await until(lambda: len(broker.listeners.open[0].connections) == 2)
-            *_, connection = broker.listeners.open[0].connections
+            await until(lambda: len(broker.serving.listeners.open[0].connections) == 2)
+            *_, connection = broker.serving.listeners.open[0].connections
             transport = connection._transport
             await until(lambda: not transport.is_reading() or not connection.is_muted)
             if connection.is_muted:
@@ -93,7 +93,7 @@ def test_limits_of_connections_change_while_running():
             broker.settings.set_dynamic({"max.connections.per.ip.overrides": "127.0.0.1:1"}, {})
             assert not await tries(broker.port)
             broker.settings.set_dynamic({}, {})
-            await until(lambda: len(broker.listeners.open[0].connections) == 1)
+            await until(lambda: len(broker.serving.listeners.open[0].connections) == 1)
             assert await tries(broker.port)
 
     run(scenario())

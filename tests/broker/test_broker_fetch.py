@@ -140,16 +140,16 @@ def test_records_are_visible_once_they_are_committed():
     async def scenario():
         async with connected() as (broker, client):
             await fill(client, b"1")
-            mark_dirty = broker.parts.flusher.mark_dirty
+            mark_dirty = broker.parts.replication.flusher.mark_dirty
             held = []
-            broker.parts.flusher.mark_dirty = held.append
+            broker.parts.replication.flusher.mark_dirty = held.append
             await client.call(produce("a", batch(b"2"), acks=1), 9)
             assert values_in(fetched(await client.call(fetch("a", 0), 11)).records) == [b"1"]
             at_end = fetched(await client.call(fetch("a", 2), 11))
             assert (at_end.error_code, at_end.high_watermark) == (0, 1)
             for partition in held:
                 mark_dirty(partition)
-            await broker.parts.flusher.settle()
+            await broker.parts.replication.flusher.settle()
             assert len(values_in(fetched(await client.call(fetch("a", 0), 11)).records)) == 2
 
     run(scenario())
@@ -186,8 +186,8 @@ def test_a_long_poll_ends_in_time_with_what_there_is():
             answer = fetched(await client.call(request, 11))
             assert time.monotonic() - began >= 0.05
             assert values_in(answer.records) == [b"x"]
-            assert not broker.parts.partitions.get("a", 0).waiters
-            assert len(broker.parts.runtime.purgatory) == 1  # The groups' own.
+            assert not broker.partitions.get("a", 0).waiters
+            assert len(broker.runtime.purgatory) == 1  # The groups' own.
 
     run(scenario())
 
@@ -226,8 +226,8 @@ def test_a_long_poll_learns_that_its_topic_is_deleted():
     async def scenario():
         async with connected() as (broker, client):
             client.send(fetch("a", 0, max_wait_ms=3_600_000), 11)
-            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
-            await broker.parts.topics.delete([broker.image.topics["a"]])
+            await until(lambda: broker.partitions.get("a", 0).waiters)
+            await broker.parts.metadata.topics.delete([broker.image.topics["a"]])
             answer = fetched(await client.receive(1, 11))
             assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -240,7 +240,7 @@ def test_epochs_of_leaders_are_checked():
     async def scenario():
         async with connected() as (broker, client):
             await fill(client, b"1")
-            broker.parts.partitions.get("a", 0).leader_epoch = 5
+            broker.partitions.get("a", 0).leader_epoch = 5
             codes = [
                 fetched(await client.call(fetch("a", 0, current_leader_epoch=e), 11)).error_code
                 for e in (4, 5, 6, -1)
@@ -261,7 +261,7 @@ def test_a_diverging_fetcher_is_told_where_to_go_back_to():
     async def scenario():
         async with connected() as (broker, client):
             await fill(client, b"1", b"2")
-            broker.parts.partitions.get("a", 0).leader_epoch = 3
+            broker.partitions.get("a", 0).leader_epoch = 3
             await fill(client, b"3")
             request = fetch("a", 3, last_fetched_epoch=0, max_wait_ms=3_600_000)
             answer = fetched(await client.call(request, 12))
@@ -338,7 +338,7 @@ def test_a_session_tells_only_what_is_new():
             assert (told(ended), ended.session_id) == ([0], 0)
             gone = await client.call(session_request(full.session_id, 5), 11)
             assert gone.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-            assert len(broker.parts.fetch.sessions) == 0
+            assert len(broker.serving.fetch.sessions) == 0
 
     run(scenario())
 
@@ -351,7 +351,7 @@ def test_a_session_wakes_for_partitions_it_was_not_asked_for_again():
             writer = await Client.connect(broker.port)
             full = await client.call(session_request(0, 0, (0, 0)), 11)
             client.send(session_request(full.session_id, 1, max_wait_ms=3_600_000), 11)
-            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             await fill(writer, b"x")
             assert told(await client.receive(1, 11)) == [0]
             writer.close()

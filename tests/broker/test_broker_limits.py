@@ -34,7 +34,7 @@ def test_a_connection_too_many_is_closed(setting):
             assert await third.is_closed()
             assert (await first.call(ApiVersionsRequest(), 0)).error_code == 0
             second.close()
-            await until(lambda: len(broker.listeners.open[0].connections) == 1)
+            await until(lambda: len(broker.serving.listeners.open[0].connections) == 1)
             fourth = await Client.connect(broker.port)
             assert (await fourth.call(ApiVersionsRequest(), 0)).error_code == 0
             fourth.close()
@@ -52,11 +52,11 @@ def test_an_idle_connection_is_closed_and_one_that_waits_is_not():
         async with connected({"connections.max.idle.ms": "600000"}) as (broker, client):
             waiting = await Client.connect(broker.port)
             waiting.send(fetch("a", 0, max_wait_ms=36_000_000), 11)
-            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
             # The sweep after this one finds nothing new of either.
             skipped_s.append(600)
-            seen = broker.listeners.open[0].connections
+            seen = broker.serving.listeners.open[0].connections
             await until(lambda: not any(connection.active for connection in seen))
             assert len(seen) == 2
             skipped_s.append(600)
@@ -77,7 +77,7 @@ def test_all_addresses_are_served_in_both_families():
     async def scenario():
         async with connected({"listeners": "PLAINTEXT://:0"}) as (broker, client):
             assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
-            (connection,) = broker.listeners.open[0].connections
+            (connection,) = broker.serving.listeners.open[0].connections
             assert (connection.peer_host, connection.local_host) == ("127.0.0.1", "127.0.0.1")
 
     run(scenario())
@@ -90,9 +90,9 @@ def test_a_long_poll_of_a_client_that_left_is_forgotten():
         async with connected() as (broker, _):
             leaving = await Client.connect(broker.port)
             leaving.send(fetch("a", 0, max_wait_ms=2**31 - 1), 11)
-            await until(lambda: len(broker.parts.partitions.get("a", 0).waiters) == 1)
+            await until(lambda: len(broker.partitions.get("a", 0).waiters) == 1)
             leaving.close()
-            await until(lambda: not broker.parts.partitions.get("a", 0).waiters)
+            await until(lambda: not broker.partitions.get("a", 0).waiters)
 
     run(scenario())
 
@@ -147,7 +147,7 @@ def test_a_request_after_one_that_had_much_expanded_waits_for_the_next_turn():
 
     async def scenario():
         async with connected({"log.cleanup.policy": "compact"}) as (broker, client):
-            partition = broker.parts.partitions.get("a", 0)
+            partition = broker.partitions.get("a", 0)
             request = b"".join(
                 bytes(part) for part in encode_request(produce("a", bomb()), 9, 1, "x")
             )
@@ -206,7 +206,7 @@ def test_requests_that_are_announced_and_never_sent_stop_nobody_elses():
             ]
             for _, writer in idle:
                 writer.write(struct.pack(">ihh", 90 << 20, 0, 9))
-            limits = broker.listeners.open[0]
+            limits = broker.serving.listeners.open[0]
             await until(lambda: limits.budget.held_bytes >= 180 << 20)
             other = await Client.connect(broker.port)
             async with asyncio.timeout(30):
@@ -243,7 +243,7 @@ def test_a_reader_that_does_not_read_costs_little_and_stops_nobody(tmp_path, mon
             found = {}
 
             def is_blocked():
-                found.update((c.peer_port, c) for c in broker.listeners.open[0].connections)
+                found.update((c.peer_port, c) for c in broker.serving.listeners.open[0].connections)
                 return port in found and found[port].output.blocked
 
             await until(is_blocked)

@@ -143,7 +143,7 @@ def test_latest_is_what_a_reader_may_see():
     async def scenario():
         async with connected() as (broker, client):
             await fill(client)
-            broker.parts.flusher.mark_dirty = lambda partition: None
+            broker.parts.replication.flusher.mark_dirty = lambda partition: None
             await client.call(produce("a", batch(b"x"), acks=1), 9)
             assert (await offset_at(client, -1, 5))[1] == 3
             assert (await offset_at(client, -1, 5, isolation_level=1))[1] == 3
@@ -192,7 +192,7 @@ def test_deletions_that_may_not_be():
             assert (await delete_before(client, 0, topic="nowhere"))[0] == (
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             )
-            await broker.parts.topics.auto_create("__consumer_offsets")
+            await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             code, low_watermark = await delete_before(client, 0, topic="__consumer_offsets")
             assert (code, low_watermark) == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
         async with connected() as (_, client):
@@ -228,7 +228,7 @@ def test_where_the_terms_of_leaders_ended(version):
     async def scenario():
         async with connected() as (broker, client):
             await fill(client)
-            broker.parts.partitions.get("a", 0).leader_epoch = 4
+            broker.partitions.get("a", 0).leader_epoch = 4
             await client.call(produce("a", batch(b"x")), 9)
             told = [await end_of_epoch(client, epoch, version=version) for epoch in (0, 2, 4, 5)]
             assert told == [

@@ -206,12 +206,14 @@ def test_a_quiet_connection_is_not_taken_for_idle():
             machine.start()
         await until(lambda: one.is_ready and other.is_ready)
         there = BrokerImage(2, {"PLAINTEXT": Endpoint(other.host, PORT)})
-        one.broker.parts.view.replace(one.broker.image.with_broker(there))
-        one.broker.parts.peers.on_lost.subscribe(lost.append)
-        await one.process.spawn(loop, one.broker.parts.peers.request(2, QUESTION, version=OLD))
-        before = list(other.broker.listeners.open[0].connections)
+        one.broker.parts.cluster.view.replace(one.broker.image.with_broker(there))
+        one.broker.parts.cluster.peers.on_lost.subscribe(lost.append)
+        await one.process.spawn(
+            loop, one.broker.parts.cluster.peers.request(2, QUESTION, version=OLD)
+        )
+        before = list(other.broker.serving.listeners.open[0].connections)
         await asyncio.sleep(3600)
-        assert list(other.broker.listeners.open[0].connections) == before
+        assert list(other.broker.serving.listeners.open[0].connections) == before
         assert lost == []
         other.kill()
         await asyncio.sleep(30)

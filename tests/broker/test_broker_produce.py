@@ -197,7 +197,7 @@ def test_a_producers_requests_that_come_together_stay_idempotent(monkeypatch):
             gap = [produce("a", of_producer(sequence)) for sequence in (7, 8)]
             codes = [answer.error_code for answer in await pipelined(client, gap)]
             assert codes == [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER] * 2
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 4
+            assert broker.partitions.get("a", 0).log_end_offset == 4
 
     run(scenario())
 
@@ -236,7 +236,7 @@ def test_requests_that_come_together_are_all_refused_when_the_disk_is_full():
             answers = await pipelined(client, requests)
             codes = [answer.error_code for answer in answers]
             assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 1
+            assert broker.partitions.get("a", 0).log_end_offset == 1
             filesystem.capacity_bytes = None
             answers = await pipelined(client, requests)
             assert [(a.error_code, a.base_offset) for a in answers] == [(0, 1), (0, 2), (0, 3)]
@@ -251,10 +251,10 @@ def test_requests_that_come_together_time_out_each_by_itself():
         async with connected() as (broker, client):
             requests = [produce("a", batch(b"x"), timeout_ms=30) for _ in range(3)]
             await client.call(requests[0], 9)
-            broker.parts.flusher.mark_dirty = lambda partition: None
+            broker.parts.replication.flusher.mark_dirty = lambda partition: None
             codes = [answer.error_code for answer in await pipelined(client, requests)]
             assert codes == [ErrorCode.REQUEST_TIMED_OUT] * 3
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 4
+            assert broker.partitions.get("a", 0).log_end_offset == 4
 
     run(scenario())
 
@@ -406,9 +406,9 @@ def test_log_append_time_is_told():
         settings = {"log.message.timestamp.type": "LogAppendTime"}
         async with connected(settings) as (broker, client):
             for _ in range(2):
-                before_ms = broker.parts.runtime.clock.now_ms()
+                before_ms = broker.runtime.clock.now_ms()
                 answer = produced(await client.call(produce("a", batch(b"x", timestamp=1)), 9))
-                assert before_ms <= answer.log_append_time_ms <= broker.parts.runtime.clock.now_ms()
+                assert before_ms <= answer.log_append_time_ms <= broker.runtime.clock.now_ms()
 
     run(scenario())
 
@@ -418,13 +418,13 @@ def test_acks_all_times_out_when_the_disk_does_not_come_back():
 
     async def scenario():
         async with connected() as (broker, client):
-            broker.parts.flusher.mark_dirty = lambda partition: None
+            broker.parts.replication.flusher.mark_dirty = lambda partition: None
             for _ in range(2):
                 request = produce("a", batch(b"x"), timeout_ms=30)
                 answer = produced(await client.call(request, 9))
                 assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 2
-            assert broker.parts.partitions.get("a", 0).high_watermark == 0
+            assert broker.partitions.get("a", 0).log_end_offset == 2
+            assert broker.partitions.get("a", 0).high_watermark == 0
 
     run(scenario())
 
@@ -436,10 +436,10 @@ def test_a_deleted_topic_is_unknown_at_once_also_to_the_shortcut():
         async with connected() as (broker, client):
             for _ in range(2):
                 await client.call(produce("a", batch(b"x")), 9)
-            await broker.parts.topics.delete([broker.image.topics["a"]])
+            await broker.parts.metadata.topics.delete([broker.image.topics["a"]])
             answer = produced(await client.call(produce("a", batch(b"x")), 9))
             assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            await broker.parts.topics.auto_create("a")
+            await broker.parts.metadata.topics.auto_create("a")
             for offset in range(2):
                 answer = produced(await client.call(produce("a", batch(b"x")), 9))
                 assert (answer.error_code, answer.base_offset) == (0, offset)
@@ -456,7 +456,7 @@ def test_a_transactional_batch_without_a_transactional_id_is_refused():
             for _ in range(2):
                 answer = produced(await client.call(produce("a", sent), 9))
                 assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 0
+            assert broker.partitions.get("a", 0).log_end_offset == 0
 
     run(scenario())
 

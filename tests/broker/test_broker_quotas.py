@@ -37,7 +37,7 @@ def test_a_producer_beyond_its_quota_is_answered_and_not_read():
             answer = await client.call(produce("a", batch(b"x" * 1000)), 9)
             assert produced(answer).error_code == 0
             assert 1_000_000 < answer.throttle_time_ms < 1_200_000
-            (connection,) = broker.listeners.open[0].connections
+            (connection,) = broker.serving.listeners.open[0].connections
             assert connection.is_muted
             client.send(ApiVersionsRequest(), 0)
             with contextlib.suppress(TimeoutError):
@@ -61,7 +61,7 @@ def test_requests_already_received_wait_too():
             await alter(client, USER, producer_byte_rate=1.0)
             for _ in range(3):
                 client.send(produce("a", batch(b"x" * 1000)), 9)
-            log = broker.parts.partitions.get("a", 0).log
+            log = broker.partitions.get("a", 0).log
             for count in (1, 2, 3):
                 answer = await client.receive(0, 9)
                 assert answer.throttle_time_ms > 1_000_000
@@ -128,9 +128,9 @@ def test_a_producer_without_acknowledgements_is_slowed_too():
         async with connected() as (broker, client):
             await alter(client, USER, producer_byte_rate=1.0)
             client.send(produce("a", batch(b"x" * 1000), acks=0), 9)
-            (connection,) = broker.listeners.open[0].connections
+            (connection,) = broker.serving.listeners.open[0].connections
             await until(lambda: connection.is_muted)
-            assert broker.parts.partitions.get("a", 0).log.log_end_offset == 1
+            assert broker.partitions.get("a", 0).log.log_end_offset == 1
 
     run(scenario())
 
@@ -185,7 +185,7 @@ def test_a_fetch_that_waited_is_held_to_the_quota_as_well():
             await alter(client, USER, consumer_byte_rate=1.0)
             waiting = await NamedClient.connect(broker.port)
             waiting.send(fetch("a", 1, max_wait_ms=60_000), 11)
-            await until(lambda: broker.parts.partitions.get("a", 0).waiters)
+            await until(lambda: broker.partitions.get("a", 0).waiters)
             reader = await Client.connect(broker.port)
             assert fetched(await reader.call(fetch("a", 0), 11)).records
             await client.call(produce("a", batch(b"y")), 9)

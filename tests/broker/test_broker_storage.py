@@ -99,7 +99,7 @@ def test_a_disk_that_fails_when_a_log_is_opened_takes_those_in_use_offline():
 
 
 def leader_of(broker, topic):
-    return broker.parts.view.image.partition(topic, 0).leader
+    return broker.parts.cluster.view.image.partition(topic, 0).leader
 
 
 @pytest.mark.parametrize("power_cut", [False, True])
@@ -111,7 +111,7 @@ def test_what_was_acknowledged_survives_a_crash(power_cut):
         disk.mkdir("/logs")
         disk.fsync_directory("/")
         async with running(filesystem=disk, store=MemoryStore(tree)) as broker:
-            await broker.parts.topics.auto_create("a")
+            await broker.parts.metadata.topics.auto_create("a")
             client = await Client.connect(broker.port)
             for value in (b"1", b"2", b"3"):
                 assert produced(await client.call(produce("a", batch(value)), 9)).error_code == 0
@@ -137,14 +137,14 @@ def test_a_restart_keeps_offsets_starts_and_sequences():
             return batch(b"x", producer_id=5, producer_epoch=0, base_sequence=sequence)
 
         async with running(filesystem=disk, store=MemoryStore(tree)) as broker:
-            await broker.parts.topics.auto_create("a")
+            await broker.parts.metadata.topics.auto_create("a")
             client = await Client.connect(broker.port)
             for sequence in range(3):
                 await client.call(produce("a", of_producer(sequence)), 9)
-            broker.parts.partitions.get("a", 0).advance_log_start(2)
+            broker.partitions.get("a", 0).advance_log_start(2)
             client.close()
         async with running(filesystem=disk, store=MemoryStore(tree)) as broker:
-            partition = broker.parts.partitions.get("a", 0)
+            partition = broker.partitions.get("a", 0)
             assert (partition.log_start_offset, partition.high_watermark) == (2, 3)
             client = await Client.connect(broker.port)
             again = produced(await client.call(produce("a", of_producer(2)), 9))
@@ -160,21 +160,21 @@ def test_flush_by_count_and_by_time():
     async def scenario():
         settings = {"log.flush.policy": "os", "log.flush.interval.messages": "3"}
         async with connected(settings) as (broker, client):
-            log = broker.parts.partitions.get("a", 0).log
+            log = broker.partitions.get("a", 0).log
             points = []
             for _ in range(4):
                 await client.call(produce("a", batch(b"x"), acks=1), 9)
-                await broker.parts.flusher.settle()
+                await broker.parts.replication.flusher.settle()
                 points.append(log.flush_state.recovery_point)
             assert points == [0, 0, 3, 3]
         settings = {"log.flush.policy": "os", "log.flush.interval.ms": "1"}
         async with connected(settings) as (broker, client):
-            log = broker.parts.partitions.get("a", 0).log
+            log = broker.partitions.get("a", 0).log
             await client.call(produce("a", batch(b"x"), acks=1), 9)
             assert log.flush_state.recovery_point == 0
             log.flush_state.last_flush_ms -= 10
-            await broker.parts.maintenance.flush_by_time()
-            await broker.parts.flusher.settle()
+            await broker.parts.upkeep.flush_by_time()
+            await broker.parts.replication.flusher.settle()
             assert log.flush_state.recovery_point == 1
 
     run(scenario())
@@ -185,12 +185,12 @@ def test_group_commit_flushes_many_appends_with_one_job():
 
     async def scenario():
         async with connected() as (broker, client):
-            before = broker.parts.flusher.jobs_total
+            before = broker.parts.replication.flusher.jobs_total
             for _ in range(50):
                 client.send(produce("a", batch(b"x")), 9)
             for _ in range(50):
                 assert produced(await client.receive(0, 9)).error_code == 0
-            assert broker.parts.flusher.jobs_total - before <= 10
+            assert broker.parts.replication.flusher.jobs_total - before <= 10
 
     run(scenario())
 
@@ -203,8 +203,8 @@ def test_checkpoints_hold_what_is_flushed(tmp_path):
         async with connected(settings, filesystem=OsFileSystem()) as (broker, client):
             for _ in range(3):
                 await client.call(produce("a", batch(b"x")), 9)
-            broker.parts.partitions.get("a", 0).advance_log_start(1)
-            await broker.parts.maintenance.write_checkpoints()
+            broker.partitions.get("a", 0).advance_log_start(1)
+            await broker.parts.upkeep.write_checkpoints()
             assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\na 0 3\n"
             assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\na 0 3\n"
             assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\na 0 1\n"
@@ -220,11 +220,11 @@ def test_retention_deletes_whole_segments_and_their_files_later(tmp_path):
         async with connected(settings, filesystem=OsFileSystem()) as (broker, client):
             for _ in range(3):
                 await client.call(produce("a", batch(b"x" * 1000)), 9)
-                broker.parts.partitions.get("a", 0).log.roll(broker.parts.runtime.clock.now_ms())
+                broker.partitions.get("a", 0).log.roll(broker.runtime.clock.now_ms())
             changed = {"retention.bytes": "1000"}
-            await broker.parts.configs.replace(2, "a", changed, validate_only=False)
-            await broker.parts.maintenance.apply_retention()
-            assert broker.parts.partitions.get("a", 0).log_start_offset == 2
+            await broker.parts.configs.configs.replace(2, "a", changed, validate_only=False)
+            await broker.parts.retention.apply_retention()
+            assert broker.partitions.get("a", 0).log_start_offset == 2
             assert len(list((tmp_path / "a-0").glob("*.log.deleted"))) == 2
         assert list((tmp_path / "a-0").glob("*.deleted")) == []
 

@@ -56,7 +56,7 @@ def test_a_follower_joins_the_isr_with_a_token(tmp_path, caplog):
         try:
             await until(lambda: all(len(each.image.brokers) == 2 for each in brokers))
             for topic in ("t", "after-the-tokens-end"):
-                await brokers[0].parts.topics.auto_create(topic)
+                await brokers[0].parts.metadata.topics.auto_create(topic)
                 await until(
                     lambda topic=topic: all(
                         topic in each.image.topics
@@ -81,4 +81,4 @@ def test_a_follower_joins_the_isr_with_a_token(tmp_path, caplog):
 
 
 def _connections(broker):
-    return [c for listener in broker.listeners.open for c in listener.connections]
+    return [c for listener in broker.serving.listeners.open for c in listener.connections]

@@ -36,7 +36,7 @@ def test_a_made_up_proof_is_refused():
         async with running({"node.id": "2"}) as broker:
             client = await Client.connect(broker.port)
             claim = BrokerHandshakeRequest(
-                cluster_id=broker.parts.view.cluster_id,
+                cluster_id=broker.parts.cluster.view.cluster_id,
                 broker_id=1,
                 receiver_id=2,
                 challenge=bytes(32),

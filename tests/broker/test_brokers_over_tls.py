@@ -45,7 +45,7 @@ def test_a_follower_joins_the_isr_over_tls(tmp_path):
             await broker.start()
         try:
             await until(lambda: all(len(each.image.brokers) == 2 for each in brokers))
-            await brokers[0].parts.topics.auto_create("t")
+            await brokers[0].parts.metadata.topics.auto_create("t")
             await until(lambda: all("t" in each.image.topics for each in brokers))
             topic = brokers[0].image.topics["t"]
             await until(
@@ -65,7 +65,7 @@ def test_a_follower_joins_the_isr_over_tls(tmp_path):
 
 
 def _connections(broker):
-    return [c for listener in broker.listeners.open for c in listener.connections]
+    return [c for listener in broker.serving.listeners.open for c in listener.connections]
 
 
 def test_a_broker_of_another_host_name_is_not_trusted(tmp_path):
@@ -79,7 +79,7 @@ def test_a_broker_of_another_host_name_is_not_trusted(tmp_path):
         files.server.write_bytes(issue(authority, "x", NOW, hosts=["elsewhere"]).pem)
         brokers = [broker_of(number, MemoryStore(tree), files) for number in (1, 2)]
         await brokers[0].start()
-        peers = brokers[0].parts.peers
+        peers = brokers[0].parts.cluster.peers
         starting = asyncio.ensure_future(brokers[1].start())
         await until(lambda: len(brokers[0].image.brokers) == 2)
         with pytest.raises(OttlaError, match=r"certificate is not for '127\.0\.0\.1'"):

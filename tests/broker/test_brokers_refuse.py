@@ -71,7 +71,7 @@ def test_a_client_may_not_ask_as_a_replica(caplog):
 
     async def scenario():
         async with running() as broker:
-            await broker.parts.topics.auto_create("a")
+            await broker.parts.metadata.topics.auto_create("a")
             topic_id = broker.image.topics["a"].id
             client = await Client.connect(broker.port)
             refused = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -100,7 +100,7 @@ def test_a_broker_may_ask_as_itself_only():
 
     async def scenario():
         async with two() as (one, other):
-            await other.parts.topics.auto_create("a")
+            await other.parts.metadata.topics.auto_create("a")
             mine = await one.peers.request(2, epoch_question(1))
             assert mine.topics[0].partitions[0].error_code == ErrorCode.NONE
             others = await one.peers.request(2, epoch_question(3))

@@ -46,7 +46,7 @@ def test_a_topic_that_is_missing_is_told_with_what_helps_and_not_for_each_record
             await until(lambda: errors(caplog))
             await write(other, b"next")
             assert await member.fetch(min_bytes=1, max_wait_ms=FOR_EVER_MS) == [b"next"]
-            (core,) = (each.core for each in member.broker.parts.sharing._served.values())
+            (core,) = (each.core for each in member.broker.parts.share.sharing._served.values())
             await until(lambda: core.start_offset == 20)
 
     run(scenario())
@@ -64,7 +64,7 @@ def test_a_topic_that_is_not_open_for_letters_gets_none(caplog):
 
     async def scenario():
         async with joined(**{NAME: "dlq.closed"}) as (member, other):
-            await member.broker.parts.topics.create([RequestedTopic("dlq.closed", 1)])
+            await member.broker.parts.metadata.topics.create([RequestedTopic("dlq.closed", 1)])
             await write(other, b"one")
             await reject_all(member, 1)
             await until(lambda: errors(caplog))
@@ -81,7 +81,7 @@ def test_a_record_that_does_not_fit_leaves_a_letter_without_it(caplog):
     async def scenario():
         async with joined(**{NAME: "dlq.small", COPY: "true"}) as (member, other):
             configs = {"errors.deadletterqueue.group.enable": "true", "max.message.bytes": "1000"}
-            await member.broker.parts.topics.create(
+            await member.broker.parts.metadata.topics.create(
                 [RequestedTopic("dlq.small", 1, configs=configs)]
             )
             await write(other, b"small", b"x" * 5000)

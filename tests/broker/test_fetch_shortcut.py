@@ -28,9 +28,9 @@ class World:
         self.broker = broker
         self.client = client
         # What waits is answered on the client's connection.
-        (self.connection,) = broker.listeners.open[0].connections
-        self.shortcut = FetchShortcut(broker.parts.fetch, self.connection, "PLAINTEXT")
-        self.partition = broker.parts.partitions.get("a", 0)
+        (self.connection,) = broker.serving.listeners.open[0].connections
+        self.shortcut = FetchShortcut(broker.serving.fetch, self.connection, "PLAINTEXT")
+        self.partition = broker.partitions.get("a", 0)
 
     @classmethod
     async def filled(cls, broker, client):

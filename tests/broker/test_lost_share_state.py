@@ -36,9 +36,9 @@ def written_damaged_and_fetched(reset, numbers):
     async def scenario():
         parts = {"filesystem": MemoryFileSystem(), "store": MemoryStore()}
         async with connected(ONE_OF_EACH, **parts) as (broker, client):
-            await broker.parts.topics.auto_create("__consumer_offsets")
+            await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             settings = {"share.auto.offset.reset": reset}
-            await broker.parts.configs.replace(
+            await broker.parts.configs.configs.replace(
                 ResourceType.GROUP, "workers", settings, validate_only=False
             )
             member = Member(broker, client)
@@ -52,12 +52,12 @@ def written_damaged_and_fetched(reset, numbers):
             assert answer.responses[0].partitions[0].acknowledge_error_code == ErrorCode.NONE
         flip_a_bit(parts["filesystem"], numbers)
         async with running(ONE_OF_EACH, **parts) as broker:
-            await until(lambda: broker.parts.partitions.find("a", 0) is not None)
+            await until(lambda: broker.partitions.find("a", 0) is not None)
             client = await Client.connect(broker.port)
             again = Member(broker, client)
             await again.join()
             found = []
-            while not any(served.core for served in broker.parts.sharing._served.values()):
+            while not any(served.core for served in broker.parts.share.sharing._served.values()):
                 found += await again.fetch(min_bytes=1, max_wait_ms=200)
             await write(client, b"three")
             while b"three" not in found:
@@ -97,7 +97,7 @@ def test_a_fetch_of_no_member_begins_no_state():
 
     async def scenario():
         async with connected(ONE_OF_EACH) as (broker, client):
-            await broker.parts.topics.auto_create("__consumer_offsets")
+            await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             member = Member(broker, client)
             await member.join()
             stranger = Member(broker, client)
@@ -106,7 +106,7 @@ def test_a_fetch_of_no_member_begins_no_state():
             response = await client.call(asked, 2)
             (part,) = response.responses[0].partitions
             assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            (shard,) = broker.parts.share_states._shards
+            (shard,) = broker.parts.share.states._shards
             assert {key.group_id for key in shard.coordinator.states} == {"workers"}
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
@@ -127,8 +127,8 @@ def test_the_leader_asks_the_groups_coordinator_at_another_broker():
 
     async def scenario():
         async with two(ONE_OF_EACH) as (one, other):
-            await other.parts.topics.auto_create("a")
-            await other.parts.topics.auto_create("__consumer_offsets")
+            await other.parts.metadata.topics.auto_create("a")
+            await other.parts.metadata.topics.auto_create("__consumer_offsets")
             client = await Client.connect(other.port)
             await Member(other, client).join()
             topic_id = other.image.topics["a"].id

@@ -78,7 +78,7 @@ def isr_of(broker, name):
 
 
 def principals(broker):
-    return {str(c.principal) for each in broker.listeners.open for c in each.connections}
+    return {str(c.principal) for each in broker.serving.listeners.open for c in each.connections}
 
 
 def says(caplog, *words):
@@ -92,7 +92,7 @@ def test_brokers_replicate_after_logins_over_tls_though_no_acl_names_them(tmp_pa
     async def scenario():
         async with two(files) as (one, other):
             await until(lambda: len(other.image.brokers) == 2)
-            await one.parts.topics.auto_create("t")
+            await one.parts.metadata.topics.auto_create("t")
             both = {BrokerId(1), BrokerId(2)}
             await until(lambda: all(isr_of(each, "t") == both for each in (one, other)))
             await until(lambda: principals(one) | principals(other) == {"User:broker"})
@@ -109,7 +109,7 @@ def test_a_broker_with_a_wrong_password_is_refused_and_told_what_to_check(tmp_pa
         async with two(files, password="wrong-one") as (one, _):
             # Of some of them broker 2 is to follow broker 1, and so has to log in there.
             for name in ("a", "b", "c", "d"):
-                await one.parts.topics.auto_create(name)
+                await one.parts.metadata.topics.auto_create(name)
             await until(lambda: says(caplog, "refused the login of user 'broker'", "password"))
             await until(lambda: says(caplog, "login", "SCRAM-SHA-256", "127.0.0.1"))
         assert not says(caplog, "wrong-one")

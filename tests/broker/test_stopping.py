@@ -40,12 +40,12 @@ def test_a_broker_that_stops_reads_no_more_before_it_answers_what_it_has_read(
     tmp_path, monkeypatch
 ):
     """A record that came while the last flush ran would be in the log, and never acknowledged."""
-    monkeypatch.setattr("ottla.broker.process.broker._PATIENCE_S", 600)
+    monkeypatch.setattr("ottla.broker.process.registration._PATIENCE_S", 600)
 
     async def scenario():
         disk, settings = SlowDisk(), {"log.dirs": str(tmp_path)}
         async with connected(settings, filesystem=OsFileSystem(), worker=disk) as (broker, client):
-            log = broker.parts.partitions.get("a", 0).log
+            log = broker.partitions.get("a", 0).log
             other = await Client.connect(broker.port)
             assert produced(await other.call(produce("a", batch(b"0")), 9)).error_code == 0
             disk.idle.clear()
@@ -70,7 +70,7 @@ def test_a_broker_that_stops_reads_no_more_before_it_answers_what_it_has_read(
             finally:
                 disk.idle.set()
         async with running(settings, filesystem=OsFileSystem()) as broker:
-            assert broker.parts.partitions.get("a", 0).log_end_offset == 2
+            assert broker.partitions.get("a", 0).log_end_offset == 2
 
     asyncio.run(asyncio.wait_for(scenario(), 60))
 

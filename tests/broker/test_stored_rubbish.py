@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.process.scrubber import Scrubber
+from ottla.broker.partitions.scrubber import Scrubber
 from ottla.broker.topics.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
@@ -51,7 +51,7 @@ RUBBISH = [(b"\x7f\xff?", b"rubbish"), (b"\x00\x01", b"\x00\x63"), (b"", b""), (
 async def coordinated(broker):
     """Wait for the coordinators of all three kinds."""
 
-    kinds = broker.parts.groups, broker.parts.transactions, broker.parts.share_states
+    kinds = broker.parts.groups, broker.parts.transactions.coordinator, broker.parts.share.states
 
     def shards():
         return [shard for kind in kinds for shard in kind._shards]
@@ -63,8 +63,8 @@ async def coordinated(broker):
 async def filled(broker):
     """Write into all three topics: what coordinators know, and rubbish between it."""
     for topic in ("a", *INTERNAL):
-        await broker.parts.topics.auto_create(topic)
-    await until(lambda: all(broker.parts.partitions.find(topic, 0) for topic in INTERNAL))
+        await broker.parts.metadata.topics.auto_create(topic)
+    await until(lambda: all(broker.partitions.find(topic, 0) for topic in INTERNAL))
     client = await Client.connect(broker.port)
     for kind in (0, 1):
         await client.call(FindCoordinatorRequest(key_type=kind, coordinator_keys=["x"]), 4)
@@ -87,10 +87,10 @@ async def filled(broker):
         await client.call(begun, 4)
     for number in KEYS:
         key, value = encode(SnapshotRecord(ShareKey("g", UUID(int=1), number), ShareState(1, 0)))
-        broker.parts.partitions.get(SHARE_GROUP_STATE, 0).append_internal([(key, value)])
+        broker.partitions.get(SHARE_GROUP_STATE, 0).append_internal([(key, value)])
     for topic in INTERNAL:
         for each in RUBBISH:
-            broker.parts.partitions.get(topic, 0).append_internal([each])
+            broker.partitions.get(topic, 0).append_internal([each])
     client.close()
 
 
@@ -173,7 +173,10 @@ def test_coordinators_load_whatever_the_disk_has_done(seed):
 def new_scrubber(broker):
     """One beside the broker's own, which sleeps."""
     return Scrubber(
-        broker.settings, broker.parts.runtime, broker.parts.partitions, broker.parts.log_directories
+        broker.settings,
+        broker.runtime,
+        broker.partitions,
+        broker.storage.log_directories,
     )
 
 

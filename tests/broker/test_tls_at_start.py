@@ -35,15 +35,19 @@ async def _restarted(files, stored, then, *, static=None):
     store, filesystem = MemoryStore(), MemoryFileSystem()
     given = settings(files) if static is None else static
     async with running(given, store=store, filesystem=filesystem) as broker:
-        own = str(broker.parts.view.broker_id)
-        await broker.parts.configs.replace(ResourceType.BROKER, own, stored, validate_only=False)
+        own = str(broker.parts.cluster.view.broker_id)
+        await broker.parts.configs.configs.replace(
+            ResourceType.BROKER, own, stored, validate_only=False
+        )
     then()
     async with running(given, store=store, filesystem=filesystem) as broker:
         serial = await asyncio.to_thread(_serial, broker.port, client_side(files))
         held = dict(broker.settings.dynamic_broker)
         # Another change of the broker's settings does not bring the broken ones back.
         more = {**stored, "log.cleaner.threads": "2"}
-        await broker.parts.configs.replace(ResourceType.BROKER, own, more, validate_only=False)
+        await broker.parts.configs.configs.replace(
+            ResourceType.BROKER, own, more, validate_only=False
+        )
         assert broker.settings.dynamic_broker == {**held, "log.cleaner.threads": "2"}
     return serial, held
 

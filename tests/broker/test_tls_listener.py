@@ -86,7 +86,7 @@ async def answer_of(port, context, host="localhost"):
 
 
 def connections(broker):
-    return [c for listener in broker.listeners.open for c in listener.connections]
+    return [c for listener in broker.serving.listeners.open for c in listener.connections]
 
 
 def count_of(broker):
@@ -456,7 +456,7 @@ def test_a_key_store_that_cannot_be_used_is_not_stored(files, tmp_path):
 
     async def scenario():
         async with running(settings(files)) as broker:
-            configs, own = broker.parts.configs, str(broker.parts.view.broker_id)
+            configs, own = broker.parts.configs.configs, str(broker.parts.cluster.view.broker_id)
 
             async def change(path):
                 new = {"listener.name.ssl.ssl.keystore.location": path}
@@ -503,7 +503,7 @@ def test_a_revoked_certificate_is_refused_by_new_connections(files, caplog, days
             assert (await answer_of(broker.port, context)).error_code == 0
             with trusted.open("ab") as store:
                 store.write(revoking(authority, [revoked], days))
-            for listener in broker.listeners.open:
+            for listener in broker.serving.listeners.open:
                 listener._tls._source.refresh()
             with pytest.raises((asyncio.IncompleteReadError, OSError)):
                 await answer_of(broker.port, context)
@@ -524,7 +524,7 @@ def test_a_listener_takes_another_certificate_while_the_broker_runs(files, tmp_p
 
     async def scenario():
         async with running(settings(files)) as broker:
-            configs, own = broker.parts.configs, str(broker.parts.view.broker_id)
+            configs, own = broker.parts.configs.configs, str(broker.parts.cluster.view.broker_id)
             before = await asyncio.to_thread(_subject, broker.port, files)
             for broker_id, wanted, why in (
                 (own, "ssl.keystore.location", "only per-listener using the listener prefix"),
@@ -547,13 +547,13 @@ def test_a_listener_takes_another_certificate_while_the_broker_runs(files, tmp_p
                 str(other),
                 ConfigSource.DYNAMIC_BROKER_CONFIG,
             )
-            for tls in broker.listeners.open:
+            for tls in broker.serving.listeners.open:
                 tls._tls._source.refresh()
             after = await asyncio.to_thread(_subject, broker.port, files)
             assert (before == after, "other" in after) == (False, True)
             removal = [Alteration(name, AlterOperation.DELETE, None)]
             await configs.alter(ResourceType.BROKER, own, removal, validate_only=False)
-            for tls in broker.listeners.open:
+            for tls in broker.serving.listeners.open:
                 tls._tls._source.refresh()
             assert await asyncio.to_thread(_subject, broker.port, files) == before
 
@@ -579,10 +579,10 @@ def test_a_secret_that_is_changed_is_not_in_the_log(files, caplog):
 
     async def scenario():
         async with running(settings(files)) as broker:
-            own = str(broker.parts.view.broker_id)
+            own = str(broker.parts.cluster.view.broker_id)
             prefix = "listener.name.ssl.ssl."
             new = {prefix + "key.password": secret, prefix + "keystore.location": str(files.server)}
-            configs = broker.parts.configs
+            configs = broker.parts.configs.configs
             await configs.replace(ResourceType.BROKER, own, new, validate_only=False)
 
     run(scenario)

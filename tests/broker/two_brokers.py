@@ -36,8 +36,8 @@ class Dialling:
 
 async def dialling(broker):
     """A broker 1 that knows the cluster's secret, and where `broker` is."""
-    secret = await agree_on_secret(broker.parts.store, random_bytes)
-    own = Credentials(1, broker.parts.view.cluster_id, secret, random_bytes, lambda: 1)
+    secret = await agree_on_secret(broker.storage.store, random_bytes)
+    own = Credentials(1, broker.parts.cluster.view.cluster_id, secret, random_bytes, lambda: 1)
     one = Dialling(own, broker.image)
     know(one, broker.broker_id, broker.port)
     return one
@@ -73,8 +73,8 @@ async def peers_of(broker, *, broker_id=1, cluster_id=None, secret=None, asks_fo
     )
     own = Credentials(
         broker_id,
-        cluster_id or broker.parts.view.cluster_id,
-        secret or await agree_on_secret(broker.parts.store, random_bytes),
+        cluster_id or broker.parts.cluster.view.cluster_id,
+        secret or await agree_on_secret(broker.storage.store, random_bytes),
         random_bytes,
         lambda: epoch,
     )
@@ -83,8 +83,10 @@ async def peers_of(broker, *, broker_id=1, cluster_id=None, secret=None, asks_fo
 
 async def opener_of(broker, broker_id=1):
     """The opening side of a handshake with `broker`, of one that knows its secret."""
-    secret = await agree_on_secret(broker.parts.store, random_bytes)
-    own = Credentials(broker_id, broker.parts.view.cluster_id, secret, random_bytes, lambda: 0)
+    secret = await agree_on_secret(broker.storage.store, random_bytes)
+    own = Credentials(
+        broker_id, broker.parts.cluster.view.cluster_id, secret, random_bytes, lambda: 0
+    )
     return Opener(own, broker.broker_id)
 
 
@@ -95,5 +97,5 @@ async def refusal(call):
 
 
 def connections(broker):
-    (listener,) = broker.listeners.open
+    (listener,) = broker.serving.listeners.open
     return len(listener.connections)

@@ -65,12 +65,12 @@ def test_a_broker_that_comes_back_is_a_replica_again_in_a_new_registration():
     async def scenario():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [2, 3]})
-            epoch = cluster.brokers[2].parts.fence.broker_epoch
+            epoch = cluster.brokers[2].parts.cluster.fence.broker_epoch
             await cluster.kill(2)
             await cluster.until(lambda: cluster.leader("t") == 3)
             await cluster.create_topic("u")
             back = await cluster.restart(2)
-            assert back.parts.fence.broker_epoch > epoch
+            assert back.parts.cluster.fence.broker_epoch > epoch
             await cluster.until(lambda: set(back.image.topics) == {"t", "u"})
             await cluster.until(lambda: all(2 in b.image.brokers for b in cluster.brokers.values()))
 
@@ -87,10 +87,10 @@ def test_a_broker_that_refuses_connections_is_dead_before_its_session_ends():
             await cluster.create_topic("t", assignments={0: [dead, other]})
             # Its listener goes and its connections break, its session stays.
             broker = cluster.brokers[dead]
-            broker.parts.membership.retire()
-            await broker.listeners.stop()
+            broker.parts.cluster.membership.retire()
+            await broker.serving.listeners.stop()
             await cluster.until(lambda: cluster.controller.image.partition("t", 0).leader == other)
-            assert not broker.parts.membership.session.expired
+            assert not broker.parts.cluster.membership.session.expired
 
     run(scenario)
 
@@ -103,10 +103,10 @@ def test_a_broker_taken_for_dead_by_mistake_registers_anew():
             office = cluster.controller
             wronged = next(b for b in cluster.brokers.values() if b is not office)
             await cluster.create_topic("t", assignments={0: [wronged.broker_id]})
-            epoch = wronged.parts.fence.broker_epoch
+            epoch = wronged.parts.cluster.fence.broker_epoch
             known = office.image.brokers[wronged.broker_id]
             await office.parts.controller._active.fence(known, "a test says so")
-            await cluster.until(lambda: wronged.parts.fence.broker_epoch > epoch)
+            await cluster.until(lambda: wronged.parts.cluster.fence.broker_epoch > epoch)
             await cluster.until(lambda: cluster.leader("t") == wronged.broker_id)
             assert cluster.state("t").leader_epoch > 0
 
@@ -120,10 +120,10 @@ def test_a_broker_that_hears_of_nobody_lets_others_lead():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [3, 2, 1]})
             lonely = cluster.brokers[3]
-            epoch = lonely.parts.fence.broker_epoch
-            lonely.parts.isolated.emit()
+            epoch = lonely.parts.cluster.fence.broker_epoch
+            lonely.parts.cluster.isolated.emit()
             await cluster.until(lambda: cluster.leader("t") == 2)
-            await cluster.until(lambda: lonely.parts.fence.broker_epoch > epoch)
+            await cluster.until(lambda: lonely.parts.cluster.fence.broker_epoch > epoch)
             await cluster.until(
                 lambda: cluster.state("t") is not None and set(cluster.state("t").isr) == {1, 2, 3}
             )
@@ -155,12 +155,12 @@ def test_an_expired_session_costs_the_registration_and_it_comes_back():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", assignments={0: [2, 3]})
             broker = cluster.brokers[2]
-            epoch = broker.parts.fence.broker_epoch
+            epoch = broker.parts.cluster.fence.broker_epoch
             dropped = []
-            broker.parts.registration_lost.subscribe(lambda: dropped.append(True))
-            broker.parts.membership.session.expire()
+            broker.parts.cluster.registration_lost.subscribe(lambda: dropped.append(True))
+            broker.parts.cluster.membership.session.expire()
             await cluster.until(
-                lambda: broker.parts.fence.broker_epoch > epoch and dropped == [True]
+                lambda: broker.parts.cluster.fence.broker_epoch > epoch and dropped == [True]
             )
             await cluster.until(
                 lambda: all(
@@ -180,7 +180,7 @@ def test_a_controller_whose_session_expires_resigns():
     async def scenario():
         async with Cluster(3) as cluster:
             epoch = cluster.controller.parts.controller.epoch
-            cluster.controller.parts.membership.session.expire()
+            cluster.controller.parts.cluster.membership.session.expire()
             await cluster.until(
                 lambda: (
                     cluster.controller is not None

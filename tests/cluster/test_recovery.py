@@ -11,7 +11,7 @@ MIN_ISR = {"min.insync.replicas": "2"}
 
 async def cut_power(cluster, broker_id):
     """What was not flushed is gone, and the broker with it."""
-    disk = cluster.brokers[broker_id].parts.filesystem
+    disk = cluster.brokers[broker_id].storage.filesystem
     await cluster.kill(broker_id)
     disk.crash(Random(broker_id))
 
@@ -29,7 +29,7 @@ async def all_lose_power(scene, **settings):
             )
         )
         assert (await scene.write(leader, "t", value, acks=acks)).error_code == 0
-    await cluster.brokers[3].parts.flusher.settle()
+    await cluster.brokers[3].parts.replication.flusher.settle()
     await cut_power(cluster, 3)
 
 
@@ -65,7 +65,7 @@ def test_who_has_most_is_elected_when_all_who_were_in_sync_are_back():
         await cluster.until(lambda: scene.isr("t") == {1, 2, 3})
         await cluster.until(lambda: scene.marks("t")[3] == 3)
         assert values(await scene.read(3, "t")) == [b"to all", b"to two", b"to one"]
-        decisions = cluster.controller.parts.decisions.of(TopicPartition("t", 0))
+        decisions = cluster.controller.parts.controller.decisions.of(TopicPartition("t", 0))
         assert any(f"({How.LAST_KNOWN})" in decision.evidence for decision in decisions)
 
     play(scenario, 3, {**MIN_ISR, "log.flush.policy": "os"})

@@ -17,12 +17,12 @@ from ottla.wire.messages.stop_replica import (
 async def bounced(cluster):
     """Broker 2, restarted and a member again, and the epoch of its earlier life."""
     await cluster.create_topic("t", assignments={0: [2, 1]})
-    before = cluster.brokers[2].parts.fence.broker_epoch
+    before = cluster.brokers[2].parts.cluster.fence.broker_epoch
     await cluster.kill(2)
     broker = await cluster.restart(2)
     await cluster.until(
         lambda: (
-            broker.parts.partitions.find("t", 0) is not None
+            broker.partitions.find("t", 0) is not None
             and set(broker.image.partition("t", 0).isr) == {1, 2}
         )
     )
@@ -34,7 +34,7 @@ def deletion(broker, broker_epoch):
     leader_epoch = broker.image.partition("t", 0).leader_epoch
     return StopReplicaRequest(
         controller_id=broker.image.controller_id,
-        controller_epoch=broker.parts.fence.controller_epoch,
+        controller_epoch=broker.parts.cluster.fence.controller_epoch,
         broker_epoch=broker_epoch,
         topic_states=[
             StopReplicaTopicState(
@@ -56,17 +56,17 @@ def test_late_orders_for_an_earlier_life_change_nothing():
         async with Cluster(3) as cluster:
             broker, before = await bounced(cluster)
             with pytest.raises(OttlaError) as told:
-                await broker.parts.orders.stop_replica(deletion(broker, before))
+                await broker.parts.metadata.orders.stop_replica(deletion(broker, before))
             assert told.value.code is ErrorCode.STALE_BROKER_EPOCH
             old = LeaderAndIsrRequest(
                 controller_id=broker.image.controller_id,
-                controller_epoch=broker.parts.fence.controller_epoch,
+                controller_epoch=broker.parts.cluster.fence.controller_epoch,
                 broker_epoch=before,
             )
             with pytest.raises(OttlaError) as told:
-                await broker.parts.orders.leader_and_isr(old)
+                await broker.parts.metadata.orders.leader_and_isr(old)
             assert told.value.code is ErrorCode.STALE_BROKER_EPOCH
-            assert broker.parts.partitions.find("t", 0) is not None
+            assert broker.partitions.find("t", 0) is not None
 
     asyncio.run(main())
 
@@ -77,10 +77,10 @@ def test_the_same_order_for_this_life_is_obeyed():
     async def main():
         async with Cluster(3) as cluster:
             broker, _ = await bounced(cluster)
-            await broker.parts.orders.stop_replica(
-                deletion(broker, broker.parts.fence.broker_epoch)
+            await broker.parts.metadata.orders.stop_replica(
+                deletion(broker, broker.parts.cluster.fence.broker_epoch)
             )
-            assert broker.parts.partitions.find("t", 0) is None
+            assert broker.partitions.find("t", 0) is None
 
     asyncio.run(main())
 

@@ -14,11 +14,11 @@ from ottla.testing.cluster import Cluster
 async def crash(cluster, broker_id):
     """End a broker as a power cut does: its session stands, and is returned."""
     broker = cluster.brokers.pop(broker_id)
-    session = broker.parts.membership.session
-    broker.parts.membership.retire()
-    broker.parts.membership.session = None
+    session = broker.parts.cluster.membership.session
+    broker.parts.cluster.membership.retire()
+    broker.parts.cluster.membership.session = None
     await broker.stop(clean=False)
-    broker.parts.store.abandon()
+    broker.storage.store.abandon()
     return session
 
 
@@ -28,14 +28,14 @@ def test_what_is_left_of_its_own_last_session_is_waited_for(caplog):
 
     async def main():
         async with Cluster(1, {"broker.session.timeout.ms": "60000"}) as cluster:
-            before = cluster.brokers[1].parts.fence.broker_epoch
+            before = cluster.brokers[1].parts.cluster.fence.broker_epoch
             session = await crash(cluster, 1)
             starting = asyncio.ensure_future(cluster.restart(1))
             await cluster.until(lambda: "waiting for the end of this broker" in caplog.text)
             assert not starting.done()
             session.expire()
             broker = await asyncio.wait_for(starting, 120)
-            assert broker.parts.fence.broker_epoch == before + 1
+            assert broker.parts.cluster.fence.broker_epoch == before + 1
 
     asyncio.run(main())
 
@@ -50,7 +50,7 @@ def test_another_broker_of_the_same_id_is_refused_at_once():
             with pytest.raises(OttlaError) as told:
                 await cluster.restart(2)
             assert told.value.code is ErrorCode.DUPLICATE_BROKER_REGISTRATION
-            assert not first.parts.membership.session.expired
+            assert not first.parts.cluster.membership.session.expired
             cluster.brokers[2] = first
 
     asyncio.run(main())
@@ -77,7 +77,7 @@ def test_one_lost_answer_does_not_end_a_start(answer, applied):
             await cluster.kill(1)
             faults.exchange = lossy
             broker = await cluster.restart(1)
-            assert broker.parts.fence.is_registered
+            assert broker.parts.cluster.fence.is_registered
             assert asked > answer
 
     asyncio.run(main())

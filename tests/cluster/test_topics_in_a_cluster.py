@@ -26,17 +26,17 @@ def test_any_broker_creates_grows_and_deletes_topics():
     async def scenario():
         async with Cluster(3) as cluster:
             other = next(b for b in cluster.brokers.values() if not b.parts.controller.is_active)
-            (outcome,) = await other.parts.topics.create([RequestedTopic("t", 2, 3)])
+            (outcome,) = await other.parts.metadata.topics.create([RequestedTopic("t", 2, 3)])
             assert outcome.error is None
             assert len(other.image.topics["t"].partitions) == 2
-            await other.parts.topics.grow("t", 5)
+            await other.parts.metadata.topics.grow("t", 5)
             await cluster.until(lambda: cluster.state("t", 4) is not None)
-            (outcome,) = await other.parts.topics.delete([other.image.topics["t"]])
+            (outcome,) = await other.parts.metadata.topics.delete([other.image.topics["t"]])
             assert outcome.error is None
             await cluster.until(
                 lambda: not any("t" in b.image.topics for b in cluster.brokers.values())
             )
-            (outcome,) = await other.parts.topics.create([RequestedTopic("t", 1, 1)])
+            (outcome,) = await other.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
             assert outcome.error is None
 
     run(scenario)
@@ -50,7 +50,7 @@ def test_an_internal_topic_made_while_a_broker_is_away_has_all_its_replicas():
             away = next(i for i, b in cluster.brokers.items() if not b.parts.controller.is_active)
             await cluster.kill(away)
             await cluster.until(lambda: away not in cluster.any.image.brokers)
-            topic = await cluster.any.parts.topics.auto_create("__consumer_offsets")
+            topic = await cluster.any.parts.metadata.topics.auto_create("__consumer_offsets")
             here = {1, 2, 3} - {away}
             assert [set(p.replicas) for p in topic.partitions] == [{1, 2, 3}] * 4
             assert [set(p.isr) for p in topic.partitions] == [here] * 4
@@ -79,9 +79,9 @@ def test_topics_are_made_while_a_broker_is_away():
             asked = cluster.brokers[here[0]]
             new = [RequestedTopic("t", 4, 3), RequestedTopic("u", 4, 2)]
             new.append(RequestedTopic("v", assignments={0: [away, here[1]]}))
-            outcomes = await asked.parts.topics.create(new)
+            outcomes = await asked.parts.metadata.topics.create(new)
             assert [outcome.error for outcome in outcomes] == [None] * 3
-            await asked.parts.topics.grow("old", 2)
+            await asked.parts.metadata.topics.grow("old", 2)
             seen = asked.image.partition
             for name, index in [*(("t", n) for n in range(4)), ("old", 1)]:
                 state = seen(name, index)
@@ -171,7 +171,7 @@ def test_two_that_create_the_same_topic_make_one():
 
     async def scenario():
         async with Cluster(2) as cluster:
-            topics = [broker.parts.topics for broker in cluster.brokers.values()]
+            topics = [broker.parts.metadata.topics for broker in cluster.brokers.values()]
             outcomes = await asyncio.gather(
                 *(t.create([RequestedTopic("t", 1, 1)]) for t in topics)
             )
@@ -193,11 +193,11 @@ def test_a_deletion_waits_for_a_dead_replica_and_ends_when_it_is_back():
             await cluster.kill(dead)
             await cluster.until(lambda: dead not in cluster.any.image.brokers)
             topic = cluster.any.image.topics["t"]
-            (outcome,) = await cluster.any.parts.topics.delete([topic])
+            (outcome,) = await cluster.any.parts.metadata.topics.delete([topic])
             assert outcome.error is None
             assert paths.topic("t") in cluster.tree.entries
             epoch = cluster.controller.parts.controller.epoch
-            cluster.controller.parts.membership.session.expire()
+            cluster.controller.parts.cluster.membership.session.expire()
             await cluster.until(
                 lambda: (
                     cluster.controller is not None
@@ -219,7 +219,7 @@ def test_settings_of_a_topic_hold_on_all_brokers_at_once():
         async with Cluster(3) as cluster:
             await cluster.create_topic("t", 1, 3)
             change = [Alteration("min.insync.replicas", AlterOperation.SET, "2")]
-            asked = cluster.brokers[3].parts.configs
+            asked = cluster.brokers[3].parts.configs.configs
             await asked.alter(ResourceType.TOPIC, "t", change, validate_only=False)
             await cluster.until(
                 lambda: all(
@@ -241,10 +241,12 @@ def test_allowing_unclean_elections_elects_at_once():
             await cluster.create_topic("t", assignments={0: [*others, office.broker_id]})
             await isolate(cluster, office, others)
             change = [Alteration("unclean.leader.election.enable", AlterOperation.SET, "true")]
-            await office.parts.configs.alter(ResourceType.TOPIC, "t", change, validate_only=False)
+            await office.parts.configs.configs.alter(
+                ResourceType.TOPIC, "t", change, validate_only=False
+            )
             await cluster.until(lambda: cluster.leader("t") == office.broker_id)
             assert cluster.state("t").isr == (office.broker_id,)
-            decisions = office.parts.decisions.of(TopicPartition("t", 0))
+            decisions = office.parts.controller.decisions.of(TopicPartition("t", 0))
             assert decisions[-1].setting == "unclean.leader.election.enable"
 
     async def isolate(cluster, office, others):
@@ -323,10 +325,10 @@ def test_a_controller_of_the_past_is_refused():
                 await zombie.parts.controller.reassign({name: [3, 2, 1]})
             assert raised.value.code is ErrorCode.NOT_CONTROLLER
             assert not zombie.parts.controller.is_active
-            stale = zombie.parts.fence.controller_epoch
-            zombie.parts.fence.check(2, stale + 1, -1)
+            stale = zombie.parts.cluster.fence.controller_epoch
+            zombie.parts.cluster.fence.check(2, stale + 1, -1)
             with pytest.raises(OttlaError) as raised:
-                zombie.parts.fence.check(1, stale, -1)
+                zombie.parts.cluster.fence.check(1, stale, -1)
             assert raised.value.code is ErrorCode.STALE_CONTROLLER_EPOCH
 
     run(scenario)

@@ -166,7 +166,10 @@ async def test_who_cannot_be_told_that_it_leads_holds_its_partition_up_no_longer
         await s.cluster.crash(s.one)
         assert await s.write() <= BOUND_S
         assert s.state.leader == s.office
-        causes = [decision.cause for decision in s.brokers[s.office].parts.decisions.of(PARTITION)]
+        causes = [
+            decision.cause
+            for decision in s.brokers[s.office].parts.controller.decisions.of(PARTITION)
+        ]
         assert f"broker {s.other} cannot be reached by the controller" in causes
         s.cluster.heal()
         await s.until(lambda: set(s.state.isr) == {s.office, s.other})

@@ -60,8 +60,8 @@ async def three(where):
 
 
 def may_write(broker, user):
-    assert broker.parts.acls is not None
-    return broker.parts.acls.authorizer.allows(
+    assert broker.parts.access.acls is not None
+    return broker.parts.access.acls.authorizer.allows(
         Principal("User", user), "10.0.0.7", AclOperation.WRITE, AclResource.TOPIC, "flights"
     )
 
@@ -89,7 +89,7 @@ def test_kafkas_tools_change_what_holds_on_all_brokers_of_a_zookeeper(secured, j
             user = ("--entity-type", "users", "--entity-name", "alice", "--alter", "--add-config")
             await run(t.CONFIGS, *user, "SCRAM-SHA-256=[password=secret-1]")
             await run(t.CONFIGS, *user, "producer_byte_rate=1000000")
-            await until(lambda: all("alice" in each.parts.users.all() for each in brokers))
+            await until(lambda: all("alice" in each.parts.login.users.all() for each in brokers))
             await until(lambda: all(each.parts.quotas.throttling for each in brokers))
             # One that comes later reads what is there, and removals reach it, too.
             late = broker_of(4, where)
@@ -97,7 +97,7 @@ def test_kafkas_tools_change_what_holds_on_all_brokers_of_a_zookeeper(secured, j
             everyone = [*brokers, late]
             try:
                 assert not may_write(late, "alice")
-                assert "alice" in late.parts.users.all()
+                assert "alice" in late.parts.login.users.all()
                 removed = ("--remove", "--force", "--topic", "fl")
                 await run(t.ACLS, *removed, "--resource-pattern-type", "prefixed")
                 await until(lambda: all(may_write(each, "alice") for each in everyone))

@@ -259,7 +259,7 @@ def test_every_node_of_a_broker_is_protected(secured):
     async def scenario():
         broker = Broker(BrokerSettings(given), filesystem=MemoryFileSystem())
         await broker.start()
-        await broker.parts.topics.auto_create("t")
+        await broker.parts.metadata.topics.auto_create("t")
         loop = asyncio.get_running_loop()
         open_paths, hidden = await loop.run_in_executor(None, look)
         assert {"/controller", "/brokers/ids/1", "/brokers/topics/t"} <= set(open_paths)

@@ -14,20 +14,23 @@ def test_groups_of_a_leader_in_doubt_are_loaded_afterwards():
         await coordinator(scene)
         await commit(scene, 1, 5)
         broker = scene.cluster.brokers[1]
-        partition = next(p for p in broker.parts.partitions if p.topic == CONSUMER_OFFSETS)
+        partition = next(p for p in broker.partitions if p.topic == CONSUMER_OFFSETS)
         end = partition.log_end_offset
         # As one that has just been elected, and does not know whether it still leads.
         partition.lower_high_watermark(0)
         partition.close_to_clients("in doubt")
         groups = Groups(
-            broker.parts.view, broker.parts.runtime, broker.settings, broker.parts.partitions
+            broker.parts.cluster.view,
+            broker.runtime,
+            broker.settings,
+            broker.partitions,
         )
-        groups.start()
+        groups.begin()
         partition.open_to_clients()
         partition.advance(end)
         await scene.cluster.until(
             lambda: [s.coordinator is not None for s in groups.shards()] == [True]
         )
-        groups.close()
+        await groups.stop()
 
     play(scenario, 1, {"offsets.topic.num.partitions": "1"})

@@ -168,7 +168,7 @@ def test_a_hole_that_the_broker_cannot_explain_stops_the_load(
     name = topic(cleanup_policy="compact", min_cleanable_dirty_ratio="1")
     write(broker, name, 20)
     compact(broker, name)
-    partition = broker._broker.parts.partitions.get(name, 0)
+    partition = broker._broker.partitions.get(name, 0)
     for segment in partition.log.segments:
         monkeypatch.setattr(segment.removals, "cells", [])
     with pytest.raises(OttlaError, match=r"17 of the offsets 0 to 20 of .* are unexplained"):

@@ -95,7 +95,7 @@ def send_many(client: WireClient, line: socket.socket, count: int) -> None:
 
 
 def wait_until_flushed(running: Broker, offset: int) -> None:
-    partition = running._require_running().parts.partitions.get("a", 0)
+    partition = running._require_running().partitions.get("a", 0)
     assert partition is not None
     deadline_s = time.monotonic() + 120
     while partition.log.flush_state.recovery_point < offset:

@@ -92,13 +92,15 @@ def test_the_office_is_taken_in_the_papers_order(
             await cluster.create_topic("going", assignments={0: [absent]})
             # A deletion that waits for a replica whose broker is away is left to the next one.
             await cluster.kill(absent)
-            (outcome,) = await cluster.any.parts.topics.delete([cluster.any.image.topics["going"]])
+            (outcome,) = await cluster.any.parts.metadata.topics.delete(
+                [cluster.any.image.topics["going"]]
+            )
             assert outcome.error is None
             broker = cluster.brokers[heir]
             note_messages(broker, journal)
             journal.clear()
             # It decides nothing more; of its own death least of all.
-            cluster.brokers[first].parts.controller.stop()
+            await cluster.brokers[first].parts.controller.stop()
             await cluster.kill(first)
             await cluster.until(lambda: cluster.leader("kept") == heir)
             await cluster.until(lambda: (str(heir), "read /admin/delete_topics") in journal)
@@ -173,8 +175,8 @@ def test_a_mark_for_deletion_is_removed_where_deletion_is_switched_off() -> None
             assert cluster.controller is not None
             first = cluster.controller
             # An administrator's tool writes the mark while nobody is in office.
-            store = cluster.brokers[3 - int(first.broker_id)].parts.store
-            first.parts.controller.stop()
+            store = cluster.brokers[3 - int(first.broker_id)].storage.store
+            await first.parts.controller.stop()
             await store.ensure("/admin/delete_topics/kept")
             await cluster.kill(int(first.broker_id))
             await cluster.until(lambda: cluster.controller is not None)

@@ -50,13 +50,13 @@ class Scene:
         )
 
     def partition(self, broker_id, topic):
-        return self.cluster.brokers[broker_id].parts.partitions.get(topic, 0)
+        return self.cluster.brokers[broker_id].partitions.get(topic, 0)
 
     def ends(self, topic):
         """Log ends by broker, of those that run and have a replica."""
         found = {}
         for broker_id, broker in self.cluster.brokers.items():
-            partition = broker.parts.partitions.find(topic, 0)
+            partition = broker.partitions.find(topic, 0)
             if partition is not None:
                 found[broker_id] = partition.log_end_offset
         return found
@@ -70,8 +70,8 @@ class Scene:
         broker = self.cluster.brokers[broker_id]
         folder = f"/data/{TopicPartition(topic, 0)}"
         return b"".join(
-            broker.parts.filesystem.read_bytes(f"{folder}/{name}")
-            for name in broker.parts.filesystem.listdir(folder)
+            broker.storage.filesystem.read_bytes(f"{folder}/{name}")
+            for name in broker.storage.filesystem.listdir(folder)
             if name.endswith(".log")
         )
 

@@ -91,7 +91,7 @@ def test_group_commit_outlives_a_power_cut_everywhere():
         await scene.create("a", 1, 2, 3)
         for number in range(10):
             assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
-        disks = {i: broker.parts.filesystem for i, broker in scene.cluster.brokers.items()}
+        disks = {i: broker.storage.filesystem for i, broker in scene.cluster.brokers.items()}
         for broker_id, disk in disks.items():
             await scene.cluster.kill(broker_id)
             disk.crash(Random(broker_id))
@@ -183,7 +183,7 @@ def test_topic_that_is_deleted_leaves_no_replica():
     async def scenario(scene):
         await scene.create("a", 1, 2)
         await scene.write(1, "a", b"x")
-        topics = scene.cluster.brokers[1].parts.topics
+        topics = scene.cluster.brokers[1].parts.metadata.topics
         (outcome,) = await topics.delete([scene.cluster.brokers[1].image.topics["a"]])
         assert outcome.error is None
         await scene.cluster.until(lambda: scene.ends("a") == {})
@@ -205,7 +205,7 @@ def test_committed_offsets_survive_their_coordinator():
         await commit(scene, second, 8)
         assert await committed(scene, second) == 8
         await scene.cluster.restart(first)
-        offsets = scene.cluster.brokers[first].parts.partitions
+        offsets = scene.cluster.brokers[first].partitions
         await scene.cluster.until(
             lambda: (found := offsets.find("__consumer_offsets", 0)) and found.follower is not None
         )

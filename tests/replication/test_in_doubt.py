@@ -56,7 +56,7 @@ def test_leader_cut_off_from_the_store_alone_goes_on():
 
 
 def now_ms(scene):
-    return scene.cluster.brokers[1].parts.runtime.clock.monotonic_ms()
+    return scene.cluster.brokers[1].runtime.clock.monotonic_ms()
 
 
 def test_refused_expansion_is_tried_again():
@@ -76,7 +76,7 @@ def test_refused_expansion_is_tried_again():
         await scene.cluster.until(lambda: scene.isr("a") == {2})
         await scene.cluster.restart(3)
         await scene.cluster.until(lambda: scene.isr("a") == {2, 3})
-        refusals = scene.cluster.brokers[2].parts.decisions.of(TopicPartition("a", 0))
+        refusals = scene.cluster.brokers[2].parts.controller.decisions.of(TopicPartition("a", 0))
         assert DecisionKind.ISR_REFUSED in [decision.kind for decision in refusals]
 
     play(scenario, 3)
@@ -89,15 +89,15 @@ def test_registration_whose_answer_was_lost_is_taken_up():
     async def scenario(scene):
         await scene.create("a", 1)
         broker = scene.cluster.brokers[1]
-        before = broker.parts.fence.broker_epoch
+        before = broker.parts.cluster.fence.broker_epoch
         # Two attempts come to nothing, the third is made though nobody says so.
         for applied in (False, False, True):
             faults["store"].lose_next_answer("1", applied=applied)
-        broker.parts.membership.session.expire()
+        broker.parts.cluster.membership.session.expire()
         await scene.cluster.until(
             lambda: (
-                broker.parts.fence.is_registered
-                and broker.parts.fence.broker_epoch == before + 1
+                broker.parts.cluster.fence.is_registered
+                and broker.parts.cluster.fence.broker_epoch == before + 1
                 and scene.partition(1, "a").closed is None
             )
         )
@@ -114,10 +114,10 @@ def test_orders_that_are_faster_than_the_answer_of_the_store_are_not_lost():
     async def scenario(scene):
         await scene.create("a", 1, 2)
         broker = scene.cluster.brokers[2]
-        before = broker.parts.fence.broker_epoch
+        before = broker.parts.cluster.fence.broker_epoch
         # The controller sees the registration, and the broker waits for an answer in vain.
         faults["store"].lose_next_answer("2", applied=True)
-        broker.parts.membership.session.expire()
+        broker.parts.cluster.membership.session.expire()
         await scene.cluster.until(
             lambda: (
                 broker.parts.replication.standing.broker_epoch == before + 1

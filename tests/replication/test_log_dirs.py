@@ -23,7 +23,7 @@ NAME = TopicPartition("a", 0)
 
 def homes(scene, broker_id):
     """Paths of the directories in which a broker has a folder of the partition."""
-    filesystem = scene.cluster.brokers[broker_id].parts.filesystem
+    filesystem = scene.cluster.brokers[broker_id].storage.filesystem
     return [path for path in ("/one", "/two") if str(NAME) in filesystem.listdir(path)]
 
 
@@ -76,7 +76,7 @@ def test_replica_moves_with_all_it_has():
 
 def stored(scene, broker_id):
     """The bytes of the log, wherever it is."""
-    filesystem = scene.cluster.brokers[broker_id].parts.filesystem
+    filesystem = scene.cluster.brokers[broker_id].storage.filesystem
     (home,) = homes(scene, broker_id)
     folder = f"{home}/{NAME}"
     names = [name for name in filesystem.listdir(folder) if name.endswith(".log")]
@@ -116,17 +116,17 @@ def test_move_goes_on_after_a_restart():
         (before,) = homes(scene, 1)
         moves = broker.parts.replication.moves
         partition = scene.partition(1, "a")
-        target = broker.parts.log_directories.at(other(before))
+        target = broker.storage.log_directories.at(other(before))
         # As far as a broker comes that is killed between copying and taking the place.
         await moves._open(partition, target)
         assert {name for name, _, _ in await described(scene, 1)} == {"/one", "/two"}
         assert (other(before), True, 10) in await described(scene, 1)
         await scene.cluster.kill(1)
-        names = broker.parts.filesystem.listdir(other(before))
+        names = broker.storage.filesystem.listdir(other(before))
         assert NAME in [parse_future_folder(name) for name in names]
         await scene.cluster.restart(1)
         await scene.cluster.until(lambda: homes(scene, 1) == [other(before)])
-        names = scene.cluster.brokers[1].parts.filesystem.listdir(other(before))
+        names = scene.cluster.brokers[1].storage.filesystem.listdir(other(before))
         assert NAME not in [parse_future_folder(name) for name in names]
         await scene.cluster.until(lambda: scene.partition(1, "a").high_watermark == 10)
         assert values(await scene.read(1, "a")) == [b"%d" % number for number in range(10)]
@@ -143,14 +143,14 @@ def test_crash_between_the_two_renames_loses_nothing():
             await scene.write(1, "a", b"%d" % number)
         broker = scene.cluster.brokers[1]
         (before,) = homes(scene, 1)
-        target = broker.parts.log_directories.at(other(before))
+        target = broker.storage.log_directories.at(other(before))
         copy = await broker.parts.replication.moves._open(scene.partition(1, "a"), target)
-        broker.parts.log_directories.home(NAME).take_out = interrupted
+        broker.storage.log_directories.home(NAME).take_out = interrupted
         partition = scene.partition(1, "a")
         copy.append_as_follower(stored(scene, 1), 0)
         assert copy.log_end_offset == partition.log_end_offset
         with pytest.raises(InterruptedError):
-            broker.parts.log_directories.move(NAME, target)
+            broker.storage.log_directories.move(NAME, target)
         assert homes(scene, 1) == ["/one", "/two"]
         await scene.cluster.kill(1)
         await scene.cluster.restart(1)

@@ -128,7 +128,7 @@ def test_a_replica_made_anew_knows_why_its_log_begins_where_it_does():
         await scene.cluster.until(lambda: scene.isr("a") == {1, 2})
         await fill(scene, 1, 20)
         assert (await delete(scene, 1, 2)).error_code == ErrorCode.NONE
-        await scene.cluster.brokers[1].parts.maintenance.apply_retention()
+        await scene.cluster.brokers[1].parts.retention.apply_retention()
         start = scene.partition(1, "a").log_start_offset
         assert start > 10
         await scene.cluster.restart(3)

@@ -47,7 +47,7 @@ async def commit(scene, group, offset):
 
 async def apply(scene, *brokers):
     for broker_id in brokers:
-        await scene.cluster.brokers[broker_id].parts.maintenance.apply_retention()
+        await scene.cluster.brokers[broker_id].parts.retention.apply_retention()
 
 
 def starts(scene):
@@ -57,7 +57,7 @@ def starts(scene):
 def decisions(scene, broker_id):
     return [
         one
-        for one in scene.cluster.brokers[broker_id].parts.decisions.of(PARTITION)
+        for one in scene.cluster.brokers[broker_id].parts.controller.decisions.of(PARTITION)
         if one.kind is DecisionKind.DELETED_UNREAD
     ]
 

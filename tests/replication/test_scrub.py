@@ -14,7 +14,7 @@ WRITTEN = [b"%d" % number for number in range(8)]
 
 def flip(scene, broker_id):
     """Turn a bit of the first segment over, behind the broker's back; its partition before."""
-    flip_on(scene.cluster.brokers[broker_id].parts.filesystem)
+    flip_on(scene.cluster.brokers[broker_id].storage.filesystem)
     return scene.partition(broker_id, "a")
 
 
@@ -39,7 +39,7 @@ async def whole_again(scene, hit, before):
     await scene.cluster.until(lambda: before.failure is not None)
     await scene.cluster.until(
         lambda: (
-            (now := scene.cluster.brokers[hit].parts.partitions.find("a", 0)) is not None
+            (now := scene.cluster.brokers[hit].partitions.find("a", 0)) is not None
             and now is not before
             and scene.isr("a") == {1, 2, 3}
         )
@@ -85,7 +85,7 @@ def test_damage_that_a_start_finds_is_made_good():
 
     async def scenario(scene):
         await written(scene, 1, 2, 3)
-        disk = scene.cluster.brokers[3].parts.filesystem
+        disk = scene.cluster.brokers[3].storage.filesystem
         await scene.cluster.kill(3)
         await scene.cluster.until(lambda: scene.isr("a") == {1, 2})
         flip_on(disk)
@@ -109,7 +109,7 @@ def test_the_only_copy_is_taken_offline_and_kept():
         )
         answer = await scene.read(1, "a")
         assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-        filesystem = scene.cluster.brokers[1].parts.filesystem
+        filesystem = scene.cluster.brokers[1].storage.filesystem
         assert "00000000000000000000.log" in filesystem.listdir("/data/a-0")
 
     play(scenario, settings={"log.scrub.interval.ms": "1"})

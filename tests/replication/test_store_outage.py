@@ -16,7 +16,7 @@ def is_settled(scene):
     leads = scene.cluster.brokers[state.leader]
     partition = scene.partition(state.leader, "a")
     return (
-        leads.parts.fence.is_registered
+        leads.parts.cluster.fence.is_registered
         and partition.leader is not None
         and partition.leader.term.leader_epoch == state.leader_epoch
         and partition.closed is None
@@ -56,12 +56,13 @@ def test_all_sessions_end_at_once_and_nothing_is_lost():
         for number in range(3):
             assert (await scene.write(1, "a", b"%d" % number)).error_code == ErrorCode.NONE
         brokers = scene.cluster.brokers
-        epochs = {b: broker.parts.fence.broker_epoch for b, broker in brokers.items()}
+        epochs = {b: broker.parts.cluster.fence.broker_epoch for b, broker in brokers.items()}
         for broker in list(brokers.values()):
-            broker.parts.membership.session.expire()
+            broker.parts.cluster.membership.session.expire()
         await scene.cluster.until(
             lambda: all(
-                b.parts.fence.is_registered and b.parts.fence.broker_epoch > epochs[i]
+                b.parts.cluster.fence.is_registered
+                and b.parts.cluster.fence.broker_epoch > epochs[i]
                 for i, b in brokers.items()
             )
         )
@@ -88,11 +89,12 @@ def test_a_session_that_ends_while_a_role_begins_leaves_no_half_of_it():
             stuck = scene.cluster.brokers[2]
             # The leader goes, and its successor's session with it, as the order arrives.
             await scene.cluster.kill(1)
-            epoch = stuck.parts.fence.broker_epoch
-            stuck.parts.membership.session.expire()
+            epoch = stuck.parts.cluster.fence.broker_epoch
+            stuck.parts.cluster.membership.session.expire()
             await scene.cluster.until(
                 lambda stuck=stuck, epoch=epoch: (
-                    stuck.parts.fence.is_registered and stuck.parts.fence.broker_epoch > epoch
+                    stuck.parts.cluster.fence.is_registered
+                    and stuck.parts.cluster.fence.broker_epoch > epoch
                 )
             )
             await scene.cluster.restart(1)

@@ -32,7 +32,7 @@ async def fall_behind(scene, count, *topics):
 async def alter(scene, broker_id, kind, name, setting, value):
     """Set it, or take it back for None, as a client would of that broker."""
     operation = AlterOperation.DELETE if value is None else AlterOperation.SET
-    await scene.cluster.brokers[broker_id].parts.configs.alter(
+    await scene.cluster.brokers[broker_id].parts.configs.configs.alter(
         kind, name, [Alteration(setting, operation, value)], validate_only=False
     )
 
@@ -118,8 +118,8 @@ def test_a_move_between_log_directories_keeps_to_its_rate():
         for _ in range(150):
             await scene.write(1, "a", b"x" * BATCH)
         broker = scene.cluster.brokers[1]
-        (home,) = [d for d in broker.parts.log_directories.online if d.logs]
-        target = next(d for d in broker.parts.log_directories.online if d is not home)
+        (home,) = [d for d in broker.storage.log_directories.online if d.logs]
+        target = next(d for d in broker.storage.log_directories.online if d is not home)
         request = AlterReplicaLogDirsRequest(
             dirs=[
                 AlterReplicaLogDir(

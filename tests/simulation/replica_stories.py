@@ -87,7 +87,7 @@ async def leader_of_an_idle_partition_without_the_store(cluster: SimulatedCluste
         leader = leader_of(cluster, "t")
         broker = cluster._world.machines[leader].broker
         assert broker is not None
-        roles, clock = broker.parts.replication.roles, broker.parts.runtime.clock
+        roles, clock = broker.parts.replication.roles, broker.runtime.clock
         cluster._world.store_faults.outage()
         await until(lambda: not roles.is_confirmed(clock.monotonic_ms()))
         for _ in range(2_000):
@@ -105,7 +105,7 @@ async def session_renewed_between_two_looks(cluster: SimulatedCluster) -> None:
         broker = cluster._world.machines[leader].broker
         assert broker is not None
         replication, partition = broker.parts.replication, copy_on(cluster, leader)
-        replication.standing.confirmed_until_ms = broker.parts.runtime.clock.monotonic_ms()
+        replication.standing.confirmed_until_ms = broker.runtime.clock.monotonic_ms()
         replication.roles.on_deadline(partition)
         assert partition.closed is not None
         await asyncio.sleep(0.2)

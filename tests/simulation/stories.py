@@ -84,7 +84,7 @@ def copy_on(cluster: SimulatedCluster, broker: int, name: TopicPartition = NAME)
     """A broker's copy of a partition."""
     running = cluster._world.machines[broker].broker
     assert running is not None
-    return running.parts.partitions.get(*name)
+    return running.partitions.get(*name)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -78,7 +78,7 @@ def is_decided(cluster: SimulatedCluster, broker: int) -> bool:
     assert running is not None
     return any(
         known.is_prepared
-        for shard in running.parts.transactions.shards()
+        for shard in running.parts.transactions.coordinator.shards()
         if shard.coordinator is not None
         for known in shard.coordinator.transactions.values()
     )

@@ -18,4 +18,4 @@ class CheckedWorld(World):
 
     def on_assembled(self, machine: Machine, broker: Broker) -> None:
         """Watch the broker's leaders from their first moment on."""
-        BrokerWatch(machine, broker, machine.fail)
+        BrokerWatch(machine, broker.parts.replication, machine.fail)

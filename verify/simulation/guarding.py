@@ -139,7 +139,7 @@ class Guarding:
             key = chance.randbytes(32)
             made = ScramCredential(chance.randbytes(16), _ITERATIONS, key, key)
             wanted = {_MECHANISM: made if chance.random() < 0.5 else None}
-            altering = _altering(machine.broker.parts.users, wanted)
+            altering = _altering(machine.broker.parts.login.users, wanted)
             machine.process.spawn(self._world.loop, altering)
 
     async def _send(self) -> None:
@@ -199,8 +199,8 @@ class Guarding:
             since_s = self._in_touch_s.setdefault((machine.broker_id, machine.starts), now_s)
             if now_s - max(since_s, self._stored_s) > _SOON_S and machine.broker is not None:
                 parts = machine.broker.parts
-                assert parts.acls is not None
-                self._compare(machine.host, parts.acls, parts.users)
+                assert parts.access.acls is not None
+                self._compare(machine.host, parts.access.acls, parts.login.users)
 
     def _is_in_touch(self, machine: Machine) -> bool:
         reachable = self._world.store_faults.reachable(machine.host)

@@ -73,6 +73,10 @@ class ConnectionQuotas:
         self._rates: dict[str | None, WindowedRate] = {}
         self.rules = rules
 
+    def __len__(self) -> int:
+        """How many connections are open."""
+        return self._count
+
     def take(self, rules: ConnectionRules) -> None:
         """Go by other rules from now on."""
         self.rules = rules

@@ -131,13 +131,13 @@ class Broker:
     ) -> None:
         """Create a topic without a client. Raises OttlaError with the code a client would get."""
         new = RequestedTopic(name, partitions=partitions, configs=dict(settings or {}))
-        (outcome,) = self._on_loop(self._require_running().parts.topics.create([new]))
+        (outcome,) = self._on_loop(self._require_running().parts.metadata.topics.create([new]))
         if outcome.error is not None:
             raise outcome.error
 
     def apply_retention(self) -> None:
         """Apply retention now, without waiting for its next check."""
-        self._on_loop(self._require_running().parts.maintenance.apply_retention())
+        self._on_loop(self._require_running().parts.retention.apply_retention())
 
     def _make(self) -> BrokerProcess:
         filesystem: FileSystem = OsFileSystem()

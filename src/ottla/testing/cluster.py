@@ -105,15 +105,15 @@ class Cluster:
     async def kill(self, broker_id: int) -> None:
         """End a broker as kill -9 does: nothing is flushed, no other broker is notified."""
         broker = self.brokers.pop(broker_id)
-        await broker.parts.membership.leave()
+        await broker.parts.cluster.membership.leave()
         await broker.stop(clean=False)
-        await broker.parts.store.close()
+        await broker.storage.store.close()
 
     async def shut_down(self, broker_id: int) -> None:
         """Controlled shutdown of a broker: its leaderships move first."""
         broker = self.brokers.pop(broker_id)
         await broker.stop()
-        await broker.parts.store.close()
+        await broker.storage.store.close()
 
     async def create_topic(
         self,
@@ -127,7 +127,7 @@ class Cluster:
         """Create a topic; return when all brokers agree on its metadata. Raises OttlaError."""
         counts = (-1, -1) if assignments else (partitions, replicas)
         new = RequestedTopic(name, *counts, assignments, dict(settings or {}))
-        (outcome,) = await self.any.parts.topics.create([new])
+        (outcome,) = await self.any.parts.metadata.topics.create([new])
         if outcome.error is not None:
             raise outcome.error
         await self.until(lambda: all(name in b.image.topics for b in self.brokers.values()))

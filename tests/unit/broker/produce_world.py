@@ -158,7 +158,7 @@ class World:
     def connect(self) -> Connection:
         """A new connection of the broker's listener."""
         self._transport = _Transport()
-        connection = Connection(self.broker.listeners.open[0], self.loop)
+        connection = Connection(self.broker.serving.listeners.open[0], self.loop)
         connection.connection_made(self._transport)
         self._connection = connection
         return connection
@@ -166,16 +166,16 @@ class World:
     @property
     def partition(self) -> Partition:
         """The partition that the scene is about."""
-        return self.broker.parts.partitions.get(self.topic, 0)
+        return self.broker.partitions.get(self.topic, 0)
 
     async def create(self, *names: str) -> None:
         """Make topics, whose settings and one partition are the default ones."""
         wanted = [RequestedTopic(name, 1, 1) for name in names]
-        for outcome in await self.broker.parts.topics.create(wanted):
+        for outcome in await self.broker.parts.metadata.topics.create(wanted):
             assert outcome.error is None, outcome.error
 
     async def delete(self, name: str) -> None:
-        await self.broker.parts.topics.delete([self.broker.image.topics[name]])
+        await self.broker.parts.metadata.topics.delete([self.broker.image.topics[name]])
 
     def configure(self, **settings: Any) -> None:
         """Change settings of the scene's log, by their names in `LogConfig`."""

@@ -16,7 +16,7 @@ def test_an_answer_that_cannot_be_encoded_ends_the_connection(caplog):
         async def handle(_request, _body):
             return ElectLeadersResponse(error_code=41)
 
-        table = caller.broker.listeners.open[0].service._dispatcher.table
+        table = caller.broker.serving.listeners.open[0].service._dispatcher.table
         key = ApiKey.ELECT_LEADERS
         table[key] = table[key]._replace(handle=handle, is_coroutine=True)
         with pytest.raises(asyncio.IncompleteReadError):

@@ -273,7 +273,7 @@ def test_each_denial_leaves_a_line_with_the_rule_that_decided() -> None:
     async def scenario(caller: Any) -> None:
         pattern = Pattern(AclResource.TOPIC, "t")
         acl = Acl(pattern, "User:*", "*", AclOperation.WRITE, Permission.DENY)
-        await caller.broker.parts.acls.create([acl])
+        await caller.broker.parts.access.acls.create([acl])
         for body, version, _lines in DENIED:
             await caller.call(body, version)
 
@@ -388,7 +388,7 @@ def test_what_becomes_of_a_token_is_told_without_its_secret() -> None:
     secrets = []
 
     async def scenario(caller: Any) -> None:
-        (listener,) = caller.broker.listeners.open
+        (listener,) = caller.broker.serving.listeners.open
         (connection,) = listener.connections
         connection.principal = alice
         made = await caller.call(CreateDelegationTokenRequest(max_lifetime_ms=7), 3)
@@ -412,7 +412,7 @@ def test_what_becomes_of_a_token_is_told_without_its_secret() -> None:
 
 def as_alice(caller: Any, host: str = "127.0.0.1") -> Connection:
     """The caller's connection, which is hers from now on."""
-    (listener,) = caller.broker.listeners.open
+    (listener,) = caller.broker.serving.listeners.open
     connection: Connection
     (connection,) = listener.connections
     connection.principal, connection.peer_host = Principal("User", "alice"), host
@@ -540,7 +540,7 @@ def test_changes_of_a_client_with_too_many_lines_wait(caplog: pytest.LogCaptureF
         # Commits are counted instead: consumers wait for them.
         assert {key for key in CHANGING if served()[key].changes_often} == {ApiKey.OFFSET_COMMIT}
         assert len(lines_of(filesystem)) == 71
-        caller.broker.parts.runtime.clock.advance(1_000)
+        caller.broker.runtime.clock.advance(1_000)
         assert (await call).topics[0].error_code == 0
 
     filesystem = MemoryFileSystem()

@@ -54,7 +54,7 @@ class Bearer:
         }
 
         async def with_now(broker, connect):
-            await scenario(broker, connect, broker.parts.runtime.clock.now_ms() / 1000)
+            await scenario(broker, connect, broker.runtime.clock.now_ms() / 1000)
 
         play(with_now, **{name: value for name, value in chosen.items() if value is not None})
 
@@ -88,7 +88,7 @@ def test_a_token_is_a_session_until_it_expires(bearer, issuer, caplog):
         assert (answer.error_code, answer.auth_bytes) == (0, b"")
         assert 599_000 <= answer.session_lifetime_ms <= 600_000
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         assert "User:alice" in [str(each.principal) for each in listener.connections]
         again = await log_in(caller, issuer.token("alice", now_s, exp=now_s + 60))
         assert 59_000 <= again.session_lifetime_ms <= 60_000
@@ -283,7 +283,7 @@ def test_a_new_key_of_the_issuer_is_found_at_once_but_not_at_any_pace(bearer, is
         issuer.rotate()
         bearer.publish()
         assert (await log_in(await connect(), issuer.token("alice", now_s))).auth_bytes == INVALID
-        broker.parts.runtime.clock.advance(10_000)
+        broker.runtime.clock.advance(10_000)
         now_s += 10
         assert (await log_in(await connect(), issuer.token("alice", now_s))).auth_bytes == b""
 
@@ -317,7 +317,7 @@ def test_keys_that_the_issuer_withdraws_are_good_no_longer(bearer, issuer, caplo
         assert (await log_in(await connect(), known)).auth_bytes == b""
         bearer.file.write_bytes(b'{"keys": []}')
         for _ in range(2):
-            broker.parts.runtime.clock.advance(10_000)
+            broker.runtime.clock.advance(10_000)
             # Its key's name is too long for a token, the next one's is not known.
             await fail(await connect(), good)
             issuer.rotate()
@@ -422,10 +422,10 @@ def test_brokers_log_in_with_a_token_before_they_prove_themselves(
 
     async def scenario(broker, _connect, now_s):
         token.write_text((issuer if is_good else Issuer()).token("broker", now_s))
-        identity = broker_identity(broker.parts.settings)
+        identity = broker_identity(broker.settings)
         assert identity is not None
-        secret = await agree_on_secret(broker.parts.store, random_bytes)
-        view = broker.parts.view
+        secret = await agree_on_secret(broker.storage.store, random_bytes)
+        view = broker.parts.cluster.view
         own = Credentials(2, view.cluster_id, secret, random_bytes, lambda: 1)
         there = BrokerImage(1, {"SASL_PLAINTEXT": Endpoint("127.0.0.1", broker.port)}, None, 0)
         image = view.image.with_broker(there)

@@ -15,19 +15,19 @@ def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(
 
     async def scenario(caller):
         broker = caller.broker
-        await broker.parts.topics.create([RequestedTopic("t", PARTITIONS)])
-        now_ms = broker.parts.runtime.clock.now_ms()
-        for partition in broker.parts.partitions:
+        await broker.parts.metadata.topics.create([RequestedTopic("t", PARTITIONS)])
+        now_ms = broker.runtime.clock.now_ms()
+        for partition in broker.partitions:
             batch = build_batch([now_ms], [None], [b"value"])
             partition.append(batch, read_header(batch), now_ms)
-        await broker.parts.flusher.settle()
-        broker.parts.runtime.clock.advance(120_000)
-        before = broker.parts.flusher.jobs_total
-        await broker.parts.maintenance.write_checkpoints()
-        assert broker.parts.flusher.jobs_total - before >= 3
+        await broker.parts.replication.flusher.settle()
+        broker.runtime.clock.advance(120_000)
+        before = broker.parts.replication.flusher.jobs_total
+        await broker.parts.upkeep.write_checkpoints()
+        assert broker.parts.replication.flusher.jobs_total - before >= 3
         lines = (tmp_path / "logs/recovery-point-offset-checkpoint").read_text().splitlines()
         assert sorted(lines[2:]) == sorted(f"t {number} 1" for number in range(PARTITIONS))
-        for partition in broker.parts.partitions:
+        for partition in broker.partitions:
             assert partition.log.flush_state.snapshots == [1]
 
     settings = {"log.dirs": str(tmp_path / "logs")}

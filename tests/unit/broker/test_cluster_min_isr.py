@@ -43,7 +43,7 @@ def test_topics_and_brokers_tell_it_as_a_setting_of_the_cluster():
 
     async def scenario(caller):
         broker = caller.broker
-        await broker.parts.topics.auto_create("t")
+        await broker.parts.metadata.topics.auto_create("t")
         first = ("2", CLUSTER_WIDE, [("2", CLUSTER_WIDE), ("2", STATIC), ("1", DEFAULT)])
         assert await described(caller, TOPIC, "t") == first
         assert await described(caller, BROKER, str(broker.broker_id)) == first

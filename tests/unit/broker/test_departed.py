@@ -45,9 +45,9 @@ def test_metadata_names_them_where_they_were():
 
     async def scenario(caller):
         alive = dict(caller.broker.image.brokers)
-        caller.broker.parts.departed.on_image({**alive, TWO.id: TWO}, 0)
-        caller.broker.parts.departed.on_image(
-            alive, caller.broker.parts.runtime.clock.monotonic_ms()
+        caller.broker.parts.cluster.departed.on_image({**alive, TWO.id: TWO}, 0)
+        caller.broker.parts.cluster.departed.on_image(
+            alive, caller.broker.runtime.clock.monotonic_ms()
         )
 
         async def named():

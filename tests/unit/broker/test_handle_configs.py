@@ -26,7 +26,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 async def make(caller, name="t", **configs):
     new = RequestedTopic(name, 1, 1, configs={k.replace("_", "."): v for k, v in configs.items()})
-    (outcome,) = await caller.broker.parts.topics.create([new])
+    (outcome,) = await caller.broker.parts.metadata.topics.create([new])
     assert outcome.error is None
 
 
@@ -157,7 +157,7 @@ def test_a_change_of_a_topic_is_in_effect_at_once(version):
 
     async def scenario(caller):
         await make(caller)
-        log = caller.broker.parts.partitions.get("t", 0).log
+        log = caller.broker.partitions.get("t", 0).log
         changes = [("max.message.bytes", SET, "100"), ("cleanup.policy", APPEND, "compact")]
         assert await alter(caller, TOPIC, "t", *changes, version=version) == "NONE"
         assert log.config.max_message_bytes == 100
@@ -200,12 +200,12 @@ def test_a_change_for_all_brokers_reaches_topics_without_their_own():
     async def scenario(caller):
         await make(caller)
         await make(caller, "own", retention_ms="7")
-        log = caller.broker.parts.partitions.get("t", 0).log
+        log = caller.broker.partitions.get("t", 0).log
         assert await alter(caller, BROKER, "", ("log.retention.ms", SET, "5000")) == "NONE"
         assert log.config.retention_ms == 5000
         assert await alter(caller, BROKER, "1", ("log.retention.ms", SET, "6000")) == "NONE"
         assert log.config.retention_ms == 6000
-        assert caller.broker.parts.partitions.get("own", 0).log.config.retention_ms == 7
+        assert caller.broker.partitions.get("own", 0).log.config.retention_ms == 7
         assert await alter(caller, BROKER, "1", ("log.retention.ms", DELETE, None)) == "NONE"
         assert log.config.retention_ms == 5000
 
@@ -353,7 +353,7 @@ def test_changes_survive_a_restart():
         assert await value_of(caller, TOPIC, "t", "retention.ms") == "5"
         assert await value_of(caller, BROKER, "1", "log.segment.bytes") == "2000000"
         assert await value_of(caller, GROUP, "a/b", "streams.num.standby.replicas") == "1"
-        assert caller.broker.parts.partitions.get("t", 0).log.config.segment_bytes == 2_000_000
+        assert caller.broker.partitions.get("t", 0).log.config.segment_bytes == 2_000_000
 
     run(change, store=store, filesystem=filesystem)
     run(look, store=store, filesystem=filesystem)

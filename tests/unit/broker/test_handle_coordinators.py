@@ -137,7 +137,7 @@ def test_log_dirs_are_described_with_volumes_and_partitions(version):
     """Versions 1-5; volumes from 4 on (KIP-827)."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create(
+        await caller.broker.parts.metadata.topics.create(
             [RequestedTopic("t", 2, 1), RequestedTopic("u", 1, 1)]
         )
         answer = await caller.call(DescribeLogDirsRequest(topics=None), version)
@@ -162,7 +162,7 @@ def test_only_the_partitions_asked_for_are_described():
     """Every directory is told, also without any of them."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([RequestedTopic("t", 2, 1)])
+        await caller.broker.parts.metadata.topics.create([RequestedTopic("t", 2, 1)])
         wanted = [DescribableLogDirTopic(topic="t", partitions=[1, 9])]
         answer = await caller.call(DescribeLogDirsRequest(topics=wanted), 4)
         (result,) = answer.results

@@ -22,11 +22,11 @@ def test_a_broker_tells_what_it_decided():
     """Of that partition, oldest first; kinds that are named, or all."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create(
+        await caller.broker.parts.metadata.topics.create(
             [RequestedTopic("t", 1, 1), RequestedTopic("u", 1, 1)]
         )
         for kind, topic in (("ISR_SHRUNK", "t"), ("ELECTED", "t"), ("ELECTED", "u")):
-            caller.broker.parts.decisions.record(decision(DecisionKind[kind], topic))
+            caller.broker.parts.controller.decisions.record(decision(DecisionKind[kind], topic))
         answer = await caller.call(DescribeDecisionsRequest(topic="t", partition=0, kinds=None), 0)
         assert [told.kind for told in answer.decisions] == [
             "partition created",

@@ -14,7 +14,7 @@ def test_a_broker_that_is_not_controller_says_so_in_every_version(version):
     """Version 0 has no error of the whole: each partition has it."""
 
     async def scenario(caller):
-        caller.broker.parts.controller.stop()
+        await caller.broker.parts.controller.stop()
         wanted = [TopicPartitions(topic="t", partitions=[0])]
         request = ElectLeadersRequest(topic_partitions=wanted)
         answer = await asyncio.wait_for(caller.call(request, version), 60)

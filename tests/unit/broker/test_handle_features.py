@@ -147,7 +147,7 @@ def test_all_brokers_have_the_same_features():
         async with Cluster(3) as cluster:
             await cluster.kill(3)
             down = [FeatureUpdate("group.version", 0, DOWN)]
-            await cluster.brokers[2].parts.features.update(down, validate_only=False)
+            await cluster.brokers[2].parts.configs.features.update(down, validate_only=False)
             await cluster.restart(3)
             await cluster.until(
                 lambda: all(

@@ -26,7 +26,7 @@ def asking(*names, create=False, **named):
 
 
 async def make(caller, *topics):
-    outcomes = await caller.broker.parts.topics.create(
+    outcomes = await caller.broker.parts.metadata.topics.create(
         [RequestedTopic(n, count) for n, count in topics]
     )
     return [outcome.topic.id for outcome in outcomes]
@@ -51,7 +51,7 @@ def test_every_version_tells_brokers_and_partitions(version):
         if version >= 1:
             assert answer.controller_id == 1
         if version >= 2:
-            assert answer.cluster_id == caller.broker.parts.view.cluster_id
+            assert answer.cluster_id == caller.broker.parts.cluster.view.cluster_id
         if version >= 7:
             assert topic.partitions[0].leader_epoch == 0
 
@@ -63,7 +63,7 @@ def test_who_gave_a_partition_up_names_itself_no_more():
 
     async def scenario(caller):
         await make(caller, ("t", 2))
-        await caller.broker.parts.partitions.stop([StopOrder("t", 1, -1, delete=False)])
+        await caller.broker.partitions.stop([StopOrder("t", 1, -1, delete=False)])
         answer = await caller.call(asking("t"), 13)
         assert [(p.error_code, p.leader_id) for p in answer.topics[0].partitions] == [
             (ErrorCode.NONE, 1),
@@ -117,7 +117,7 @@ def test_an_unknown_topic_is_created_where_that_is_allowed():
     async def scenario(caller):
         (topic,) = (await caller.call(asking("new", create=True), 12)).topics
         assert (topic.error_code, len(topic.partitions)) == (0, 3)
-        assert caller.broker.parts.partitions.get("new", 2).log_end_offset == 0
+        assert caller.broker.partitions.get("new", 2).log_end_offset == 0
 
     run(scenario, {"num.partitions": "3"})
 
@@ -208,7 +208,7 @@ def test_describe_cluster_tells_brokers_and_controller():
     async def scenario(caller):
         for version in range(3):
             answer = await caller.call(DescribeClusterRequest(), version)
-            assert answer.cluster_id == caller.broker.parts.view.cluster_id
+            assert answer.cluster_id == caller.broker.parts.cluster.view.cluster_id
             assert answer.controller_id == 1
             assert [(b.broker_id, b.host, b.port) for b in answer.brokers] == [
                 (1, "127.0.0.1", caller.broker.port)

@@ -23,7 +23,7 @@ from ottla.wire.messages.produce import (
 async def produce(caller, producer_id, epoch, sequence, *values):
     builder = BatchBuilder(producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
     for value in values:
-        builder.append(caller.broker.parts.runtime.clock.now_ms(), None, value)
+        builder.append(caller.broker.runtime.clock.now_ms(), None, value)
     data = PartitionProduceData(index=0, records=builder.build())
     request = ProduceRequest(
         acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=[data])]
@@ -45,10 +45,10 @@ def test_idempotent_producers_are_told_with_their_last_sequence():
     """In the order of their ids; none of them has a transaction open."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
+        await caller.broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
         await produce(caller, 8, 2, 0, b"a", b"b", b"c")
         await produce(caller, 7, 0, 0, b"d")
-        now_ms = caller.broker.parts.runtime.clock.now_ms()
+        now_ms = caller.broker.runtime.clock.now_ms()
         (partition,) = await describe(caller, "t", 0)
         assert partition.error_code == 0
         assert [
@@ -64,7 +64,7 @@ def test_a_partition_that_is_not_there_tells_so():
     """Beside those that are."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
+        await caller.broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
         known, unknown = await describe(caller, "t", 0, 5)
         assert (known.error_code, known.active_producers) == (0, [])
         assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -77,9 +77,9 @@ def test_an_altered_expiration_holds_without_a_restart():
     """For producers that are remembered already, at the next look; and the interval is read."""
 
     async def scenario(caller):
-        await caller.broker.parts.topics.create([RequestedTopic("t", 1, 1)])
+        await caller.broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
         await produce(caller, 7, 0, 0, b"a")
-        caller.broker.parts.runtime.clock.advance(2_000)
+        caller.broker.runtime.clock.advance(2_000)
         await asyncio.sleep(0.05)
         (partition,) = await describe(caller, "t", 0)
         assert [each.producer_id for each in partition.active_producers] == [7]
@@ -91,6 +91,6 @@ def test_an_altered_expiration_holds_without_a_restart():
         async with asyncio.timeout(120):
             while (await describe(caller, "t", 0))[0].active_producers:
                 pass
-        assert caller.broker.parts.log_directories.producer_expiration_ms == 1_000
+        assert caller.broker.storage.log_directories.producer_expiration_ms == 1_000
 
     run(scenario, {"producer.id.expiration.check.interval.ms": "10"})

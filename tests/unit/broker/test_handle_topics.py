@@ -50,7 +50,7 @@ def test_a_topic_is_created_and_served(version):
             assert (result.num_partitions, result.replication_factor) == (2, 1)
         if version >= 7:
             assert result.topic_id == caller.broker.image.topic("t").id
-        assert caller.broker.parts.partitions.get("t", 1).log_end_offset == 0
+        assert caller.broker.partitions.get("t", 1).log_end_offset == 0
 
     run(scenario)
 
@@ -206,7 +206,7 @@ def test_a_topic_grows(version):
         await caller.call(creating(topic("t")), 5)
         answer = await caller.call(growing("t", 3, [[1], [1]]), version)
         assert codes(answer.results) == {"t": "NONE"}
-        assert caller.broker.parts.partitions.get("t", 2).log_end_offset == 0
+        assert caller.broker.partitions.get("t", 2).log_end_offset == 0
         assert codes((await caller.call(growing("t", 4), version)).results) == {"t": "NONE"}
 
     run(scenario)
@@ -242,7 +242,7 @@ def test_a_topic_is_deleted_by_name(version):
         answer = await caller.call(request, version)
         assert codes(answer.responses) == {"t": "NONE", "nope": "UNKNOWN_TOPIC_OR_PARTITION"}
         assert caller.broker.image.topic("t") is None
-        assert len(caller.broker.parts.partitions) == 0
+        assert len(caller.broker.partitions) == 0
 
     run(scenario)
 
@@ -310,7 +310,7 @@ def test_a_topic_created_anew_is_another_topic():
         await caller.call(DeleteTopicsRequest(topic_names=["t"]), 5)
         second = (await caller.call(creating(topic("t")), 7)).topics[0].topic_id
         assert first != second
-        assert caller.broker.parts.partitions.get("t", 0).topic_id == second
+        assert caller.broker.partitions.get("t", 0).topic_id == second
 
     run(scenario)
 

@@ -46,7 +46,7 @@ FEW = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partition
 async def begin(caller, name="x", topics=("t",), timeout_ms=60_000):
     """Topics, and a producer of a transactional id: (producer id, epoch)."""
     for topic in topics:
-        await caller.broker.parts.topics.auto_create(topic)
+        await caller.broker.parts.metadata.topics.auto_create(topic)
     await caller.call(FindCoordinatorRequest(key=name, key_type=1), 3)
     request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms)
     answer = await caller.call(request, 4)
@@ -76,7 +76,7 @@ async def produce(caller, who, sequence, *, version, topic="t", name="x"):
     builder = BatchBuilder(
         producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=True
     )
-    builder.append(caller.broker.parts.runtime.clock.now_ms(), None, b"value")
+    builder.append(caller.broker.runtime.clock.now_ms(), None, b"value")
     data = PartitionProduceData(index=0, records=builder.build())
     request = ProduceRequest(
         transactional_id=name,
@@ -111,7 +111,7 @@ async def complete(caller, name="x"):
 
 
 def stable(caller, topic="t"):
-    partition = caller.broker.parts.partitions.get(topic, 0)
+    partition = caller.broker.partitions.get(topic, 0)
     return partition.last_stable_offset, partition.high_watermark
 
 
@@ -146,7 +146,7 @@ def test_newer_clients_leave_adding_to_the_leader_and_get_a_new_epoch():
             assert (answer.producer_id, answer.producer_epoch) == (who[0], number + 1)
             who = (answer.producer_id, answer.producer_epoch)
         assert (await complete(caller)).producer_epoch == 3
-        partition = caller.broker.parts.partitions.get("t", 0)
+        partition = caller.broker.partitions.get("t", 0)
         (aborted,) = partition.log.segments.aborted_transactions(0, 9)
         assert (aborted.first_offset, aborted.last_offset) == (3, 5)
 
@@ -315,15 +315,15 @@ def test_a_topic_that_the_coordinator_has_not_heard_of_is_no_deleted_one():
         assert await produce(caller, who, 0, version=12) == "NONE"
         known = caller.broker.image
         topics = {name: topic for name, topic in known.topics.items() if name != "t"}
-        caller.broker.parts.view.replace(replace(known, topics=topics))
+        caller.broker.parts.cluster.view.replace(replace(known, topics=topics))
         assert (await end(caller, who, 5)).error_code == 0
         for _ in range(20):
-            caller.broker.parts.runtime.clock.advance(100)
+            caller.broker.runtime.clock.advance(100)
             await asyncio.sleep(0.01)
             assert (await state(caller)).transaction_state == "PrepareCommit"
-        caller.broker.parts.view.replace(known)
+        caller.broker.parts.cluster.view.replace(known)
         while (told := await state(caller)).transaction_state == "PrepareCommit":
-            caller.broker.parts.runtime.clock.advance(100)
+            caller.broker.runtime.clock.advance(100)
             await asyncio.sleep(0.01)
         assert told.transaction_state == "CompleteCommit"
         assert stable(caller) == (2, 2)
@@ -358,7 +358,7 @@ def test_what_takes_too_long_is_aborted_and_its_producer_fenced():
     async def scenario(caller):
         who = await begin(caller, timeout_ms=1_000)
         assert await produce(caller, who, 0, version=12) == "NONE"
-        caller.broker.parts.runtime.clock.advance(1_001)
+        caller.broker.runtime.clock.advance(1_001)
         assert (await complete(caller)).transaction_state == "CompleteAbort"
         assert stable(caller) == (2, 2)
         assert (await end(caller, who, 5)).error_code == ErrorCode.PRODUCER_FENCED

@@ -149,8 +149,8 @@ def test_the_addresses_of_one_ipv6_network_share_places():
         broker = await started()
         callers = [await caller(broker) for _ in range(3)]
         await callers[-1].call(many(1), 12)
-        (listener,) = broker.listeners.open
-        large = LargeRequests(broker.parts.runtime, Stalls(ManualClock().monotonic_ms))
+        (listener,) = broker.serving.listeners.open
+        large = LargeRequests(broker.runtime, Stalls(ManualClock().monotonic_ms))
         taken = []
         for number, connection in enumerate(listener.connections):
             connection.peer_host = f"2001:db8::{number}"
@@ -195,7 +195,7 @@ async def until(condition):
 
 def turns_of(broker):
     """Those of the broker's large requests."""
-    runtime = broker.parts.runtime
+    runtime = broker.runtime
     (large,) = [
         one for one in gc.get_objects() if isinstance(one, LargeRequests) and one.runtime is runtime
     ]
@@ -211,7 +211,7 @@ async def limited(callers, client_id, percentage):
 
 async def sent(broker, host, count, client_id):
     """Send a large request from a client of its own, at that address."""
-    (listener,) = broker.listeners.open
+    (listener,) = broker.serving.listeners.open
     before = set(listener.connections)
     reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
     await until(lambda: len(listener.connections) > len(before))
@@ -256,7 +256,7 @@ def test_work_for_a_client_that_has_left_ends():
         ):
             writer.write(part)
         await until(lambda: turns.begun)
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         (connection,) = listener.connections
         writer.close()
         await until(lambda: not turns.begun)
@@ -448,7 +448,7 @@ def test_what_a_producer_sends_before_it_leaves_is_appended():
         topics = [TopicProduceData(name="t", partition_data=data)]
         producer.write_request(ProduceRequest(acks=0, timeout_ms=60_000, topic_data=topics), 9)
         await producer.close()
-        partitions = client.broker.parts.partitions
+        partitions = client.broker.partitions
         await until(lambda: all(partitions.get("t", n).log_end_offset for n in range(700)))
 
     run(scenario)

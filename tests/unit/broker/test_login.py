@@ -95,7 +95,7 @@ def play(scenario, **settings):
 
     async def with_broker(caller):
         broker = caller.broker
-        await broker.parts.users.alter("alice", {SCRAM: credential(PASSWORD)})
+        await broker.parts.login.users.alter("alice", {SCRAM: credential(PASSWORD)})
         opened = []
 
         async def connect():
@@ -126,7 +126,7 @@ def test_a_user_logs_in_and_is_served(caplog):
         last = await caller.log_in()
         assert (last.error_code, last.error_message, last.session_lifetime_ms) == (0, None, 0)
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         assert "User:alice" in [str(each.principal) for each in listener.connections]
         again = await caller.begin()
         assert again.error_code == ErrorCode.ILLEGAL_SASL_STATE
@@ -245,9 +245,9 @@ def test_a_session_goes_on_when_its_client_logs_in_again():
         caller = await connect()
         assert (await caller.log_in()).session_lifetime_ms == 60_000
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
-        broker.parts.runtime.clock.advance(50_000)
+        broker.runtime.clock.advance(50_000)
         assert (await caller.log_in()).session_lifetime_ms == 60_000
-        broker.parts.runtime.clock.advance(50_000)
+        broker.runtime.clock.advance(50_000)
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
 
     play(scenario, connections_max_reauth_ms="60000")
@@ -261,7 +261,7 @@ def test_a_session_that_is_over_ends_with_the_next_request(caplog):
         await late.log_in()
         await too_late.log_in()
         await asyncio.sleep(0.06)
-        broker.parts.runtime.clock.advance(60)
+        broker.runtime.clock.advance(60)
         await late.log_in()
         for part in encode_request(MetadataRequest(topics=[]), 12, 7, "tester"):
             too_late._writer.write(part)
@@ -280,7 +280,7 @@ def test_a_timer_that_is_early_does_not_end_a_session(caplog):
         # The timer is the loop's; the broker's own clock stands still.
         await asyncio.sleep(0.06)
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
-        broker.parts.runtime.clock.advance(50)
+        broker.runtime.clock.advance(50)
         for part in encode_request(MetadataRequest(topics=[]), 12, 7, "tester"):
             caller._writer.write(part)
         assert await caller.is_closed()
@@ -294,7 +294,7 @@ def test_another_user_does_not_take_a_session_over(caplog):
     """The same principal, or the connection ends."""
 
     async def scenario(broker, connect):
-        await broker.parts.users.alter("bob", {SCRAM: credential("other")})
+        await broker.parts.login.users.alter("bob", {SCRAM: credential("other")})
         caller = await connect()
         await caller.log_in()
         last = await caller.log_in("bob", "other")
@@ -453,8 +453,8 @@ def test_brokers_log_in_before_they_prove_that_they_know_the_secret(password, ca
     """A wrong password keeps a broker out, though it knows the cluster's secret."""
 
     async def scenario(broker, _connect):
-        view = broker.parts.view
-        secret = await agree_on_secret(broker.parts.store, random_bytes)
+        view = broker.parts.cluster.view
+        secret = await agree_on_secret(broker.storage.store, random_bytes)
         own = Credentials(2, view.cluster_id, secret, random_bytes, lambda: 1)
         there = BrokerImage(1, {"SASL_PLAINTEXT": Endpoint("127.0.0.1", broker.port)}, None, 0)
         image = view.image.with_broker(there)
@@ -479,7 +479,7 @@ def test_a_user_that_is_removed_is_served_no_more(caplog):
     """By any mechanism; its last answer still comes. Others go on, also with a new password."""
 
     async def scenario(broker, connect):
-        users = broker.parts.users
+        users = broker.parts.login.users
         await users.alter("bob", {SCRAM: credential(PASSWORD)})
         alice, again, bob = [await connect() for _ in range(3)]
         assert (await alice.log_in()).error_code == 0
@@ -511,9 +511,9 @@ def test_no_session_of_plain_begins_with_a_password_that_was_replaced_meanwhile(
     """While it was hashed: the user was removed, or has another."""
 
     async def scenario(broker, connect):
-        users = broker.parts.users
+        users = broker.parts.login.users
         await users.alter("alice", {SCRAM: credential(PASSWORD, 300_000)})
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         caller = await connect()
         assert (await caller.begin("PLAIN")).error_code == 0
         login = asyncio.create_task(caller.token(write_plain("alice", PASSWORD)))
@@ -534,7 +534,7 @@ def test_an_unknown_user_of_plain_costs_the_hash_that_users_have():
     """Its answer takes as long, where all have SCRAM-SHA-512; where some do, some do."""
 
     async def scenario(broker, _connect):
-        users, other = broker.parts.users, ScramMechanism.SCRAM_SHA_512
+        users, other = broker.parts.login.users, ScramMechanism.SCRAM_SHA_512
         made = new_credential(other, PASSWORD, b"salt", 4096)
         names = [f"unknown {number}" for number in range(100)]
         await users.alter("alice", {SCRAM: None, other: made})
@@ -554,7 +554,7 @@ def test_a_user_of_the_settings_is_none_of_the_store():
         caller = await connect()
         assert (await caller.begin("PLAIN")).error_code == 0
         assert (await caller.token(write_plain("alice", "of the settings"))).error_code == 0
-        await broker.parts.users.alter("alice", {SCRAM: None})
+        await broker.parts.login.users.alter("alice", {SCRAM: None})
         await asyncio.sleep(0.2)
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
 
@@ -576,7 +576,7 @@ def test_no_session_begins_with_a_credential_that_was_removed_meanwhile():
         client = ScramClient(SCRAM, "alice", PASSWORD, "clientnonce", {})
         final = client.step((await caller.token(client.first)).auth_bytes)
         register(final.partition(b",p=")[2], "a client's proof")
-        await broker.parts.users.alter("alice", {SCRAM: None})
+        await broker.parts.login.users.alter("alice", {SCRAM: None})
         last = await caller.token(final)
         assert last.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 

@@ -207,7 +207,7 @@ def main() -> None:
 
     async def scenario(caller):
         broker = caller.broker
-        await broker.parts.users.alter("alice", {SCRAM: credential(PASSWORD)})
+        await broker.parts.login.users.alter("alice", {SCRAM: credential(PASSWORD)})
         await talks(broker.port, 1000, given.seed)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began_s = time.perf_counter()

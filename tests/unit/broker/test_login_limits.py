@@ -29,7 +29,7 @@ def test_a_user_has_so_many_connections(caplog):
     """One more is closed after its login, and the log says why; another user's is not."""
 
     async def scenario(broker, connect):
-        await broker.parts.users.alter("bob", {SCRAM: credential(PASSWORD)})
+        await broker.parts.login.users.alter("bob", {SCRAM: credential(PASSWORD)})
         callers = [await connect() for _ in range(4)]
         assert [await is_served(each) for each in callers[:3]] == [True, True, False]
         assert (await callers[3].log_in("bob")).error_code == 0
@@ -57,7 +57,7 @@ def test_an_address_that_fails_too_often_is_closed(caplog):
         # 3 failures are too many here; of the connections that follow 6 fit into five seconds.
         for _ in range(3):
             assert await fail(await connect()) != 0
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         waiting = [await connect() for _ in range(6)]
         await until(lambda: sum(each.is_muted for each in listener.connections) >= 5)
         late = [await connect() for _ in range(20)]
@@ -84,7 +84,7 @@ def test_connections_that_give_up_their_logins_count_as_failures():
         caller = await connect()
         await is_served(caller)
         await caller.close()
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         await until(lambda: len(listener.connections) == 1)
         assert failing._addresses == {}
         caller = await connect()
@@ -100,7 +100,7 @@ def test_a_quota_is_of_the_user_that_has_logged_in():
     """Its own, else that of the default user; before its login a client has none."""
 
     async def scenario(broker, connect):
-        users = broker.parts.users
+        users = broker.parts.login.users
         for name in ("bob", "carol"):
             await users.alter(name, {SCRAM: credential(PASSWORD)})
         quotas = broker.parts.quotas.stored
@@ -134,8 +134,8 @@ def test_a_client_that_ends_while_its_password_is_hashed_is_not_counted():
     """Neither then nor later: its user's other connections have their places."""
 
     async def scenario(broker, connect):
-        (listener,) = broker.listeners.open
-        await broker.parts.users.alter("alice", {SCRAM: credential(PASSWORD, 300_000)})
+        (listener,) = broker.serving.listeners.open
+        await broker.parts.login.users.alter("alice", {SCRAM: credential(PASSWORD, 300_000)})
         for _ in range(2):
             caller = await connect()
             assert (await caller.begin("PLAIN")).error_code == 0

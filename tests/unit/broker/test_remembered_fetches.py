@@ -49,7 +49,7 @@ def test_a_session_remembers_nothing_that_its_client_may_not_read():
             for name in ("open", "closed")
         ]
         await caller.call(CreateTopicsRequest(topics=topics, timeout_ms=60_000), 5)
-        parts = caller.broker.parts
+        sessions = caller.broker.serving.fetch.sessions
         created = await caller.call(CreateAclsRequest(creations=[ONLY_ALICE]), 3)
         assert created.results[0].error_code == ErrorCode.NONE
         both = {"open": "NONE", "closed": "TOPIC_AUTHORIZATION_FAILED"}
@@ -60,6 +60,6 @@ def test_a_session_remembers_nothing_that_its_client_may_not_read():
         assert number > 0
         adding = await caller.call(fetch("closed", session_id=number, epoch=1), VERSION)
         assert adding.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        assert len(parts.fetch.sessions) == 0
+        assert len(sessions) == 0
 
     run(scenario, AUTHORIZER)

@@ -19,14 +19,14 @@ def on_disk(tmp_path, scenario):
     async def with_partition(caller):
         broker = caller.broker
         configs = {"internal.segment.bytes": "220", "retention.ms": "1000"}
-        await broker.parts.topics.create([RequestedTopic("t", 1, configs=configs)])
-        partition = broker.parts.partitions.get("t", 0)
+        await broker.parts.metadata.topics.create([RequestedTopic("t", 1, configs=configs)])
+        partition = broker.partitions.get("t", 0)
         for _ in range(RECORDS):
             append(broker, partition)
-        await broker.parts.flusher.settle()
+        await broker.parts.replication.flusher.settle()
         assert len(partition.log.segments) == SEGMENTS
         assert partition.high_watermark == RECORDS
-        broker.parts.runtime.clock.advance(10_000)
+        broker.runtime.clock.advance(10_000)
         await scenario(broker, partition)
 
     settings = {"log.dirs": str(tmp_path / "logs")}
@@ -35,7 +35,7 @@ def on_disk(tmp_path, scenario):
 
 def append(broker, partition):
     """One record of now; its offset."""
-    now_ms = broker.parts.runtime.clock.now_ms()
+    now_ms = broker.runtime.clock.now_ms()
     batch = build_batch([now_ms], [None], [b"x" * 30])
     return partition.append(batch, read_header(batch), now_ms).base_offset
 
@@ -44,7 +44,7 @@ def test_a_record_that_comes_while_retention_works_stays(tmp_path):
     """Its segment was old a moment ago, when retention judged it; the older ones may go."""
 
     async def scenario(broker, partition):
-        now_ms = broker.parts.runtime.clock.now_ms()
+        now_ms = broker.runtime.clock.now_ms()
         keeping = asyncio.create_task(broker.parts.retention.apply(partition, now_ms))
         await asyncio.sleep(0)
         assert not keeping.done(), "the ledger is written in a thread"
@@ -60,7 +60,7 @@ def test_many_segments_go_in_slices(tmp_path):
     """The loop has other turns in between; in the end all of them are gone."""
 
     async def scenario(broker, partition):
-        now_ms = broker.parts.runtime.clock.now_ms()
+        now_ms = broker.runtime.clock.now_ms()
         keeping = asyncio.create_task(broker.parts.retention.apply(partition, now_ms))
         counts = set()
         while not keeping.done():

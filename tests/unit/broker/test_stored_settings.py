@@ -95,16 +95,19 @@ def test_the_clusters_min_isr_counts_and_not_what_was_stored_for_one_broker(capl
         async with Cluster(2, {MIN_ISR: "2"}) as cluster:
             one = cluster.brokers[1]
             new = [RequestedTopic("t", 1, 2), RequestedTopic("own", 1, 2, configs={MIN_ISR: "1"})]
-            assert [each.error for each in await one.parts.topics.create(new)] == [None, None]
-            await write(one.parts.store, "2", min_insync_replicas="1", log_retention_ms="5000")
+            assert [each.error for each in await one.parts.metadata.topics.create(new)] == [
+                None,
+                None,
+            ]
+            await write(one.storage.store, "2", min_insync_replicas="1", log_retention_ms="5000")
             await cluster.kill(2)
             await cluster.restart(2)
-            assert await held(one.parts.store, "2") == {"log.retention.ms": "5000"}
+            assert await held(one.storage.store, "2") == {"log.retention.ms": "5000"}
             two = cluster.brokers[2]
             assert two.settings.integer(MIN_ISR) == 2
             assert two.settings.integer("log.retention.ms") == 5000
-            assert two.parts.partitions.get("t", 0).config.min_insync_replicas == 2
-            assert two.parts.partitions.get("own", 0).config.min_insync_replicas == 1
+            assert two.partitions.get("t", 0).config.min_insync_replicas == 2
+            assert two.partitions.get("own", 0).config.min_insync_replicas == 1
 
     with caplog.at_level(logging.WARNING, "ottla"):
         asyncio.run(scenario())
@@ -120,7 +123,7 @@ def test_a_running_broker_ignores_a_min_isr_of_its_own():
 
     async def scenario(caller):
         await write(store, "1", min_insync_replicas="1", log_retention_ms="5000")
-        await caller.broker.parts.configs.on_changed("brokers/1")
+        await caller.broker.parts.configs.configs.on_changed("brokers/1")
         assert await value_of(caller, BROKER, "1", "log.retention.ms") == "5000"
         assert await value_of(caller, BROKER, "1", MIN_ISR) == "2"
         assert await alter(caller, BROKER, "1", (MIN_ISR, DELETE, None)) == "NONE"

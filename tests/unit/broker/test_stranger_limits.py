@@ -20,7 +20,7 @@ def test_what_a_client_sends_before_login_is_received_in_small_portions():
 
     async def scenario(broker, connect):
         caller = await connect()
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         await until(lambda: len(listener.connections) == 2)
         *_, connection = listener.connections
         assert len(connection.get_buffer(-1)) == (16 << 10) + 4
@@ -55,7 +55,7 @@ def test_parts_of_logins_are_bounded_over_all_connections(caplog):
     """The oldest end, so that a client that logs in finds room; what logs in counts no more."""
 
     async def scenario(broker, connect):
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         bound = listener.budget.before_login = BytesBeforeLogin(40_000)
         hostile = []
         for least in (11_000, 22_000, 33_000, 22_000):

@@ -23,7 +23,7 @@ KEY = {"delegation_token_secret_key": "the key"}
 
 async def token_of(broker, lifetime_ms=-1):
     """A new token of alice, and its password."""
-    tokens = broker.parts.tokens
+    tokens = broker.parts.login.tokens
     made = await tokens.create("an-id", ALICE, ALICE, [], lifetime_ms)
     password = token_password(tokens.hmac(made))
     register(password, "the HMAC of a token")
@@ -54,7 +54,7 @@ def test_a_client_with_a_token_is_its_owner(mechanism, caplog):
         last, _ = await log_in(caller, made.id, password, mechanism)
         assert (last.error_code, last.session_lifetime_ms) == (0, 86_400_000)
         assert (await caller.call(MetadataRequest(topics=[]), 12)).controller_id == 1
-        (listener,) = broker.listeners.open
+        (listener,) = broker.serving.listeners.open
         assert [(str(each.principal), each.by_token) for each in listener.connections][-1] == (
             "User:alice",
             True,
@@ -82,9 +82,9 @@ def test_an_unknown_token_and_a_wrong_password_get_the_same_answers(caplog):
 
         await attempt("no-id", password)
         await attempt(made.id, "wrong")
-        broker.parts.runtime.clock.advance(86_400_001)
+        broker.runtime.clock.advance(86_400_001)
         await attempt(made.id, password)
-        await broker.parts.tokens.remove_expired()
+        await broker.parts.login.tokens.remove_expired()
         await attempt(made.id, password)
         assert answers == [answers[0]] * 4
         assert answers[0][1] == ErrorCode.SASL_AUTHENTICATION_FAILED
@@ -128,7 +128,7 @@ def test_a_session_ends_with_its_token(caplog):
         caller = await connect()
         assert (await log_in(caller, made.id, password))[0].session_lifetime_ms == 50
         await asyncio.sleep(0.06)
-        broker.parts.runtime.clock.advance(60)
+        broker.runtime.clock.advance(60)
         for part in encode_request(MetadataRequest(topics=[]), 12, 7, "tester"):
             caller._writer.write(part)
         assert await caller.is_closed()
@@ -142,9 +142,9 @@ def test_the_controller_removes_expired_tokens():
 
     async def scenario(broker, _connect):
         made, _ = await token_of(broker, lifetime_ms=50)
-        store, removed = broker.parts.store, asyncio.Event()
+        store, removed = broker.storage.store, asyncio.Event()
         store.watch_children("/delegation_token/tokens", removed.set)
-        broker.parts.runtime.clock.advance(60)
+        broker.runtime.clock.advance(60)
         await removed.wait()
         assert await store.get(f"/delegation_token/tokens/{made.id}") is None
 
@@ -174,7 +174,7 @@ def test_a_session_ends_when_its_token_is_removed(caplog):
     """Before its time; sessions of the owner and of other tokens go on."""
 
     async def scenario(broker, connect):
-        tokens = broker.parts.tokens
+        tokens = broker.parts.login.tokens
         made, password = await token_of(broker)
         owner, job = await connect(), await connect()
         assert (await owner.log_in()).error_code == 0

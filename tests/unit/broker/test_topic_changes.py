@@ -57,7 +57,7 @@ async def running(tree, settings=None, disk=None):
 
 
 def hosted(broker):
-    return {(p.topic, p.index) for p in broker.parts.partitions}
+    return {(p.topic, p.index) for p in broker.partitions}
 
 
 def run(scenario):
@@ -70,7 +70,7 @@ def test_a_restart_finds_the_topics_and_opens_their_partitions():
     async def scenario():
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
-            await broker.parts.topics.create(
+            await broker.parts.metadata.topics.create(
                 [RequestedTopic("t", 2, 1, configs={"retention.ms": "5"})]
             )
             topic = broker.image.topics["t"]
@@ -91,8 +91,8 @@ def test_a_crash_in_a_creation_leaves_all_of_the_topic_or_nothing(after):
     async def scenario():
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
-            broker.parts.store.armed = after
-            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 3, 1)])
+            broker.storage.store.armed = after
+            (outcome,) = await broker.parts.metadata.topics.create([RequestedTopic("t", 3, 1)])
             assert outcome.error.code is ErrorCode.REQUEST_TIMED_OUT
         async with running(tree, disk=disk) as broker:
             assert len(hosted(broker)) == (3 if after else 0)
@@ -107,11 +107,11 @@ def test_a_change_of_unknown_fate_is_found_out_before_the_next(after):
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            broker.parts.store.armed = after
-            await broker.parts.topics.create([RequestedTopic("t", 2, 1)])
-            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 3, 1)])
+            broker.storage.store.armed = after
+            await broker.parts.metadata.topics.create([RequestedTopic("t", 2, 1)])
+            (outcome,) = await broker.parts.metadata.topics.create([RequestedTopic("t", 3, 1)])
             assert (outcome.error is not None) == after
-            await broker.parts.updates.wait_for(lambda image: "t" in image.topics, 120)
+            await broker.parts.metadata.updates.wait_for(lambda image: "t" in image.topics, 120)
             assert len(broker.image.topics["t"].partitions) == (2 if after else 3)
 
     run(scenario)
@@ -123,17 +123,21 @@ def test_a_deletion_that_was_begun_is_finished_after_a_crash():
     async def scenario():
         tree, disk = MemoryTree(), MemoryFileSystem()
         async with running(tree, disk=disk) as broker:
-            await broker.parts.topics.create([RequestedTopic("t", 2, 1), RequestedTopic("u", 1, 1)])
+            await broker.parts.metadata.topics.create(
+                [RequestedTopic("t", 2, 1), RequestedTopic("u", 1, 1)]
+            )
         await MemoryStore(tree).multi([Create(paths.topic_deletion("t"))])
         async with running(tree, disk=disk) as broker:
-            gone = await broker.parts.updates.wait_for(lambda image: "t" not in image.topics, 120)
+            gone = await broker.parts.metadata.updates.wait_for(
+                lambda image: "t" not in image.topics, 120
+            )
             assert gone
             async with asyncio.timeout(120):
                 while paths.topic_deletion("t") in tree.entries:  # noqa: ASYNC110  # A condition.
                     await asyncio.sleep(0.001)
             assert hosted(broker) == {("u", 0)}
             assert not [p for p in tree.entries if p.endswith("/t") or "/t/" in p]
-            (outcome,) = await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
+            (outcome,) = await broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
             assert outcome.error is None
 
     run(scenario)
@@ -144,12 +148,14 @@ def test_a_deletion_of_unknown_fate_is_carried_out_all_the_same():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([RequestedTopic("t", 2, 1)])
+            await broker.parts.metadata.topics.create([RequestedTopic("t", 2, 1)])
             topic = broker.image.topics["t"]
-            broker.parts.store.armed = True
-            (outcome,) = await broker.parts.topics.delete([topic])
+            broker.storage.store.armed = True
+            (outcome,) = await broker.parts.metadata.topics.delete([topic])
             assert outcome.error is not None
-            assert await broker.parts.updates.wait_for(lambda image: "t" not in image.topics, 120)
+            assert await broker.parts.metadata.updates.wait_for(
+                lambda image: "t" not in image.topics, 120
+            )
 
     run(scenario)
 
@@ -159,7 +165,7 @@ def test_changes_at_the_same_time_lose_nothing():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            topics = broker.parts.topics
+            topics = broker.parts.metadata.topics
             await asyncio.gather(
                 *(topics.create([RequestedTopic(f"t{i}", 1, 1)]) for i in range(5))
             )
@@ -178,7 +184,10 @@ def test_of_two_who_need_a_topic_both_get_the_same():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            both = (broker.parts.topics.auto_create("t"), broker.parts.topics.auto_create("t"))
+            both = (
+                broker.parts.metadata.topics.auto_create("t"),
+                broker.parts.metadata.topics.auto_create("t"),
+            )
             first, second = await asyncio.gather(*both)
             assert first.id == second.id
 
@@ -190,9 +199,9 @@ def test_a_topic_grows_twice():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
-            await broker.parts.topics.grow("t", 2)
-            await broker.parts.topics.grow("t", 5)
+            await broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
+            await broker.parts.metadata.topics.grow("t", 2)
+            await broker.parts.metadata.topics.grow("t", 5)
             assert len(broker.image.topics["t"].partitions) == 5
 
     run(scenario)
@@ -203,10 +212,10 @@ def test_a_topic_that_is_gone_is_not_deleted_again():
 
     async def scenario():
         async with running(MemoryTree()) as broker:
-            await broker.parts.topics.create([RequestedTopic("t", 1, 1)])
+            await broker.parts.metadata.topics.create([RequestedTopic("t", 1, 1)])
             gone = broker.image.topics["t"]
-            await broker.parts.topics.delete([gone])
-            (outcome,) = await broker.parts.topics.delete([gone])
+            await broker.parts.metadata.topics.delete([gone])
+            (outcome,) = await broker.parts.metadata.topics.delete([gone])
             assert outcome.error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     run(scenario)
@@ -217,17 +226,17 @@ def test_internal_topics_have_the_shape_their_settings_give():
 
     async def scenario():
         async with running(MemoryTree(), {"offsets.topic.num.partitions": "7"}) as broker:
-            offsets = await broker.parts.topics.automatic("__consumer_offsets")
+            offsets = await broker.parts.metadata.topics.automatic("__consumer_offsets")
             assert (offsets.partitions, offsets.replication_factor) == (7, 1)
             assert offsets.configs == {
                 "cleanup.policy": "compact",
                 "compression.type": "producer",
                 "segment.bytes": "104857600",
             }
-            transactions = await broker.parts.topics.automatic("__transaction_state")
+            transactions = await broker.parts.metadata.topics.automatic("__transaction_state")
             assert (transactions.partitions, transactions.replication_factor) == (50, 1)
             assert transactions.configs["min.insync.replicas"] == "1"
-            assert await broker.parts.topics.automatic("t") == RequestedTopic("t")
+            assert await broker.parts.metadata.topics.automatic("t") == RequestedTopic("t")
 
     run(scenario)
 
@@ -245,15 +254,15 @@ def test_internal_topics_count_on_brokers_that_are_away():
         async with running(tree, {"offsets.topic.num.partitions": "3"}) as broker:
             for absent in (0, 2):
                 await store.multi([Create(paths.broker_epoch(absent), registration(absent))])
-            assert (await broker.parts.topics.automatic("__transaction_state")).configs[
+            assert (await broker.parts.metadata.topics.automatic("__transaction_state")).configs[
                 "min.insync.replicas"
             ] == "2"
-            topic = await broker.parts.topics.auto_create("__consumer_offsets")
+            topic = await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             assert [sorted(p.replicas) for p in topic.partitions] == [[0, 1, 2]] * 3
             assert [(p.leader, p.isr) for p in topic.partitions] == [(1, (1,))] * 3
             await remove(store, 2)
             assert (
-                await broker.parts.topics.automatic("__transaction_state")
+                await broker.parts.metadata.topics.automatic("__transaction_state")
             ).replication_factor == 2
 
     run(scenario)
@@ -271,13 +280,13 @@ def test_a_replication_factor_that_was_set_is_waited_for():
         store = MemoryStore(tree)
         async with running(tree, settings) as broker:
             with pytest.raises(OttlaError, match=r"asks for 2 replicas.*has 1 broker") as raised:
-                await broker.parts.topics.auto_create("__consumer_offsets")
+                await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             assert raised.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
             with pytest.raises(OttlaError):
-                await broker.parts.topics.auto_create("__transaction_state")
+                await broker.parts.metadata.topics.auto_create("__transaction_state")
             assert dict(broker.image.topics) == {}
             await store.multi([Create(paths.broker_epoch(2), registration(2))])
-            topic = await broker.parts.topics.auto_create("__consumer_offsets")
+            topic = await broker.parts.metadata.topics.auto_create("__consumer_offsets")
             assert topic.replication_factor == 2
 
     run(scenario)
@@ -315,7 +324,7 @@ def test_growing_an_unknown_topic_is_refused():
     async def scenario():
         async with running(MemoryTree()) as broker:
             with pytest.raises(OttlaError) as raised:
-                await broker.parts.topics.grow("t", 3)
+                await broker.parts.metadata.topics.grow("t", 3)
             assert raised.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             assert dict(broker.image.topics) == {}
 
@@ -328,10 +337,10 @@ def test_a_broker_that_stops_gives_up_automatic_creations():
     async def scenario():
         async with running(MemoryTree()) as broker:
             answered = []
-            async with broker.parts.updates.changing:
-                broker.parts.topics.auto_create_then(["t"], answered.append)
+            async with broker.parts.metadata.updates.changing:
+                broker.parts.metadata.topics.auto_create_then(["t"], answered.append)
                 await asyncio.sleep(0)
-                broker.parts.topics.close()
+                broker.parts.metadata.topics.close()
                 await asyncio.sleep(0)
             assert answered == []
 

@@ -39,7 +39,7 @@ def is_over(session):
 
 def expire(broker):
     """The broker's clock and its timers are past the end of all sessions."""
-    broker.parts.runtime.clock.advance(61_000)
+    broker.runtime.clock.advance(61_000)
     for connection in connections_of(broker):
         for callback in connection.on_lost:
             if isinstance(owner := getattr(callback, "__self__", None), Login):
@@ -47,7 +47,7 @@ def expire(broker):
 
 
 def connections_of(broker):
-    (listener,) = broker.listeners.open
+    (listener,) = broker.serving.listeners.open
     return set(listener.connections)
 
 
@@ -116,7 +116,7 @@ def test_a_user_who_may_no_longer_log_in_is_refused():
 
     async def scenario(broker, _connect):
         connection = await open_to(broker)
-        await broker.parts.users.alter("alice", {SCRAM: credential("another")})
+        await broker.parts.login.users.alter("alice", {SCRAM: credential("another")})
         make_late(connection, broker)
         with pytest.raises(BrokerRefused, match="refused the login of user 'alice'") as raised:
             await ask(connection)
@@ -183,7 +183,7 @@ def test_a_program_gives_the_tokens_of_its_clients(issuer, bearer):
     """One for all connections; a new one when its time is mostly over."""
 
     async def scenario(broker, _connect):
-        program = Program(issuer, broker.parts.runtime.clock.now_ms() / 1000)
+        program = Program(issuer, broker.runtime.clock.now_ms() / 1000)
         supply_tokens(program.supply)
         try:
             connections = [await open_to(broker, security_of(CONFIG)) for _ in range(3)]
@@ -207,7 +207,7 @@ def test_requests_go_on_while_there_is_no_new_token_yet(issuer, bearer):
     """Until the session ends; then its absence is the error."""
 
     async def scenario(broker, _connect):
-        program = Program(issuer, broker.parts.runtime.clock.now_ms() / 1000)
+        program = Program(issuer, broker.runtime.clock.now_ms() / 1000)
         supply_tokens(program.supply)
         try:
             connection = await open_to(broker, security_of(CONFIG))
@@ -229,7 +229,7 @@ def test_a_wrong_token_is_refused_with_what_to_check(issuer, bearer):
     """And without the token."""
 
     async def scenario(broker, _connect):
-        token = Issuer().token("alice", broker.parts.runtime.clock.now_ms() / 1000)
+        token = Issuer().token("alice", broker.runtime.clock.now_ms() / 1000)
         supply_tokens(lambda: token)
         try:
             with pytest.raises(BrokerRefused, match="refused the token of this client") as raised:
@@ -249,7 +249,7 @@ def test_a_blocking_connection_logs_in_between_its_requests():
         now_s = [100.0]
 
         async def later() -> None:
-            broker.parts.runtime.clock.advance(58_000)
+            broker.runtime.clock.advance(58_000)
 
         async def over() -> None:
             expire(broker)

@@ -56,7 +56,7 @@ class Invariants:
                 before = self._seen.get(machine.broker_id)
                 known = before[1] if before and before[0] == machine.starts else {}
                 now: dict[Partition, _Marks] = {}
-                for partition in machine.broker.parts.partitions:
+                for partition in machine.broker.partitions:
                     if partition.failure is None:
                         now[partition] = _marks(partition)
                         if known.get(partition) != now[partition]:

@@ -9,10 +9,10 @@ from typing import Protocol
 from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.process.broker import Broker
 from ottla.broker.replication.leading import Answer, IsrStore, Leading
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.replica_sessions import ReplicaSessions
+from ottla.broker.replication.replication import Replication
 from ottla.replica.effects import OUT_OF_RANGE, Diverging, ServeFrom
 from ottla.replica.isr import IsrChange
 from ottla.replica.leader import Leader
@@ -61,11 +61,10 @@ class Paused(Protocol):
 class BrokerWatch:
     """All leaders of one broker; stands before the part that takes changes to the store."""
 
-    def __init__(self, machine: Paused, broker: Broker, fail: Fail) -> None:
-        replication = broker.parts.replication
+    def __init__(self, machine: Paused, replication: Replication, fail: Fail) -> None:
         self._machine = machine
         self._fail = fail
-        self.now_ms = broker.parts.runtime.clock.monotonic_ms
+        self.now_ms = replication.monotonic_ms
         self._terms: dict[Partition, _Term] = {}
         self._heard_ms: dict[int, int] = {}
         self._writer: IsrStore = replication.roles.isr_writer

@@ -48,7 +48,7 @@ def replicas_of(world: World, topic: str, number: int) -> Iterator[tuple[int, Pa
     """The copies on machines that serve, by broker."""
     for broker_id, machine in world.machines.items():
         if machine.is_ready and machine.broker is not None:
-            partition = machine.broker.parts.partitions.find(topic, number)
+            partition = machine.broker.partitions.find(topic, number)
             if partition is not None and partition.failure is None:
                 yield broker_id, partition
 

@@ -27,13 +27,13 @@ class Sights:
     def _look_at(self, machine: Machine) -> None:
         broker = machine.broker
         assert broker is not None
-        for partition in broker.parts.partitions:
+        for partition in broker.partitions:
             key = (machine.host, machine.starts, str(partition.topic_partition))
             if key not in self._opened:
                 self._opened[key] = None
                 if partition.log.recovery.truncated_bytes:
                     self._world.count("torn tail cut")
-            decisions = broker.parts.decisions.of(partition.topic_partition)
+            decisions = broker.parts.controller.decisions.of(partition.topic_partition)
             if not decisions:
                 continue
             last = self._seen.get(key)

@@ -172,7 +172,7 @@ def _transactions(machine: Machine) -> dict[str, Transaction]:
         return {}
     return {
         name: known
-        for shard in machine.broker.parts.transactions.shards()
+        for shard in machine.broker.parts.transactions.coordinator.shards()
         if shard.coordinator is not None
         for name, known in shard.coordinator.transactions.items()
     }

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ottla.base.clock import Clock
@@ -15,6 +16,7 @@ from ottla.broker.audit.writer import AuditWriter
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.requests.auditing import AdminChange, Need, cluster_need
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
 from ottla.security.audit.line import Event, bounded, canonical
@@ -70,7 +72,15 @@ def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
     return lambda event: {**event, "broker": broker, "time": iso(clock.now_ms())}
 
 
-class Audit:
+@dataclass(frozen=True, slots=True)
+class AuditStatus:
+    """Lines that wait to be written, and lines that were lost as too many waited."""
+
+    queued: int
+    lost: int
+
+
+class Audit(BrokerPart):
     """Implements `requests.auditing.Auditing`."""
 
     def __init__(
@@ -102,7 +112,7 @@ class Audit:
         await self._runtime.in_thread(self._writer.start)
         self._is_open = True
 
-    async def close(self) -> None:
+    async def stop(self) -> None:
         """Write what was counted and a last line, and close the files."""
         if not self._is_open:
             return
@@ -113,6 +123,9 @@ class Audit:
         await self._runtime.in_thread(self._writer.close)
         if self._sink is not None:
             await self._runtime.in_thread(self._sink.close)
+
+    def status(self) -> AuditStatus:
+        return AuditStatus(self._writer.queued, self._writer.lost)
 
     # -- what is reported
 

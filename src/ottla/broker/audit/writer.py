@@ -71,6 +71,16 @@ class AuditWriter:
         else:
             self._wake.set()
 
+    @property
+    def queued(self) -> int:
+        """Lines that wait."""
+        return len(self._queued)
+
+    @property
+    def lost(self) -> int:
+        """Lines that were dropped since the start, as too many waited."""
+        return self._lost
+
     def close(self) -> None:
         """Return when all lines are written, or the disk has refused them. May wait."""
         self._closing.set()

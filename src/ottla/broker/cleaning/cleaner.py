@@ -15,14 +15,14 @@ from functools import partial
 from ottla.base.errors import OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.cleaning.health import CleanerHealth
-from ottla.broker.cleaning.status import CleaningStatus
+from ottla.broker.cleaning.status import CleanerStatus, CleaningStatus
 from ottla.broker.cleaning.worker import ChildWorker, CleaningStopped, CleaningWorker, OwnWorker
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.record.sifting import ENTRY_BYTES
 from ottla.storage.cleaner.dirt import Dirt, look
@@ -40,7 +40,7 @@ _WANTED_PAUSE_S = 0.05
 _LONGEST_SLEEP_S = 60.0
 
 
-class Cleaner:
+class Cleaner(BrokerPart):
     """Cleans one broker's compacted logs, so many at a time as `log.cleaner.threads` says."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Cleaner:
         enabled = settings.flag("log.cleaner.enable")
         return settings.integer("log.cleaner.threads") if enabled else 0
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Begin to look for dirt."""
         for _ in range(self.threads):
             self._tasks.append(self._runtime.loop.create_task(self._run()))
@@ -90,7 +90,7 @@ class Cleaner:
 
     # -- what is known
 
-    def status(self, partition: Partition) -> CleaningStatus:
+    def status_of(self, partition: Partition) -> CleaningStatus:
         """What is known of a partition's compaction."""
         return self._statuses.setdefault(partition, CleaningStatus())
 
@@ -105,15 +105,15 @@ class Cleaner:
         except OSError as error:
             raise storage_error(error, log.folder, "look for records to compact") from error
 
-    def health(self) -> CleanerHealth:
-        """The cleaner's state; logs that cannot be read now are not counted as due."""
+    def status(self) -> CleanerStatus:
+        """Of all compacted logs; those that cannot be read now are not counted as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
         for partition in self._partitions:
             if not partition.config.is_compacted or partition.failure is not None:
                 continue
             logs += 1
-            status = self.status(partition)
+            status = self.status_of(partition)
             running += status.is_running
             if status.failure:
                 failed.append((partition.topic_partition, status))
@@ -122,7 +122,7 @@ class Cleaner:
                 if dirt.is_due(partition.config.min_cleanable_dirty_ratio):
                     due += 1
                     due_bytes += dirt.dirty_bytes
-        return CleanerHealth(
+        return CleanerStatus(
             self.threads,
             logs,
             running,
@@ -142,7 +142,7 @@ class Cleaner:
         Raises StorageError.
         """
         self._roll(partition)
-        status = self.status(partition)
+        status = self.status_of(partition)
         status.wanted_end = partition.log_end_offset
         status.retry_at_ms = -1
         self._wanted.set()
@@ -188,7 +188,7 @@ class Cleaner:
         for partition in partitions:
             if not partition.config.is_compacted or partition.failure is not None:
                 continue
-            status = self.status(partition)
+            status = self.status_of(partition)
             if status.is_running or now_ms < status.retry_at_ms:
                 continue
             try:
@@ -229,7 +229,7 @@ class Cleaner:
             self._flusher.mark_dirty(partition)
 
     async def _clean(self, partition: Partition, dirt: Dirt) -> None:
-        status, clock = self.status(partition), self._runtime.clock
+        status, clock = self.status_of(partition), self._runtime.clock
         status.is_running = True
         log = partition.log
         cleaning = LogCleaning(log, dirt.end)

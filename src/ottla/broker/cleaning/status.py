@@ -1,7 +1,8 @@
-"""What is known of the compaction of one log: the last pass, its error, the wanted end."""
+"""The state of a broker's cleaner, and of the compaction of one log."""
 
 from dataclasses import dataclass
 
+from ottla.base.ids import TopicPartition
 from ottla.storage.cleaner.job import CleaningOutcome
 
 _FIRST_PAUSE_MS = 15_000
@@ -43,3 +44,24 @@ class CleaningStatus:
         self.retry_at_ms = now_ms + self.pause_ms
         self.pause_ms = min(self.pause_ms * 2, _LONGEST_PAUSE_MS)
         self.wanted_end = -1
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerStatus:
+    """The state of a cleaner: passes, logs that wait, logs that fail and why.
+
+    `last` is the last pass and when it ended; `failed` are logs whose last attempt failed.
+
+    `logs` are compacted, `due` of them are dirty enough to be cleaned and hold `due_bytes` of
+    dirt. Counts of passes and failures are since the broker started.
+    """
+
+    threads: int
+    logs: int
+    running: int
+    due: int
+    due_bytes: int
+    passes: int
+    failures: int
+    last: tuple[TopicPartition, CleaningOutcome, int] | None
+    failed: tuple[tuple[TopicPartition, CleaningStatus], ...]

@@ -79,6 +79,10 @@ class Peers:
         self._open: dict[PeerConnection, None] = {}
         self._closed = False
 
+    def __len__(self) -> int:
+        """How many connections are open."""
+        return len(self._open)
+
     async def request(
         self,
         broker_id: BrokerId,

@@ -72,6 +72,11 @@ class ConfigChanges:
         self._rung.set()
         self._task = asyncio.get_running_loop().create_task(self._follow())
 
+    @property
+    def last(self) -> str:
+        """The name of the last notice that was read or deleted."""
+        return self._last
+
     def stop(self) -> None:
         if self._watch is not None:
             self._watch.cancel()

@@ -95,6 +95,11 @@ class Configs:
         self._tls_at_start.check(str(self._view.broker_id), self._settings)
         self._take_broker_configs(self._view.image)
 
+    @property
+    def ignored_count(self) -> int:
+        """How many settings in the store this broker refuses."""
+        return len(self._ignored)
+
     def describe(self, kind: int, name: str) -> list[Resolved]:
         """Every setting of a resource that is not internal, by name. Raises OttlaError."""
         match kind:

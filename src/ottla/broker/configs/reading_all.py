@@ -19,8 +19,8 @@ def reading_all(
 ) -> Callable[[], Awaitable[None]]:
     """A call that takes over each node of settings as if it had changed. Raises StoreError.
 
-    Such nodes are emptied and not deleted; those of ACLs and tokens are deleted, and read as a
-    whole by `loads`.
+    Such nodes are emptied and not deleted. Those of ACLs and tokens are deleted: `loads` read
+    them as a whole.
     """
 
     async def read_all() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from ottla.broker.controller.sender import Deliver
 from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.topic_changes import TopicChanges
 from ottla.broker.controller.writing import Deposed
+from ottla.broker.runtime.part import BrokerPart
 from ottla.coordination.store import (
     BadVersion,
     Create,
@@ -46,7 +48,16 @@ _CONFIRMING_S = 1.0
 T = TypeVar("T")
 
 
-class Controller:
+@dataclass(frozen=True, slots=True)
+class ControllerStatus:
+    """`controller_id` is -1 while there is no controller, `epoch` -1 unless it is this broker."""
+
+    is_active: bool
+    controller_id: int
+    epoch: int
+
+
+class Controller(BrokerPart):
     """This broker's part in the election: always a candidate, sometimes the active controller."""
 
     def __init__(
@@ -67,7 +78,7 @@ class Controller:
         self._broker_id = broker_id
         self._settings = settings
         self._clock = clock
-        self._decisions = decisions
+        self.decisions = decisions
         self._rules_of = rules_of
         self._deliver = deliver
         self._reaches = reaches
@@ -96,7 +107,7 @@ class Controller:
         """The controller epoch of this broker; None unless it is the active controller."""
         return None if self._active is None else self._active.epoch
 
-    async def start(self, session: Session) -> None:
+    async def stand(self, session: Session) -> None:
         """Stand for election with a session, the first one or a later one (S16)."""
         self._session = session
         if self._watch is None:
@@ -106,7 +117,7 @@ class Controller:
             self._candidacy = asyncio.get_running_loop().create_task(self._follow())
 
     def stand_down(self) -> None:
-        """Be no candidate, as the registration is gone, until `start` is called with a new one.
+        """Be no candidate, as the registration is gone, until `stand` is called with a new one.
 
         A broker that gave up its registration, being cut off, still reaches the store, and would
         else win again before the others see that there is no controller.
@@ -130,14 +141,22 @@ class Controller:
         self.controller_id = None
         self._seen.set()
 
-    def stop(self) -> None:
-        """Stop with the broker. The node `/controller` goes with its session."""
+    async def stop(self) -> None:
+        """Be a candidate no more. The node `/controller` goes with its session."""
         self._stopped = True
         if self._watch is not None:
             self._watch.cancel()
         if self._candidacy is not None:
             self._candidacy.cancel()
         self.resign()
+
+    def status(self) -> ControllerStatus:
+        known = self.controller_id
+        return ControllerStatus(
+            is_active=self.is_active,
+            controller_id=-1 if known is None else known,
+            epoch=-1 if self.epoch is None else self.epoch,
+        )
 
     # -- requests to the active controller. Raise OttlaError(NOT_CONTROLLER) elsewhere.
 
@@ -294,7 +313,7 @@ class Controller:
             store,
             self._broker_id,
             epoch,
-            DecisionLog(self._broker_id, self._clock, self._decisions),
+            DecisionLog(self._broker_id, self._clock, self.decisions),
             self._rules_of,
             self._deliver,
             self._reaches,

@@ -6,6 +6,6 @@ its decisions, and closes it; `answering` answers requests once everything appen
 
 from ottla.broker.coordinating.answering import TOO_LARGE, Ticket, give
 from ottla.broker.coordinating.shard import Shard
-from ottla.broker.coordinating.shards import Shards
+from ottla.broker.coordinating.shards import Shards, ShardsStatus
 
-__all__ = ["TOO_LARGE", "Shard", "Shards", "Ticket", "give"]
+__all__ = ["TOO_LARGE", "Shard", "Shards", "ShardsStatus", "Ticket", "give"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -18,6 +19,14 @@ from ottla.group.records.stored import partition_of
 _LOAD_AGAIN_MS = 200
 
 S = TypeVar("S", bound=Shard[Any, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class ShardsStatus:
+    """The partitions of a coordinator's topic that are led here; `loading` of them are not read."""
+
+    led: int
+    loading: int
 
 
 class Shards(Generic[S]):
@@ -47,6 +56,12 @@ class Shards(Generic[S]):
     def __iter__(self) -> Iterator[S]:
         """Every shard, loading ones included."""
         return iter(list(self._shards.values()))
+
+    def status(self) -> "ShardsStatus":
+        """How many there are."""
+        return ShardsStatus(
+            len(self._shards), sum(shard.coordinator is None for shard in self._shards.values())
+        )
 
     def take_up(self) -> None:
         """Begin a shard for every partition of the topic that is led here."""

@@ -1,6 +1,7 @@
 """All groups this broker coordinates, by the partitions of `__consumer_offsets` it leads."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -10,13 +11,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.assignors import consumer_assignors
-from ottla.broker.coordinating import Shards
+from ottla.broker.coordinating import Shards, ShardsStatus
 from ottla.broker.groups.answer import AwaitedAnswer, GroupAnswer, PartedResponse
 from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.groups.shard import Command, GroupShard
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.request import RequestContext
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS
@@ -30,7 +32,15 @@ from ottla.wire.messages.share_group_describe import DescribedGroup
 _MINUTE_MS = 60_000
 
 
-class Groups:
+@dataclass(frozen=True, slots=True)
+class GroupsStatus:
+    """The groups that this broker coordinates, of all kinds; `shards` hold them."""
+
+    groups: int
+    shards: ShardsStatus
+
+
+class Groups(BrokerPart):
     """Runs commands on groups by the shards that hold them."""
 
     def __init__(
@@ -56,7 +66,7 @@ class Groups:
         self.flights = Flights()
         self._shards = Shards(CONSUMER_OFFSETS, view, runtime, partitions, self._shard_of)
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Load what is on disk, and expire offsets at intervals.
 
         Returns at once; commands on groups that are still loading are refused.
@@ -79,9 +89,12 @@ class Groups:
                 )
             )
 
-    def close(self) -> None:
-        """The broker stops: answer waiting requests with NOT_COORDINATOR."""
+    async def stop(self) -> None:
+        """Answer waiting requests with NOT_COORDINATOR."""
         self._shards.close()
+
+    def status(self) -> GroupsStatus:
+        return GroupsStatus(self._count(), self._shards.status())
 
     def partition_index(self, group_id: str) -> int | None:
         """Which partition of `__consumer_offsets` holds the group; None while there is no topic."""
@@ -111,18 +124,24 @@ class Groups:
         """
         if self._shards.find(group_id, "group").loaded().registry.knows(group_id):
             return
-        count = sum(len(shard.coordinator.registry) for shard in self._shards if shard.coordinator)
         connection = request.connection
         owner = connection.owner
         now_ms = self._runtime.clock.monotonic_ms()
         try:
             self._room.begin(
-                owner, group_id, count, self._broker_settings.integer("group.max.count"), now_ms
+                owner,
+                group_id,
+                self._count(),
+                self._broker_settings.integer("group.max.count"),
+                now_ms,
             )
         except OttlaError as error:
             text = error.message
             connection.refusals.log((owner, "groups", error.code), lambda: f"group refused: {text}")
             raise
+
+    def _count(self) -> int:
+        return sum(len(shard.coordinator.registry) for shard in self._shards if shard.coordinator)
 
     def _has(self, group_id: str) -> bool:
         try:

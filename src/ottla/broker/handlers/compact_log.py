@@ -65,7 +65,7 @@ class CompactLog(Handler):
                 )
             cleaner.clean_now(partition)
         estimate = await cleaner.estimate(partition) if body.action == ESTIMATE else None
-        status, dirt = cleaner.status(partition), cleaner.dirt(partition)
+        status, dirt = cleaner.status_of(partition), cleaner.dirt(partition)
         return CompactLogResponse(
             log_start_offset=partition.log_start_offset,
             log_end_offset=partition.log_end_offset,

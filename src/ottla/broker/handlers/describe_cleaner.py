@@ -35,10 +35,10 @@ class DescribeCleaner(Handler):
         self, _request: RequestContext, _body: DescribeCleanerRequest
     ) -> DescribeCleanerResponse:
         """Look at all compacted logs."""
-        health = self.cleaner.health()
+        status = self.cleaner.status()
         last = []
-        if health.last is not None:
-            name, outcome, at_ms = health.last
+        if status.last is not None:
+            name, outcome, at_ms = status.last
             last.append(
                 LastPass(
                     topic=name.topic,
@@ -51,23 +51,23 @@ class DescribeCleaner(Handler):
             )
         return DescribeCleanerResponse(
             error_message=None,
-            threads=health.threads,
-            logs=health.logs,
-            running=health.running,
-            due=health.due,
-            due_bytes=health.due_bytes,
-            pass_count=health.passes,
-            failure_count=health.failures,
+            threads=status.threads,
+            logs=status.logs,
+            running=status.running,
+            due=status.due,
+            due_bytes=status.due_bytes,
+            pass_count=status.passes,
+            failure_count=status.failures,
             last=last,
             failed=[
                 FailedLog(
                     topic=name.topic,
                     partition=name.partition,
-                    why=status.failure,
-                    attempts=status.attempts,
-                    since_ms=status.failed_since_ms,
-                    retry_at_ms=status.retry_at_ms,
+                    why=failed.failure,
+                    attempts=failed.attempts,
+                    since_ms=failed.failed_since_ms,
+                    retry_at_ms=failed.retry_at_ms,
                 )
-                for name, status in health.failed
+                for name, failed in status.failed
             ],
         )

@@ -69,10 +69,10 @@ class Logins:
         self._tokens = tokens
         self._runtime = runtime
         self.failures = FailedLogins(settings.integer("connection.failed.authentication.delay.ms"))
-        self._sessions = OpenSessions(runtime.loop)
-        users.on_removed = lambda user: self._sessions.end(of_user(user))
+        self.sessions = OpenSessions(runtime.loop)
+        users.on_removed = lambda user: self.sessions.end(of_user(user))
         if tokens is not None:
-            tokens.on_removed = lambda token_id: self._sessions.end(of_token(token_id))
+            tokens.on_removed = lambda token_id: self.sessions.end(of_token(token_id))
         self._listeners = {
             address.name: self._new(address)
             for address in listen_addresses(settings)
@@ -90,7 +90,7 @@ class Logins:
             {name: self._mechanism(address, name) for name in names},
             {name: self._reauth_ms_max(listener, name) for name in names},
             self.failures,
-            self._sessions,
+            self.sessions,
             address.is_tls,
             min(REQUEST_BYTES_MAX, settings.integer("sasl.server.max.receive.size")),
             settings.integer("connection.authentication.timeout.ms"),

@@ -38,6 +38,10 @@ class OpenSessions:
         self._loop = loop
         self._connections: dict[Credential, dict[Connection, None]] = {}
 
+    def __len__(self) -> int:
+        """How many credentials clients are logged in with."""
+        return len(self._connections)
+
     def add(self, credential: Credential, connection: Connection) -> None:
         """A client has logged in with it."""
         self._connections.setdefault(credential, {})[connection] = None

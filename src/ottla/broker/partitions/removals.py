@@ -19,6 +19,10 @@ class Removals:
         self._thread = ThreadPoolExecutor(1, "ottla-remove")
         self._waiting: dict[Deletion, asyncio.TimerHandle] = {}
 
+    def __len__(self) -> int:
+        """Deletions that are not yet due."""
+        return len(self._waiting)
+
     def remove_later(self, deletion: Deletion) -> None:
         """Remove files after file.delete.delay.ms, when no fetch reads them any more."""
         self._waiting[deletion] = self._loop.call_later(

@@ -1,7 +1,6 @@
 """Everything on this broker that follows the cluster image, updated in order."""
 
 from ottla.broker.groups import Groups
-from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.replication import Replication
 from ottla.metadata.image import ClusterImage
 
@@ -9,16 +8,15 @@ from ottla.metadata.image import ClusterImage
 class Hosted:
     """Partitions first, then the groups, which remember offsets of topics."""
 
-    def __init__(self, replication: Replication, partitions: Partitions, groups: Groups) -> None:
+    def __init__(self, replication: Replication, groups: Groups) -> None:
         self._replication = replication
-        self._partitions = partitions
         self._groups = groups
         self._topics: frozenset[str] = frozenset()
 
     async def apply(self, image: ClusterImage) -> None:
         """Open, configure and delete until all is as `image` says."""
         self._replication.on_image(image)
-        await self._partitions.apply(image)
+        await self._replication.partitions.apply(image)
         deleted = self._topics.difference(image.topics)
         self._topics = frozenset(image.topics)
         if deleted:
@@ -27,4 +25,4 @@ class Hosted:
     def update_configs(self, image: ClusterImage) -> None:
         """Set changed settings in the logs and in the replication throttles at once."""
         self._replication.throttles.configure(image)
-        self._partitions.update_configs(image)
+        self._replication.partitions.update_configs(image)

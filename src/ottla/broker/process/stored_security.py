@@ -14,7 +14,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.access.acls import Acls
 from ottla.broker.cluster.registration import prepare
 from ottla.broker.login.users import ScramUsers
-from ottla.broker.process.opening import configured_store
+from ottla.broker.process.storage import configured_store
 from ottla.coordination.store import Store
 from ottla.security.authorizer import Authorizer
 from ottla.security.sasl.scram_keys import (

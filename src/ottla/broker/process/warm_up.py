@@ -17,7 +17,7 @@ _FIRST_MESSAGES = (LeaderAndIsrRequest, LeaderAndIsrResponse, FetchRequest, Fetc
 
 def warm_up(broker: Broker) -> None:
     """Compile the codecs of the first messages, and tune garbage collection."""
-    if len(broker.parts.view.image.brokers) > 1:
+    if len(broker.image.brokers) > 1:
         for message in _FIRST_MESSAGES:
             prepare(message)
     # The objects made at the start live as long as the process: exempt from collections.

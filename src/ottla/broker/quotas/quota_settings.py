@@ -43,12 +43,13 @@ class QuotaSettings:
     async def load(self) -> None:
         """Read all quotas. Quotas that cannot be read are logged and skipped."""
         quotas: dict[QuotaEntity, Limits] = {}
-        for root in QUOTA_ROOTS:
-            for path, node in (await self._store.subtree(root)).items():
-                entity = quota_entity(path)
-                if entity is not None:
-                    quotas[entity] = _limits(entity, path, _configs(path, node.data))
-        self._take(QuotaTable(quotas))
+        async with self._changing:
+            for root in QUOTA_ROOTS:
+                for path, node in (await self._store.subtree(root)).items():
+                    entity = quota_entity(path)
+                    if entity is not None:
+                        quotas[entity] = _limits(entity, path, _configs(path, node.data))
+            self._take(QuotaTable(quotas))
 
     async def on_changed(self, entity_path: str) -> bool:
         """Read the quotas of an entity that a broker changed; False if the path has no quotas.

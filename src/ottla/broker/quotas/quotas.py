@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from ottla.base import system
 from ottla.base.clock import Clock
@@ -10,6 +11,7 @@ from ottla.base.settings.broker import own_name
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.throttling import Throttling
+from ottla.broker.runtime.part import BrokerPart
 from ottla.coordination.store import Store
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.connections import (
@@ -28,7 +30,15 @@ _OF_CONNECTIONS = ("max.connection", _FAILED_LOGINS)
 OnChanged = Callable[[str], Awaitable[None]]
 
 
-class Quotas:
+@dataclass(frozen=True, slots=True)
+class QuotasStatus:
+    """Connections that count against a limit, on all listeners, and whether quotas are set."""
+
+    connections: int
+    limits_clients: bool
+
+
+class Quotas(BrokerPart):
     """The quotas of one broker. `stored` reads and changes them; they apply after its `load`."""
 
     def __init__(
@@ -56,6 +66,13 @@ class Quotas:
         self._throttling = Throttling(self.clients, clock, loop)
         # Throttles clients' requests; None while no quota of users or client ids is set.
         self.throttling: Throttling | None = None
+
+    def status(self) -> QuotasStatus:
+        return QuotasStatus(len(self.connections), self.throttling is not None)
+
+    async def load(self) -> None:
+        """Read all quotas from the store; they apply from then on. Raises StoreError."""
+        await self.stored.load()
 
     def before(self, others: OnChanged) -> OnChanged:
         """A callback for change notifications: quotas are read here, all others go to `others`."""

@@ -31,6 +31,9 @@ class Fetchers:
         self._fetchers: dict[tuple[BrokerId, int], ReplicaFetcher] = {}
         self._homes: dict[Partition, ReplicaFetcher] = {}
 
+    def __len__(self) -> int:
+        return len(self._fetchers)
+
     def add(self, partition: Partition) -> None:
         """Pull for a partition whose `follower` was just made."""
         assert partition.follower is not None

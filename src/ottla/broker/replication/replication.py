@@ -1,24 +1,46 @@
-"""Replication of one broker, put together: roles, fetchers, sessions, ISR changes, timers."""
+"""Replication of one broker: its logs and their roles, fetchers, sessions, ISR changes, timers."""
 
 import asyncio
+import logging
+import random
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.peers import Peers
+from ottla.broker.partitions.flush import Flusher, Worker
+from ottla.broker.partitions.log_config import log_config
 from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.fetchers import Fetchers
+from ottla.broker.replication.follower_session import fetch_limits
+from ottla.broker.replication.following import Following
 from ottla.broker.replication.isolation import Isolation
-from ottla.broker.replication.lag_limits import LagLimits
+from ottla.broker.replication.isr_writer import IsrWriter
+from ottla.broker.replication.lag_limits import lag_limits
 from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.log_dir_moves import LogDirMoves
+from ottla.broker.replication.recorder import Recorder
+from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import Throttles
-from ottla.coordination.store import Session
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.signal import Signal
+from ottla.broker.runtime.stop_mode import StopMode
+from ottla.broker.runtime.view import ClusterView
+from ottla.coordination.store import Session, Store
+from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
 from ottla.replica.standing import Standing
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import StorageError
+
+_log = logging.getLogger(__name__)
 
 # How often to look whether a leader's session is in doubt, or confirmed again.
 _CERTAINTY_S = 0.1
@@ -28,31 +50,103 @@ _LATE_MS = 250
 _LISTENING_MS = 100
 
 
-class Replication:
-    """Looks after leaders and followers while the broker is registered, and after it no more."""
+@dataclass(frozen=True, slots=True)
+class ReplicationStatus:
+    """The replicas of this broker. Lags are in offsets."""
+
+    partitions: int
+    leaders: int
+    # Replicas whose log is out of use.
+    offline: int
+    # Led partitions with replicas that are not in sync, and with fewer than min.insync.replicas.
+    under_replicated: int
+    under_min_isr: int
+    log_bytes: int
+    # The records of one log that are not committed yet, or not known to be: at most, and of all.
+    uncommitted_max: int
+    uncommitted_total: int
+    # Sessions of followers that fetch here, and fetchers of partitions followed here.
+    follower_sessions: int
+    fetchers: int
+    # Flush jobs since the start; requests divided by jobs give the size of the groups.
+    flush_jobs: int
+    # Files of deleted segments and logs that are still to be removed.
+    removals_waiting: int
+
+
+class Replication(BrokerPart):
+    """Looks after leaders and followers while the broker is registered, and after it no more.
+
+    The logs are flushed and closed when the part is left.
+    """
 
     def __init__(
         self,
-        clock: Clock,
-        own: OwnStanding,
-        roles: Roles,
-        fetchers: Fetchers,
-        partitions: Partitions,
-        sessions: ReplicaSessions,
-        moves: LogDirMoves,
-        throttles: Throttles,
-        isolation: Isolation,
-        limits: LagLimits,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        view: ClusterView,
+        store: Store,
+        directories: LogDirectories,
+        peers: Peers,
+        decisions: Decisions,
+        isolated: Signal[[]],
+        stop_mode: StopMode,
+        *,
+        worker: Worker | None,
+        rng: random.Random,
     ) -> None:
+        clock, spawn, inline = runtime.clock, runtime.spawn, directories.in_memory
+        limits = lag_limits(settings)
         self._clock = clock
-        self._own = own
-        self.roles = roles
-        self._fetchers = fetchers
-        self._partitions = partitions
-        self.sessions = sessions
-        self.moves = moves
-        self.throttles = throttles
-        self._isolation = isolation
+        self.monotonic_ms = clock.monotonic_ms
+        self._view = view
+        self._session_ms = settings.integer("broker.session.timeout.ms")
+        self._stop_mode = stop_mode
+        self.directories = directories
+        self.flusher = Flusher(runtime.loop, clock, inline=inline, worker=worker)
+        self.removals = Removals(runtime.loop, inline=inline)
+        self.own = OwnStanding(Standing(view.broker_id, 0, self._session_ms))
+        self.throttles = Throttles(settings, clock)
+        recorder = Recorder(decisions, clock)
+        following = Following(
+            directories,
+            self.own,
+            recorder,
+            self.throttles.follower,
+            clock,
+            spawn,
+            self.removals,
+            retry_ms_max=settings.integer("replica.fetch.backoff.ms"),
+        )
+        self._fetchers = Fetchers(
+            peers,
+            following,
+            fetch_limits(settings),
+            clock,
+            spawn,
+            per_source=settings.integer("num.replica.fetchers"),
+        )
+        isr_writer = IsrWriter(store, clock, spawn)
+        self.roles = Roles(self.own, clock, recorder, isr_writer, self._fetchers, limits)
+        self.partitions = Partitions(
+            view,
+            directories,
+            self.flusher,
+            clock,
+            self.roles,
+            group_commit=settings.text("log.flush.policy") == "group",
+            config_of=lambda topic: log_config(topic, settings),
+            removals=self.removals,
+        )
+        has_selector = settings.value("replica.selector.class") is not None
+        self.selector = RackAwareSelector(view) if has_selector else None
+        self.sessions = ReplicaSessions(
+            self.partitions, self.roles, self.throttles.leader, rng, news_are_urgent=has_selector
+        )
+        self.moves = LogDirMoves(
+            self.partitions, directories, self.throttles.moves, clock, spawn, self.removals
+        )
+        self._isolation = Isolation(self.sessions, peers, clock, spawn, isolated, limits)
         self._look_every_ms = limits.look_every_ms
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
@@ -67,9 +161,14 @@ class Replication:
     @property
     def standing(self) -> Standing:
         """The broker's id and epochs under which it leads and follows."""
-        return self._own.current
+        return self.own.current
 
-    def start(self) -> None:
+    async def start(self) -> None:
+        """Remove what deletions of an earlier run left."""
+        for deletion in self.directories.leftovers():
+            self.removals.remove_later(deletion)
+
+    def begin(self) -> None:
         """Begin to look after followers that fall behind (P17)."""
         self._every(self._look_every_ms / 1000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
@@ -82,12 +181,47 @@ class Replication:
         self._timers.clear()
         self._fetchers.close()
 
-    def on_registered(self, standing: Standing, session: Session) -> None:
+    async def stop(self) -> None:
+        self.close()
+        self.removals.close()
+        self.flusher.close()
+        high_watermarks = self.partitions.high_watermarks()
+        self.partitions.close()
+        try:
+            self.directories.close(
+                high_watermarks, clean=self._stop_mode.clean, now_ms=self._clock.now_ms()
+            )
+        except StorageError as error:
+            _log.error("closing the logs: %s", error.message)
+
+    def status(self) -> ReplicationStatus:
+        partitions = list(self.partitions)
+        led = [each for each in partitions if each.leader is not None]
+        uncommitted = [
+            each.log_end_offset - each.high_watermark for each in partitions if each.failure is None
+        ]
+        return ReplicationStatus(
+            partitions=len(partitions),
+            leaders=len(led),
+            offline=len(partitions) - len(uncommitted),
+            under_replicated=sum(_is_under_replicated(each) for each in led),
+            under_min_isr=sum(each.under_min_isr for each in led),
+            log_bytes=sum(each.log.size_bytes for each in partitions),
+            uncommitted_max=max(uncommitted, default=0),
+            uncommitted_total=sum(uncommitted),
+            follower_sessions=len(self.sessions),
+            fetchers=len(self._fetchers),
+            flush_jobs=self.flusher.jobs_total,
+            removals_waiting=len(self.removals),
+        )
+
+    def on_registered(self, broker_epoch: int, session: Session) -> None:
         """The broker is registered (anew); roles of an earlier registration are given up."""
+        standing = Standing(self._view.broker_id, broker_epoch, self._session_ms)
         self.on_unregistered()
         self._session = session
         self._confirm(standing)
-        self._own.current = standing
+        self.own.current = standing
 
     def _confirm(self, standing: Standing) -> None:
         """For three quarters of a lease after a renewal no other broker can be elected here."""
@@ -97,7 +231,7 @@ class Replication:
 
     def on_unregistered(self) -> None:
         """The session has ended, and with it the registration. Await LeaderAndIsr (S16)."""
-        for partition in self._partitions:
+        for partition in self.partitions:
             self.roles.resign(partition, "the broker's session has ended")
             partition.leader_epoch = -1
             partition.version = -1
@@ -129,13 +263,13 @@ class Replication:
             self._judge_followers()
 
     def _notice_pause(self) -> None:
-        self._listening.on_ran(self._clock.monotonic_ms())
+        self._listening.on_ran(self.monotonic_ms())
 
     def _judge_followers(self) -> None:
         if self._isolation.is_undecided:
             return
         heard_ms: dict[BrokerId, int] = {}
-        for partition in self._partitions:
+        for partition in self.partitions:
             leader = partition.leader
             # Where all is committed no follower is late, as in nearly all partitions.
             if leader is not None and (
@@ -155,7 +289,7 @@ class Replication:
     def _check_certainty(self) -> None:
         self._notice_pause()
         self._confirm(self.standing)
-        confirmed = self.roles.is_confirmed(self._clock.monotonic_ms())
+        confirmed = self.roles.is_confirmed(self.monotonic_ms())
         # Between two looks a session may be in doubt and then renewed: partitions judged meanwhile
         # were closed, and an idle partition is not judged again.
         if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
@@ -168,7 +302,7 @@ class Replication:
             self.roles.settle(partition)
 
     def _led(self) -> Iterable[Partition]:
-        return [partition for partition in self._partitions if partition.leader is not None]
+        return [partition for partition in self.partitions if partition.leader is not None]
 
     def _every(self, interval_s: float, chore: Callable[[], None]) -> None:
         def repeat() -> None:
@@ -177,3 +311,8 @@ class Replication:
 
         loop = asyncio.get_running_loop()
         self._timers[chore] = loop.call_later(interval_s, repeat)
+
+
+def _is_under_replicated(partition: Partition) -> bool:
+    image = partition.image
+    return image is not None and len(image.isr) < len(image.replicas)

@@ -7,15 +7,21 @@ their leader has deleted, and nothing else.
 import asyncio
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.ledgers import write_ledger
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.retention.readers import UNKNOWN, Readers
+from ottla.broker.runtime.chores import Chores
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
-from ottla.storage.disk.errors import storage_error
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.log.log import Log
 from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
 from ottla.storage.log.retention import Hold, Verdict, hold
@@ -24,19 +30,35 @@ _log = logging.getLogger(__name__)
 
 # Segments whose files are renamed in one turn of the loop: 0.2 ms each.
 _SLICE = 32
+_SPACE_CHECK_MS = 1000
 
 
-class RetentionKeeper:
+@dataclass(frozen=True, slots=True)
+class RetentionStatus:
+    """What retention would delete, but readers still need it."""
+
+    held_partitions: int
+    held_bytes: int
+
+
+class RetentionKeeper(BrokerPart):
     """Applies retention to all partitions of a broker."""
 
     def __init__(
         self,
-        view: ClusterView,
+        settings: BrokerSettings,
         runtime: Runtime,
-        decisions: Decisions,
+        view: ClusterView,
+        partitions: Partitions,
+        directories: LogDirectories,
         removals: Removals,
+        decisions: Decisions,
         readers: Readers,
     ) -> None:
+        self._settings = settings
+        self._partitions = partitions
+        self._directories = directories
+        self._chores = Chores()
         self._view = view
         self._runtime = runtime
         self._decisions = decisions
@@ -47,7 +69,39 @@ class RetentionKeeper:
         # The holds now, with the committed offset of each group waited for.
         self.held: dict[Partition, tuple[Hold, dict[str, int]]] = {}
 
-    def keep_only(self, partitions: Iterable[Partition]) -> None:
+    def begin(self) -> None:
+        """Apply retention at intervals, and at once where a disk is short of space."""
+        interval_ms = self._settings.integer("log.retention.check.interval.ms")
+        self._chores.every(interval_ms, self.apply_retention)
+        self._chores.every(_SPACE_CHECK_MS, self.make_room)
+
+    async def stop(self) -> None:
+        self.readers.close()
+        await self._chores.stop()
+
+    def status(self) -> RetentionStatus:
+        return RetentionStatus(
+            len(self.held), sum(held.held_bytes for held, _ in self.held.values())
+        )
+
+    async def apply_retention(self) -> None:
+        """Delete segments that retention no longer keeps."""
+        now_ms = self._runtime.clock.now_ms()
+        self._keep_only(self._partitions)
+        for partition in self._partitions:
+            try:
+                await self.apply(partition, now_ms)
+            except StorageError as error:
+                self._partitions.on_storage_error(partition, error)
+            await asyncio.sleep(0)
+
+    async def make_room(self) -> None:
+        """Where a disk is short of space, apply retention now and give back what is deleted."""
+        if self._directories.is_short_of_space():
+            await self.apply_retention()
+            self._removals.remove_now()
+
+    def _keep_only(self, partitions: Iterable[Partition]) -> None:
         """Forget what is known of all other partitions."""
         known = set(partitions)
         self.held = {one: held for one, held in self.held.items() if one in known}

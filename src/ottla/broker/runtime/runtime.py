@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ottla.base.clock import Clock
+from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.tasks import Tasks
 
@@ -13,7 +14,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeStatus:
+    """Supervised tasks that run, and deadlines to come, most of them of requests that wait."""
+
+    tasks: int
+    deadlines: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime(BrokerPart):
     """The clock, the loop that runs the broker, deadlines on one timer, and supervised tasks."""
 
     clock: Clock
@@ -28,6 +37,13 @@ class Runtime:
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Run what may block for long in a thread of the loop's pool, and return its result."""
         return await self.loop.run_in_executor(None, work)
+
+    async def stop(self) -> None:
+        """Let no deadline come up any more; by now the parts that set them have stopped."""
+        self.purgatory.close()
+
+    def status(self) -> RuntimeStatus:
+        return RuntimeStatus(tasks=len(self.tasks), deadlines=len(self.purgatory))
 
 
 def new_runtime(clock: Clock, loop: asyncio.AbstractEventLoop) -> Runtime:

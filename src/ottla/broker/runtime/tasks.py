@@ -14,6 +14,9 @@ class Tasks:
         # In the order they were begun.
         self._running: dict[asyncio.Task[None], None] = {}
 
+    def __len__(self) -> int:
+        return len(self._running)
+
     def spawn(self, work: Coroutine[object, object, None]) -> None:
         """Run `work` to its end, or until the broker stops."""
         task = asyncio.get_running_loop().create_task(_supervise(work))

@@ -43,6 +43,10 @@ class Sharing:
         self._served: dict[ShareKey, ServedPartition] = {}
         self._closed = False
 
+    def __len__(self) -> int:
+        """How many share partitions are served."""
+        return len(self._served)
+
     def close(self) -> None:
         """Answer all waiting requests with NOT_LEADER_OR_FOLLOWER: the broker is stopping."""
         self._closed = True

@@ -6,7 +6,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
-from ottla.broker.coordinating import Shards
+from ottla.broker.coordinating import Shards, ShardsStatus
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.runtime.runtime import Runtime
@@ -69,6 +69,10 @@ class ShareStates:
     def close(self) -> None:
         """Close all shards: the broker is stopping."""
         self._shards.close()
+
+    def status(self) -> ShardsStatus:
+        """The partitions of `__share_group_state` that are led here."""
+        return self._shards.status()
 
     def partition_index(self, key: str) -> int | None:
         """The partition of the topic for a key's text; None while the topic does not exist."""

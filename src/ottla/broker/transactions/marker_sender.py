@@ -59,6 +59,10 @@ class MarkerSender:
         # Markers of the next request to each broker; a key exists while a request is under way.
         self._queues: dict[BrokerId, list[tuple[_Job, list[TopicPartition]]]] = {}
 
+    def __len__(self) -> int:
+        """How many brokers a request is under way to."""
+        return len(self._queues)
+
     def on_image(self) -> None:
         """The image has changed: give up requests to brokers that left the cluster."""
         self._links.keep_only(self._view.image.brokers)

@@ -6,7 +6,7 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.base.settings import BrokerSettings
-from ottla.broker.coordinating import Shards, Ticket
+from ottla.broker.coordinating import Shards, ShardsStatus, Ticket
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.produce.producer_ids import ProducerIdBlocks
@@ -66,6 +66,10 @@ class Transactions:
     def close(self) -> None:
         """The broker stops: answer waiting requests with NOT_COORDINATOR."""
         self._shards.close()
+
+    def status(self) -> ShardsStatus:
+        """The partitions of `__transaction_state` that are led here."""
+        return self._shards.status()
 
     def partition_index(self, transactional_id: str) -> int | None:
         """Which partition of `__transaction_state` holds the id; None while there is no topic."""

@@ -40,6 +40,10 @@ class Verifications:
         self._sender = sender
         self._waiting: dict[_Key, list[OnAnswer]] = {}
 
+    def __len__(self) -> int:
+        """How many are under way."""
+        return len(self._waiting)
+
     def is_needed(
         self, partition: Partition, transactional_id: str, identity: ProducerIdentity, *, adds: bool
     ) -> bool:

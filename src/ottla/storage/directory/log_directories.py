@@ -45,7 +45,7 @@ class LogDirectories:
         where none can be used.
         """
         assert paths
-        self._filesystem = filesystem
+        self.filesystem = filesystem
         # For logs opened from now on; the setting may change while the broker runs.
         self.producer_expiration_ms = producer_expiration_ms
         self._new_id = new_id
@@ -68,7 +68,7 @@ class LogDirectories:
     def _add(self, path: str, cluster_id: str, node_id: int, *, flushes_first: bool) -> None:
         try:
             directory = LogDirectory(
-                self._filesystem,
+                self.filesystem,
                 path,
                 cluster_id,
                 node_id,
@@ -94,7 +94,7 @@ class LogDirectories:
     @property
     def in_memory(self) -> bool:
         """Whether all directories are in memory, so that no call waits for a disk."""
-        return self._filesystem.in_memory
+        return self.filesystem.in_memory
 
     @property
     def directories(self) -> list[LogDirectory]:

@@ -80,7 +80,7 @@ class World(ReplicaWorld):
         epoch = await register(self.store, session, BrokerImage(OWN, endpoints, "r1"), 0)
         self.fence.registered(epoch)
         self.own.current = Standing(OWN, epoch, _SESSION_MS)
-        await self.controller.start(session)
+        await self.controller.stand(session)
         assert await self.updates.wait_for(lambda image: OWN in image.brokers, 60)
 
     async def make(self, name, partitions=1, **configs):
@@ -92,7 +92,7 @@ class World(ReplicaWorld):
 
     async def close(self):
         self.topics.close()
-        self.controller.stop()
+        await self.controller.stop()
         self.peers.close()
         await super().close()
 

@@ -80,11 +80,11 @@ class ControllerWorld:
 
     async def begin(self):
         """Win the election."""
-        await self.controller.start(await self.store.open_session(18_000))
+        await self.controller.stand(await self.store.open_session(18_000))
         assert self.controller.controller_id == 1
 
     async def close(self):
-        self.controller.stop()
+        await self.controller.stop()
         for store in (*self._others, self.store):
             await store.close()
 

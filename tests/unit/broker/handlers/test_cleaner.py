@@ -68,7 +68,7 @@ def test_a_log_is_cleaned_on_demand_and_the_cleaner_tells_of_it():
         cleaner = cleaner_of(world)
         handler = CompactLog(world.partitions, cleaner)
         assert (await ask(handler, request(CLEAN))).wanted_end == 3
-        cleaner.start()
+        cleaner.begin()
         for _ in range(1_000):
             told = await ask(handler, request())
             if told.pass_count:

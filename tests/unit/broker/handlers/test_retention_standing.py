@@ -24,7 +24,16 @@ def handler_of(world):
         return 4 if group == "sharers" else UNKNOWN
 
     readers = Readers(world.view, world.clock, groups, peers, start_offset)
-    retention = RetentionKeeper(world.view, world.runtime, world.decisions, world.removals, readers)
+    retention = RetentionKeeper(
+        world.settings,
+        world.runtime,
+        world.view,
+        world.partitions,
+        world.directories,
+        world.removals,
+        world.decisions,
+        readers,
+    )
     return RetentionStanding(world.view, world.runtime, world.partitions, retention)
 
 

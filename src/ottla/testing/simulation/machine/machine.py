@@ -10,8 +10,6 @@ from ottla.base.clock import set_current_clock
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
-from ottla.broker.process.opening import Opened
-from ottla.broker.runtime.runtime import Runtime
 from ottla.testing.simulation.machine.disk import SimulatedDisk
 from ottla.testing.simulation.machine.store import SimulatedStore
 from ottla.testing.simulation.machine.worker import SimulatedWorker
@@ -37,8 +35,7 @@ class _SimulatedBroker(Broker):
         super().__init__(*parts, **named)
         self._machine = machine
 
-    def _assemble(self, runtime: Runtime, opened: Opened) -> None:
-        super()._assemble(runtime, opened)
+    def _on_assembled(self) -> None:
         self._machine.on_assembled(self)
 
 
@@ -173,7 +170,7 @@ class Machine:
         """Whether a log holds what a power cut may take."""
         return self.is_ready and any(
             partition.log.flush_state.recovery_point < partition.log_end_offset
-            for partition in (self.broker.parts.partitions if self.broker is not None else ())
+            for partition in (self.broker.partitions if self.broker is not None else ())
         )
 
     def quicken(self) -> None:

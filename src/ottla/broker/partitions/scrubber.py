@@ -25,7 +25,7 @@ _LONGEST_SLEEP_S = 86_400.0
 
 
 class Scrubber:
-    """Scrubs one broker's logs, in a task of its own."""
+    """Scrubs one broker's logs."""
 
     def __init__(
         self,
@@ -41,17 +41,6 @@ class Scrubber:
         # Finished rounds through all logs, and the damage found in all of them.
         self.rounds = 0
         self.damages = 0
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to scrub."""
-        self._task = self._runtime.loop.create_task(self.run())
-
-    async def stop(self) -> None:
-        """Stop scrubbing."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self) -> None:
         """Scrub for ever; begin soon if the broker's last stop was unclean."""

@@ -1,0 +1,132 @@
+"""The periodic work on all logs of a broker: flush by time, checkpoints, producers, scrubbing.
+
+Each chore has a timer of its own; what takes the disk long runs in a thread.
+"""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.partitions.flush import Flusher
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.partitions.scrubber import Scrubber
+from ottla.broker.runtime.chores import Chores
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.storage.directory.log_directories import LogDirectories
+from ottla.storage.producers.state import PRODUCERS_MAX
+
+_log = logging.getLogger(__name__)
+
+# Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set, too; Ottla looks often.
+_FLUSH_CHECK_MS = 500
+
+# Logs whose checkpoint begins in one turn of the loop: 40 µs each.
+_CHECKPOINT_SLICE = 100
+
+_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+# Logs whose producers are looked through in one turn of the loop.
+_EXPIRATION_SLICE = 100
+
+
+def checkpoint_interval_ms(settings: BrokerSettings) -> int:
+    """How often checkpoints are written: all of them at once, as often as the most frequent."""
+    return min(
+        settings.integer("log.flush.offset.checkpoint.interval.ms"),
+        settings.integer("log.flush.start.offset.checkpoint.interval.ms"),
+        settings.integer("replica.high.watermark.checkpoint.interval.ms"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepStatus:
+    """Rounds of the scrubber through all logs since the start, and the damage that it found."""
+
+    scrub_rounds: int
+    scrub_damages: int
+
+
+class Upkeep(BrokerPart):
+    """The chores on the partitions of one broker."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        partitions: Partitions,
+        directories: LogDirectories,
+        flusher: Flusher,
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._partitions = partitions
+        self._directories = directories
+        self._flusher = flusher
+        self._chores = Chores()
+        self._scrubber = Scrubber(settings, runtime, partitions, directories)
+
+    def begin(self) -> None:
+        """Intervals are those of Kafka's settings."""
+        settings, every = self._settings, self._chores.every
+        if settings.text("log.flush.policy") != "group":
+            scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
+            every(min(scheduler_ms, _FLUSH_CHECK_MS), self.flush_by_time)
+        every(settings.integer("producer.id.expiration.check.interval.ms"), self.expire_producers)
+        settings.subscribe(self._on_settings)
+        every(checkpoint_interval_ms(settings), self.write_checkpoints)
+        self._chores.run(self._scrubber.run())
+
+    async def stop(self) -> None:
+        await self._chores.stop()
+
+    def status(self) -> UpkeepStatus:
+        return UpkeepStatus(self._scrubber.rounds, self._scrubber.damages)
+
+    async def flush_by_time(self) -> None:
+        """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
+        now_ms = self._runtime.clock.now_ms()
+        for partition in self._partitions:
+            if now_ms - partition.log.flush_state.last_flush_ms >= partition.config.flush_ms:
+                partition.flush_soon()
+
+    async def expire_producers(self) -> None:
+        """Forget producers that have been silent for too long, by the setting as it is now."""
+        now_ms = self._runtime.clock.now_ms()
+        expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
+        for count, partition in enumerate(list(self._partitions), start=1):
+            producers = partition.log.producers
+            producers.expire(now_ms, expiration_ms)
+            forgotten = producers.take_forgotten()
+            if forgotten:
+                _log.warning(
+                    "%s has more than %d idempotent producers at a time: %d that appended nothing"
+                    " for the longest time were forgotten, and their repeated batches would be"
+                    " appended twice; find the clients that begin a producer for each batch"
+                    " (`kafka-transactions.sh describe-producers`), or lower %s",
+                    partition.topic_partition,
+                    PRODUCERS_MAX,
+                    forgotten,
+                    _PRODUCER_EXPIRATION,
+                )
+            if count % _EXPIRATION_SLICE == 0:
+                await asyncio.sleep(0)
+
+    async def write_checkpoints(self) -> None:
+        """Write recovery points, high watermarks and log starts of all directories (P19)."""
+        now_ms = self._runtime.clock.now_ms()
+        partitions = list(self._partitions)
+        for start in range(0, len(partitions), _CHECKPOINT_SLICE):
+            some = partitions[start : start + _CHECKPOINT_SLICE]
+            if sum(partition.checkpoint_soon(now_ms) for partition in some):
+                await self._flusher.settle()
+            await asyncio.sleep(0)
+        await self._flusher.settle()
+        high_watermarks = self._partitions.high_watermarks()
+        for job in self._directories.prepare_checkpoints(high_watermarks):
+            await self._runtime.in_thread(job.run)
+
+    def _on_settings(self, changed: frozenset[str]) -> None:
+        if _PRODUCER_EXPIRATION in changed:
+            expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
+            self._directories.producer_expiration_ms = expiration_ms

@@ -1,0 +1,95 @@
+"""The time in which this broker is registered, and so leads and follows partitions."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.endpoints import own_image
+from ottla.broker.process.handing_over import hand_over
+from ottla.broker.process.parts import Parts
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.stop_mode import StopMode
+from ottla.broker.serving.listeners import Listeners
+
+_log = logging.getLogger(__name__)
+
+_PATIENCE_S = 2.0
+# How long a broker that leads nothing any more still answers before it closes connections.
+_LAST_ANSWERS_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationStatus:
+    """Whether a controller has sent this broker its partitions since it registered."""
+
+    has_image: bool
+
+
+class Registration(BrokerPart):
+    """The last part: entered when clients can connect, left while they still can."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        parts: Parts,
+        listeners: Listeners,
+        stop_mode: StopMode,
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._parts = parts
+        self._listeners = listeners
+        self._mode = stop_mode
+
+    async def start(self) -> None:
+        """Register the broker, with the ports it has now, and wait for its first LeaderAndIsr."""
+        cluster, updates = self._parts.cluster, self._parts.metadata.updates
+        directories, view = self._parts.replication.directories, cluster.view
+        image = own_image(view.broker_id, self._settings, self._listeners.ports)
+        clean = directories.kept_all
+        epoch = await cluster.membership.join(image, clean=clean)
+        if not clean:
+            await self._runtime.in_thread(directories.confirm_run)
+        updates.show(view.image.with_broker(replace(image, epoch=epoch)))
+        if not await updates.wait_for(lambda _image: updates.heard, _PATIENCE_S):
+            _log.warning(
+                "no controller has sent this broker its partitions yet; it accepts clients anyway"
+            )
+
+    async def stop(self) -> None:
+        """Hand leadership over and answer waiting requests, while connections are still open."""
+        self._parts.cluster.membership.retire()
+        if not self._mode.clean:
+            return
+        if self._mode.hands_over:
+            await self._hand_over()
+        else:
+            # The other brokers stop, too: nothing is left to decide about them.
+            await self._parts.controller.stop()
+        # First read no more: a record that came while the rest is flushed would stay unanswered.
+        self._listeners.stop_reading()
+        # Flush what is appended, so that its producers are answered before they are cut off.
+        try:
+            await asyncio.wait_for(self._parts.replication.flusher.settle(), _PATIENCE_S)
+        except TimeoutError:
+            _log.warning("the disk does not answer: stopping without waiting for it")
+        # The answers leave in the next turn.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    def status(self) -> RegistrationStatus:
+        return RegistrationStatus(self._parts.metadata.updates.heard)
+
+    async def _hand_over(self) -> None:
+        """Have the controller move away what this broker leads, before it stops (P30)."""
+        cluster = self._parts.cluster
+        if len(cluster.view.image.brokers) < 2:
+            return
+        if self._settings.flag("controlled.shutdown.enable"):
+            await hand_over(cluster.view, cluster.fence, self._parts.controller, cluster.peers)
+            # Clients that come meanwhile are redirected; clients whose connection ends without
+            # an answer would first try here again.
+            await asyncio.sleep(_LAST_ANSWERS_S)

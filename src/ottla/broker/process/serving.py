@@ -1,0 +1,85 @@
+"""What clients reach: the listeners, and behind them a handler for each API."""
+
+import random
+from dataclasses import dataclass
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.fetch.parts import FetchParts
+from ottla.broker.fetch.sessions import FetchSessions
+from ottla.broker.process.apis import handlers
+from ottla.broker.process.parts import Parts
+from ottla.broker.produce.expanding import Turns
+from ottla.broker.produce.parts import ProduceParts
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.serving.dispatch import Dispatcher
+from ottla.broker.serving.listeners import Listeners
+from ottla.broker.serving.readiness import Readiness
+
+_SESSION_EVICTION_MS = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServingStatus:
+    """Connections and requests of clients and of other brokers."""
+
+    # Whether clients are served; before that their requests wait.
+    is_serving: bool
+    # Open connections, by the names of the listeners.
+    connections: dict[str, int]
+    fetch_sessions: int
+    # Requests that held the event loop for long, since the start, and the longest of them.
+    stalls: int
+    longest_stall_ms: int
+
+
+class Serving(BrokerPart):
+    """Listens as soon as it is entered; clients' requests wait until it begins."""
+
+    def __init__(
+        self, settings: BrokerSettings, runtime: Runtime, parts: Parts, rng: random.Random
+    ) -> None:
+        partitions, new_leaders = parts.replication.partitions, parts.metadata.new_leaders
+        self._tasks = runtime.tasks
+        self.readiness = Readiness()
+        slots = settings.integer("max.incremental.fetch.session.cache.slots")
+        produce = ProduceParts(runtime, partitions, new_leaders, Turns(runtime.clock))
+        sessions = FetchSessions(slots, _SESSION_EVICTION_MS, rng)
+        self.fetch = FetchParts(settings, runtime, partitions, sessions, new_leaders)
+        self._dispatcher = Dispatcher(
+            handlers(settings, runtime, parts, produce, self.fetch),
+            runtime,
+            self.readiness,
+            parts.quotas,
+            produce,
+            self.fetch,
+            parts.access.gate,
+            parts.login.logins,
+            parts.audit,
+        )
+        self.listeners = Listeners(
+            settings, parts.quotas.connections, self._dispatcher.service, parts.audit
+        )
+
+    async def start(self) -> None:
+        await self.listeners.start()
+
+    def begin(self) -> None:
+        self.readiness.begin()
+
+    async def stop(self) -> None:
+        """Close all connections, and end what requests and other parts have begun beside them."""
+        try:
+            await self.listeners.stop()
+        finally:
+            await self._tasks.cancel()
+
+    def status(self) -> ServingStatus:
+        stalls = self._dispatcher.stalls
+        return ServingStatus(
+            is_serving=self.readiness.is_serving,
+            connections={each.name: len(each.connections) for each in self.listeners.open},
+            fetch_sessions=len(self.fetch.sessions),
+            stalls=stalls.count,
+            longest_stall_ms=stalls.longest_ms,
+        )

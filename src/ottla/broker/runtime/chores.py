@@ -1,0 +1,49 @@
+"""Periodic work of a part: each chore has a timer of its own, and may fail without ending."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+
+from ottla.storage.disk.errors import StorageError
+
+_log = logging.getLogger(__name__)
+
+_SHORTEST_INTERVAL_MS = 10
+_LONGEST_SLEEP_S = 86_400
+
+Chore = Callable[[], Awaitable[None]]
+
+
+class Chores:
+    """The chores of one part. A failure is logged, and the chore tried again at its next time."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def every(self, interval_ms: int, chore: Chore) -> None:
+        """Repeat `chore` after each interval."""
+        # An interval without end (Long.MAX_VALUE) is longer than a timer can be, and one of 0,
+        # which Kafka allows for checkpoints, would leave no time for anything else.
+        pause_s = min(max(interval_ms, _SHORTEST_INTERVAL_MS) / 1000, _LONGEST_SLEEP_S)
+
+        async def repeat() -> None:
+            while True:
+                await asyncio.sleep(pause_s)
+                try:
+                    await chore()
+                except StorageError as error:
+                    _log.error("%s: %s", chore.__name__, error.message)
+                except Exception:  # noqa: BLE001  # The supervisor of chores: the next run may succeed.
+                    _log.exception("%s failed", chore.__name__)
+
+        self.run(repeat())
+
+    def run(self, work: Coroutine[object, object, None]) -> None:
+        """Run `work`, which does not fail, until the part stops."""
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def stop(self) -> None:
+        """End all chores, also those under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

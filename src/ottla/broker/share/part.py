@@ -1,0 +1,78 @@
+"""Share groups on this broker, besides their membership, which `groups` keeps."""
+
+from dataclasses import dataclass
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.part import ClusterPart
+from ottla.broker.coordinating import ShardsStatus
+from ottla.broker.groups import Groups
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.share.assignment_lookup import AssignmentLookup
+from ottla.broker.share.dead_letter_sender import DeadLetterSender
+from ottla.broker.share.group_settings import ShareGroupSettings
+from ottla.broker.share.group_state import GroupShareStates
+from ottla.broker.share.persister import Persister
+from ottla.broker.share.sharing import Sharing
+from ottla.broker.share.states import ShareStates
+from ottla.broker.topics.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStatus:
+    """Sessions of members, and share partitions that are led here and fetched from."""
+
+    sessions: int
+    served: int
+    # Of the share coordinator.
+    shards: ShardsStatus
+
+
+class SharePart(BrokerPart):
+    """The share coordinator, and the leader's side of share partitions."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        cluster: ClusterPart,
+        partitions: Partitions,
+        groups: Groups,
+        topics: Topics,
+    ) -> None:
+        view = cluster.view
+        self.states = ShareStates(view, runtime, settings, partitions)
+        self.persister = Persister(view, runtime, topics, self.states, cluster.links())
+        self.group_settings = ShareGroupSettings(view, settings)
+        self.group_state = GroupShareStates(groups, self.persister)
+        self._dead_letters = DeadLetterSender(
+            view, runtime, settings, partitions, topics, cluster.links()
+        )
+        self.sharing = Sharing(
+            runtime,
+            settings,
+            partitions,
+            self.group_settings,
+            self.persister,
+            AssignmentLookup(view.broker_id, groups, cluster.peers),
+            self._dead_letters,
+        )
+
+    def begin(self) -> None:
+        self.states.start()
+
+    async def stop(self) -> None:
+        self.sharing.close()
+        self.states.close()
+        self.persister.close()
+        self._dead_letters.close()
+
+    def status(self) -> ShareStatus:
+        return ShareStatus(len(self.sharing.sessions), len(self.sharing), self.states.status())
+
+    def on_role(self, partition: Partition) -> None:
+        """A partition changed hands."""
+        self.states.on_role(partition)
+        self.sharing.on_role(partition)

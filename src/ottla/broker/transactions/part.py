@@ -1,0 +1,70 @@
+"""The transaction coordinator, and what leaders of partitions need for transactions."""
+
+from dataclasses import dataclass
+
+from ottla.base.settings import BrokerSettings
+from ottla.broker.cluster.part import ClusterPart
+from ottla.broker.coordinating import ShardsStatus
+from ottla.broker.groups import Groups
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.produce.producer_ids import ProducerIdBlocks
+from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
+from ottla.broker.transactions.marker_sender import MarkerSender
+from ottla.broker.transactions.marker_writer import MarkerWriter
+from ottla.broker.transactions.transactions import Transactions
+from ottla.broker.transactions.verification import Verifications
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionStatus:
+    """Work for transactions on this broker."""
+
+    shards: ShardsStatus
+    # Brokers to which a request with markers is under way.
+    marker_receivers: int
+    # Partitions whose first batch of a transaction waits for the transaction's coordinator.
+    verifications: int
+
+
+class TransactionPart(BrokerPart):
+    """`coordinator` runs commands on transactional ids; the others write and verify."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        runtime: Runtime,
+        cluster: ClusterPart,
+        partitions: Partitions,
+        groups: Groups,
+    ) -> None:
+        view, store = cluster.view, cluster.store
+        self.producer_ids = ProducerIdBlocks(store, view.broker_id)
+        self.marker_writer = MarkerWriter(partitions, groups)
+        self.marker_sender = MarkerSender(view, runtime, store, self.marker_writer, cluster.links())
+        self.coordinator = Transactions(
+            view, runtime, settings, partitions, self.producer_ids, self.marker_sender
+        )
+        self._adding = AddPartitionsSender(
+            view, runtime, settings, self.coordinator, cluster.links()
+        )
+        self.verifications = Verifications(self._adding)
+
+    def begin(self) -> None:
+        self.coordinator.start()
+
+    async def stop(self) -> None:
+        self._adding.close()
+        self.marker_sender.close()
+        self.coordinator.close()
+
+    def status(self) -> TransactionStatus:
+        return TransactionStatus(
+            self.coordinator.status(), len(self.marker_sender), len(self.verifications)
+        )
+
+    def on_image(self) -> None:
+        """The image has changed: give up requests to brokers that left the cluster."""
+        self.marker_sender.on_image()
+        self._adding.on_image()
