@@ -22,7 +22,7 @@ from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
 from ottla.broker.process.apis import served
-from ottla.broker.serving.portions import ELEMENTS_MAX, WHOLE_ELEMENTS_MAX
+from ottla.broker.requests.portions import ELEMENTS_MAX, WHOLE_ELEMENTS_MAX
 from ottla.group.coordinator.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX

@@ -131,6 +131,15 @@ def has_field(cls: type[Message], name: str, version: int) -> bool:
     return any(field.name == name and field.exists(version) for field in cls.__fields__)
 
 
+def with_list(message: T, replaced: list[Any] | None, wanted: list[Any]) -> T:
+    """A copy of a message that has another list in place of one of its own."""
+    made = object.__new__(type(message))
+    for field in cast("Message", message).__fields__:
+        value = getattr(message, field.name)
+        setattr(made, field.name, wanted if value is replaced else value)
+    return made
+
+
 class Primitive(Generic[T]):
     """The specifier of a kind of fixed size: `int32("3+", default=-1)`."""
 

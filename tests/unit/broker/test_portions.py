@@ -3,19 +3,18 @@
 import pytest
 from rig.large_requests import growing
 
-from ottla.broker.serving.portions import (
-    DIVIDED,
-    ONCE,
-    REPEATED,
-    Once,
+from ottla.broker.handlers.describe_configs import DescribeConfigs
+from ottla.broker.handlers.describe_producers import DescribeProducers
+from ottla.broker.handlers.join_group import JoinGroup
+from ottla.broker.handlers.offset_fetch import OffsetFetch
+from ottla.broker.process.apis import served
+from ottla.broker.requests.portions import (
     answer_once,
     division,
     edges,
     join,
     portions,
 )
-from ottla.wire.api import ApiKey
-from ottla.wire.field import Field
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.wire.messages.join_group import JoinGroupRequest
@@ -29,7 +28,8 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
-from ottla.wire.notation import REQUESTS, RESPONSES
+
+from .handlers.test_on_error import filled
 
 
 def group(name, topics):
@@ -77,7 +77,7 @@ def answer_to(body):
 def test_the_answers_to_portions_are_one_answer(groups):
     """As if the request had been served in one go, and no portion is longer than it may be."""
     body = OffsetFetchRequest(groups=[group(*each) for each in groups.items()])
-    divided = division(ApiKey.OFFSET_FETCH, body)
+    divided = division(OffsetFetch.api.portions, body)
     assert divided is not None
     whole = before = None
     for portion in portions(body, divided):
@@ -96,7 +96,7 @@ def test_the_answers_to_portions_are_one_answer(groups):
 def test_an_error_of_a_group_in_any_portion_is_that_of_the_group(failing):
     """It has no partitions then, as if it had been asked for in one go."""
     body = OffsetFetchRequest(groups=[group("a", {"t": 700}), group("b", {"t": 1})])
-    divided = division(ApiKey.OFFSET_FETCH, body)
+    divided = division(OffsetFetch.api.portions, body)
     whole = before = None
     for number, portion in enumerate(portions(body, divided)):
         answer, after = answer_to(portion), edges(portion, divided)
@@ -116,9 +116,9 @@ def test_an_error_of_a_group_in_any_portion_is_that_of_the_group(failing):
 def test_a_short_request_is_not_divided():
     """Nor one without anything in its list."""
     body = OffsetFetchRequest(groups=[group("a", {"t": 200})])
-    assert division(ApiKey.OFFSET_FETCH, body) is None
-    assert division(ApiKey.OFFSET_FETCH, OffsetFetchRequest()) is None
-    assert division(ApiKey.JOIN_GROUP, JoinGroupRequest()) is None
+    assert division(OffsetFetch.api.portions, body) is None
+    assert division(OffsetFetch.api.portions, OffsetFetchRequest()) is None
+    assert division(JoinGroup.api.portions, JoinGroupRequest()) is None
 
 
 def test_a_resource_that_is_named_twice_is_described_once():
@@ -136,7 +136,7 @@ def test_a_resource_that_is_named_twice_is_described_once():
             )
         ]
     )
-    assert list(answer_once(ApiKey.DESCRIBE_CONFIGS, body)) == []
+    assert list(answer_once(DescribeConfigs.api.once, body)) == []
     assert [(one.resource_name, one.configuration_keys) for one in body.resources] == [
         ("a", ["x", "y"]),
         ("b", None),
@@ -152,7 +152,7 @@ def test_a_partition_that_is_named_twice_has_its_producers_described_once():
             TopicRequest(name="a", partition_indexes=[7, 200]),
         ]
     )
-    for _ in answer_once(ApiKey.DESCRIBE_PRODUCERS, body):
+    for _ in answer_once(DescribeProducers.api.once, body):
         pass
     assert [one.partition_indexes for one in body.topics] == [list(range(201))]
 
@@ -170,56 +170,69 @@ def test_the_offset_of_a_partition_that_is_named_often_is_fetched_once(version):
         body = OffsetFetchRequest(group_id="g", topics=topics)
     else:
         body = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=topics)])
-    for _ in answer_once(ApiKey.OFFSET_FETCH, body):
+    for _ in answer_once(OffsetFetch.api.once, body):
         pass
     found = body.topics if version < 8 else body.groups[0].topics
     assert [(one.name, one.partition_indexes) for one in found] == [("t", [0, 1, 2]), ("u", [5])]
 
 
-def fields_of(kind, path):
-    """The fields of a path, each in the element of the one before."""
-    found: list[Field] = []
-    for name in path:
-        (field,) = [each for each in kind.__fields__ if each.name == name]
-        found.append(field)
-        kind = field.element
+def first_of(kind, lists):
+    """The first elements of lists in each other, of a message with one element in each list."""
+    low, high = kind.__versions__
+    for version in range(low, high + 1):
+        found, message = [], filled(kind, version)
+        for one in lists:
+            message = (one(message) or [None])[0]
+            if message is None:
+                break
+            found.append(message)
+        else:
+            return found
+    raise AssertionError(f"no version of {kind.__name__} has all of these lists")
+
+
+def levels(way):
+    found, of = [], way.items
+    while of is not None:
+        found.append(of)
+        of = of.inner
     return found
 
 
-def test_the_tables_name_lists_that_exist():
-    """In request and response, as deep as each other."""
-    for key, ways in DIVIDED.items():
-        for way in ways:
-            asked = fields_of(REQUESTS[key], way.asked)
-            answers = fields_of(RESPONSES[key], way.answers)
-            assert len(asked) == len(answers)
-            assert {field.kind for field in asked + answers} == {"array"}
-    for key, ways in ONCE.items():
-        for way in ways:
-            kind, once = REQUESTS[key], way
-            while isinstance(once, Once):
-                (field,) = fields_of(kind, (once.field,))
-                kind, inner = field.element, once.inner
-                names = {each.name for each in getattr(kind, "__fields__", ())}
-                assert names >= {*once.names, *([inner] if isinstance(inner, str) else [])}
-                once = inner
-    for key, rule in REPEATED.items():
-        for way in DIVIDED[key]:
-            for names, field in zip(rule.names, fields_of(REQUESTS[key], way.asked), strict=True):
-                own = {each.name for each in getattr(field.element, "__fields__", ())}
-                assert own >= set(names) or field.element == "string"
+def test_declared_lists_and_names_exist():
+    """In request and response of one version, as deep as each other."""
+    for api in served().values():
+        for way in api.portions:
+            found = levels(way)
+            asked = first_of(api.request, [of.asked for of in found])
+            answers = first_of(api.response, [of.answers for of in found])
+            for of, item, answer in zip(found[:-1], asked, answers, strict=False):
+                assert type(of.name(item)) is type(of.answered(answer))
+                assert of.error(answer) in (0, 1)
+        for once in api.once:
+            kind_lists = []
+            while once is not None:
+                kind_lists.append(once.asked)
+                (*_, item) = first_of(api.request, kind_lists)
+                assert once.name is None or once.name(item)
+                once = once.inner
 
 
 def test_every_list_of_a_divided_request_is_in_a_portion():
     """Whatever a request of 1,000 elements asks for, its portions ask for, in its order."""
-    for each in growing({key: REQUESTS[key].__versions__ for key in DIVIDED}):
+    apis = {key: api for key, api in served().items() if api.portions}
+    seen = 0
+    for each in growing({key: api.request.__versions__ for key, api in apis.items()}):
         body = each.request(1_000)
-        divided = division(each.api, body)
-        if divided is None or divided.asked[: len(each.path)] != each.path:
+        divided = division(apis[each.api].portions, body)
+        if divided is None:
             continue
-        asked = [getattr(body, divided.asked[0])]
-        got = [[one for part in portions(body, divided) for one in getattr(part, divided.asked[0])]]
-        for name in divided.asked[1:]:
-            asked = [getattr(one, name) for one in asked for one in one]
-            got = [getattr(one, name) for one in got for one in one]
+        seen += 1
+        outer, *inner = levels(divided)
+        asked = [outer.asked(body)]
+        got = [[one for part in portions(body, divided) for one in outer.asked(part)]]
+        for of in inner:
+            asked = [of.asked(one) for one in asked for one in one]
+            got = [of.asked(one) for one in got for one in one]
         assert [one for own in asked for one in own] == [one for own in got for one in own]
+    assert seen > len(apis)

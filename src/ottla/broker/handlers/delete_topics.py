@@ -13,6 +13,7 @@ from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer
+from ottla.broker.requests.portions import Portions, Repeated, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
@@ -76,6 +77,11 @@ def _changes(_body: DeleteTopicsRequest, response: DeleteTopicsResponse) -> Iter
         yield AdminChange((need,), {"topic_id": str(one.topic_id)}, one.error_code)
 
 
+def _is_by_id(topic: DeleteTopicState) -> bool:
+    """One topic may be named by its name and by its id: both are refused."""
+    return topic.name is None
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteTopics(Handler):
     """Serves DeleteTopics."""
@@ -86,6 +92,21 @@ class DeleteTopics(Handler):
         Versions(1, 6),
         needs=_needs,
         changes=_changes,
+        portions=(
+            Portions(
+                items(
+                    lambda body: body.topics,
+                    lambda response: response.responses,
+                    lambda topic: (topic.name, topic.topic_id),
+                ),
+                repeated=Repeated.ANSWERED_ONCE,
+                alike=_is_by_id,
+            ),
+            Portions(
+                items(lambda body: body.topic_names, lambda response: response.responses),
+                repeated=Repeated.ANSWERED_ONCE,
+            ),
+        ),
     )
 
     view: ClusterView

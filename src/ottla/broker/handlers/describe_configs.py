@@ -12,6 +12,7 @@ from ottla.broker.configs.configs import Configs, ResourceType
 from ottla.broker.configs.requests import of_settings
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each
+from ottla.broker.requests.portions import Portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.describe_configs import (
@@ -22,6 +23,14 @@ from ottla.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+
+
+def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource) -> None:
+    """None stands for all settings, and so does an empty list."""
+    if resource.configuration_keys and other.configuration_keys:
+        resource.configuration_keys += other.configuration_keys
+    else:
+        resource.configuration_keys = None
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -36,6 +45,16 @@ class DescribeConfigs(Handler):
             lambda body: body.resources,
             lambda response: response.results,
             of_settings(AclOperation.DESCRIBE_CONFIGS),
+        ),
+        portions=(
+            Portions(items(lambda body: body.resources, lambda response: response.results), 8),
+        ),
+        once=(
+            once(
+                lambda body: body.resources,
+                lambda resource: (resource.resource_type, resource.resource_name),
+                _add_keys,
+            ),
         ),
     )
 

@@ -9,6 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
+from ottla.broker.requests.portions import Portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_producers import (
@@ -16,8 +17,13 @@ from ottla.wire.messages.describe_producers import (
     DescribeProducersResponse,
     PartitionResponse,
     ProducerState,
+    TopicRequest,
     TopicResponse,
 )
+
+
+def _add_indexes(topic: TopicRequest, other: TopicRequest) -> None:
+    topic.partition_indexes += other.partition_indexes
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -32,6 +38,27 @@ class DescribeProducers(Handler):
             lambda body: body.topics,
             lambda response: response.topics,
             named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
+        ),
+        portions=(
+            Portions(
+                items(
+                    lambda body: body.topics,
+                    lambda response: response.topics,
+                    lambda topic: topic.name,
+                    inner=items(
+                        lambda topic: topic.partition_indexes, lambda topic: topic.partitions
+                    ),
+                ),
+                64,
+            ),
+        ),
+        once=(
+            once(
+                lambda body: body.topics,
+                lambda topic: topic.name,
+                _add_indexes,
+                inner=once(lambda topic: topic.partition_indexes),
+            ),
         ),
     )
 

@@ -12,6 +12,7 @@ from ottla.broker.access.sharing import describe_share_group_offsets
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.portions import Portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.end_offsets import EndOffsets
@@ -24,6 +25,7 @@ from ottla.share.records import UNKNOWN, ShareKey, ShareState
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsRequestTopic,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
@@ -31,6 +33,22 @@ from ottla.wire.messages.describe_share_group_offsets import (
 )
 
 _PATIENCE_MS = 5_000
+
+
+def _add_topics(
+    group: DescribeShareGroupOffsetsRequestGroup, other: DescribeShareGroupOffsetsRequestGroup
+) -> None:
+    """None stands for all topics."""
+    if group.topics is None or other.topics is None:
+        group.topics = None
+    else:
+        group.topics += other.topics
+
+
+def _add_partitions(
+    topic: DescribeShareGroupOffsetsRequestTopic, other: DescribeShareGroupOffsetsRequestTopic
+) -> None:
+    topic.partitions += other.partitions
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -42,6 +60,36 @@ class DescribeShareGroupOffsets(Handler):
         DescribeShareGroupOffsetsResponse,
         Versions(0, 1),
         needs=describe_share_group_offsets,
+        portions=(
+            Portions(
+                items(
+                    lambda body: body.groups,
+                    lambda response: response.groups,
+                    lambda group: group.group_id,
+                    error=lambda group: group.error_code,
+                    inner=items(
+                        lambda group: group.topics,
+                        lambda group: group.topics,
+                        lambda topic: topic.topic_name,
+                        inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
+                    ),
+                ),
+                64,
+            ),
+        ),
+        once=(
+            once(
+                lambda body: body.groups,
+                lambda group: group.group_id,
+                _add_topics,
+                inner=once(
+                    lambda group: group.topics,
+                    lambda topic: topic.topic_name,
+                    _add_partitions,
+                    inner=once(lambda topic: topic.partitions),
+                ),
+            ),
+        ),
     )
 
     view: ClusterView

@@ -16,6 +16,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.groups.shard import Command
 from ottla.broker.requests.handler import Api, Handler, Versions
+from ottla.broker.requests.portions import Portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
@@ -30,6 +31,8 @@ from ottla.metadata.image import ClusterImage
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -43,6 +46,21 @@ _MANY_GROUPS_FROM = 8
 _TOPIC_IDS_FROM = 10
 
 
+def _add_topics(group: OffsetFetchRequestGroup, other: OffsetFetchRequestGroup) -> None:
+    """None stands for all topics."""
+    if group.topics is None or other.topics is None:
+        group.topics = None
+    else:
+        group.topics += other.topics
+
+
+def _add_indexes(
+    topic: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
+    other: OffsetFetchRequestTopic | OffsetFetchRequestTopics,
+) -> None:
+    topic.partition_indexes += other.partition_indexes
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class OffsetFetch(Handler):
     """Serves OffsetFetch."""
@@ -52,6 +70,53 @@ class OffsetFetch(Handler):
         OffsetFetchResponse,
         Versions(1, 10),
         needs=offset_fetch,
+        portions=(
+            Portions(
+                items(
+                    lambda body: body.groups,
+                    lambda response: response.groups,
+                    lambda group: group.group_id,
+                    error=lambda group: group.error_code,
+                    inner=items(
+                        lambda group: group.topics,
+                        lambda group: group.topics,
+                        lambda topic: (topic.name, topic.topic_id),
+                        inner=items(
+                            lambda topic: topic.partition_indexes, lambda topic: topic.partitions
+                        ),
+                    ),
+                )
+            ),
+            Portions(
+                items(
+                    lambda body: body.topics,
+                    lambda response: response.topics,
+                    lambda topic: topic.name,
+                    inner=items(
+                        lambda topic: topic.partition_indexes, lambda topic: topic.partitions
+                    ),
+                )
+            ),
+        ),
+        once=(
+            once(
+                lambda body: body.groups,
+                lambda group: group.group_id,
+                _add_topics,
+                inner=once(
+                    lambda group: group.topics,
+                    lambda topic: (topic.name, topic.topic_id),
+                    _add_indexes,
+                    inner=once(lambda topic: topic.partition_indexes),
+                ),
+            ),
+            once(
+                lambda body: body.topics,
+                lambda topic: topic.name,
+                _add_indexes,
+                inner=once(lambda topic: topic.partition_indexes),
+            ),
+        ),
     )
 
     view: ClusterView

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.needs import Guard
+from ottla.broker.requests.portions import Once, Portions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import api_name
 from ottla.wire.notation import Message
@@ -49,6 +50,9 @@ class Api(Generic[Q, R]):
     changes: Callable[[Q, R], Iterable[AdminChange]] | None = None
     # Clients make these changes so often that repetitions are counted, and that none waits.
     changes_often: bool = False
+    # How a long request is served as several short ones.
+    portions: tuple[Portions[Q, R], ...] = ()
+    once: tuple[Once[Q], ...] = ()
     # Not advertised to clients.
     between_brokers: bool = False
 

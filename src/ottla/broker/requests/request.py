@@ -135,7 +135,7 @@ class RequestContext:
 
 
 class PortionContext(RequestContext):
-    """A part of a long request, which is served as a request of its own (`serving.portions`)."""
+    """A part of a long request, which is served as a request of its own (`requests.portions`)."""
 
     __slots__ = ("answer",)
 

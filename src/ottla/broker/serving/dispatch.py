@@ -24,10 +24,10 @@ from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.auditing import Auditing, Need
 from ottla.broker.requests.handler import NO_ANSWER, Api, Handler
+from ottla.broker.requests.portions import answer_once, division, elements_max
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.large import LargeRequests, malformed, too_large
-from ottla.broker.serving.portions import DIVIDED, ONCE, answer_once, division, elements_max
 from ottla.broker.serving.readiness import Readiness
 from ottla.broker.serving.stalls import STALL_MS, Stalls
 from ottla.broker.serving.table import Served, api_ranges, table_of
@@ -204,7 +204,8 @@ class Conversation:
                 return None
             body = self._decoded(served, header, frame, position, is_client=is_client)
         except TooManyElements as error:
-            raise too_large(self._connection, api_key) from error
+            assert served is not None, "its body was decoded"
+            raise too_large(self._connection, served.api) from error
         except (WireError, VersionError, StructError) as error:
             raise malformed(error) from error
         if body is None:
@@ -235,23 +236,24 @@ class Conversation:
         is_client: bool,
     ) -> Any:
         """The body; None where it has so many elements that it is to be served in slices."""
-        kind, api_key, version = served.api.request, header.api_key, header.api_version
+        api, version = served.api, header.api_version
+        kind = api.request
         if not is_client:
             return decode(kind, version, frame, position)
         if len(frame) <= _SHORT_BYTES:
             body = decode(kind, version, frame, position)
         else:
-            decoding = decode_in_steps(kind, version, frame, position, elements_max(api_key))
+            decoding = decode_in_steps(kind, version, frame, position, elements_max(api.portions))
             try:
                 next(decoding)
             except StopIteration as end:
                 body = end.value
             else:
                 return None
-        if api_key in ONCE:
-            for _ in answer_once(api_key, body):
+        if api.once:
+            for _ in answer_once(api.once, body):
                 pass
-        if api_key in DIVIDED and division(api_key, body) is not None:
+        if api.portions and division(api.portions, body) is not None:
             return None
         return body
 

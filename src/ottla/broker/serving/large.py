@@ -12,13 +12,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.requests.handler import NO_ANSWER
-from ottla.broker.requests.request import PortionContext, RequestContext
-from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.runtime.turns import FairTurns
-from ottla.broker.serving.portions import (
-    Divided,
+from ottla.broker.requests.handler import NO_ANSWER, Api
+from ottla.broker.requests.portions import (
     Edges,
+    Portions,
     answer_once,
     division,
     edges,
@@ -27,6 +24,9 @@ from ottla.broker.serving.portions import (
     portions,
     take_repeated,
 )
+from ottla.broker.requests.request import PortionContext, RequestContext
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.turns import FairTurns
 from ottla.broker.serving.stalls import Stalls
 from ottla.broker.serving.table import Served
 from ottla.network.connection import Connection
@@ -67,14 +67,14 @@ def malformed(error: Exception) -> CloseConnection:
     return CloseConnection(why, "request: malformed")
 
 
-def too_large(connection: Connection, api_key: int) -> CloseConnection:
+def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
     """What ends the connection of a request with more elements than its API allows."""
-    api = key_name(api_key)
+    name, most = key_name(api.key), elements_max(api.portions)
     why = (
-        f"its {api} of {connection.principal} has more than {elements_max(api_key):,} elements in"
-        " its lists; have the client send several requests"
+        f"its {name} of {connection.principal} has more than {most:,} elements in its lists; have"
+        " the client send several requests"
     )
-    return CloseConnection(why, f"request: elements of {api}")
+    return CloseConnection(why, f"request: elements of {name}")
 
 
 class LargeRequests:
@@ -199,7 +199,7 @@ class _Work:
             )
             self._error = CloseConnection(why, f"answer: bytes of {key_name(api)}")
         except TooManyElements:
-            self._error = too_large(request.connection, api)
+            self._error = too_large(request.connection, self._served.api)
         except (WireError, VersionError) as error:
             self._error = malformed(error)
         except Exception as error:  # noqa: BLE001  # The connection's supervisor gets it.
@@ -210,15 +210,17 @@ class _Work:
             request.connection.release()
 
     async def _work(self, frame: memoryview, position: int) -> Serve:
-        header, kind = self._request.header, self._served.api.request
+        header, declared = self._request.header, self._served.api
         key, version = header.api_key, header.api_version
         self._slice_began_ms = self._monotonic_ms()
         self._check_client()
         body = await self._in_slices(
-            decode_in_steps(kind, version, frame, position, elements_max(key))
+            decode_in_steps(
+                declared.request, version, frame, position, elements_max(declared.portions)
+            )
         )
-        await self._in_slices(answer_once(key, body))
-        divided = division(key, body)
+        await self._in_slices(answer_once(declared.once, body))
+        divided = division(declared.portions, body)
         if divided is None:
             return partial(self._serve_whole, self._request, body)
         response = await self._in_portions(body, divided)
@@ -232,9 +234,9 @@ class _Work:
         )
         return lambda _frame: parts
 
-    async def _in_portions(self, body: Any, divided: Divided) -> Any:
+    async def _in_portions(self, body: Any, divided: Portions[Any, Any]) -> Any:
         """The response to a request that is served as several."""
-        repeated = await self._in_slices(take_repeated(self._request.header.api_key, body, divided))
+        repeated = await self._in_slices(take_repeated(body, divided))
         answers = await self._answers(body, divided)
         if repeated is not None:
             answers += await self._answers(repeated, divided, is_repeated=True)
@@ -248,8 +250,8 @@ class _Work:
                 # A Produce that wants no answer.
                 continue
             # That of the request as a whole.
-            error = getattr(response, "error_code", 0)
-            if error and not getattr(response, divided.answers[0]):
+            error = response.error_code if "error_code" in type(response).__slots__ else 0
+            if error and not divided.items.answers(response):
                 return response
             if before is None:
                 joined = response
@@ -262,7 +264,7 @@ class _Work:
         return joined
 
     async def _answers(
-        self, body: Any, divided: Divided, *, is_repeated: bool = False
+        self, body: Any, divided: Portions[Any, Any], *, is_repeated: bool = False
     ) -> list[tuple[Edges, "asyncio.Future[Any]"]]:
         """The answers to the portions of a body, which may come later."""
         answers = []

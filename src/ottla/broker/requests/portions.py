@@ -1,0 +1,318 @@
+"""Requests that are lists of things that do not depend on each other, and how they are divided.
+
+The declaration of an API says of which of its lists that holds. A long request is served as several
+short ones, whose answers are joined. Of what an answer repeats in full, a name that comes twice in
+a request is looked up once. Does no I/O.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from ottla.wire.notation import with_list
+from ottla.wire.source import STEP
+
+# The request or an element of it, and an element of a list in that; the same of the response.
+Q = TypeVar("Q")
+I = TypeVar("I")  # noqa: E741
+R = TypeVar("R")
+A = TypeVar("A")
+
+# Elements of all lists in one request of a client: of an API that is served in portions, and of
+# any other, which is served in one go, and for which so many hold the loop for less than 100 ms. A
+# member of 10,000 partitions of as many topics has 30,000 elements in one ConsumerGroupHeartbeat.
+ELEMENTS_MAX: Final = 250_000
+WHOLE_ELEMENTS_MAX: Final = 60_000
+# Where the answer to an element is searched for: among so many, portions being short.
+_NEAR: Final = 2 * STEP
+
+
+# -- what an API declares
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Items(Generic[Q, R]):
+    """A list of a request and the list of the answers to its elements; see `items`."""
+
+    asked: Callable[[Q], list[Any] | None]
+    answers: Callable[[R], list[Any]]
+    name: Callable[[Any], Hashable]
+    answered: Callable[[Any], Hashable]
+    error: Callable[[Any], int]
+    inner: "Items[Any, Any] | None"
+
+
+def items(
+    asked: Callable[[Q], list[I] | None],
+    answers: Callable[[R], list[A]],
+    name: Callable[[I], Hashable] = lambda item: item,
+    *,
+    answered: Callable[[A], Hashable] | None = None,
+    error: Callable[[A], int] = lambda _answer: 0,
+    inner: Items[I, A] | None = None,
+) -> Items[Q, R]:
+    """A list of a request and the list of the answers to its elements, with lists in these.
+
+    `name` of an element is `answered` of the answer to it. An `error` of an answer is that of the
+    whole element, however it was divided.
+    """
+    return Items(asked, answers, name, answered or name, error, inner)
+
+
+class Repeated(Enum):
+    """How elements are refused whose name comes twice in a request."""
+
+    ANSWERED_ONCE = 1
+    ANSWERED_EACH = 2
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Portions(Generic[Q, R]):
+    """How the requests of an API are divided.
+
+    A portion has at most `most` of the innermost elements of `items`. A request whose elements are
+    not `alike` is not divided.
+    """
+
+    items: Items[Q, R]
+    most: int = STEP
+    _: KW_ONLY
+    repeated: Repeated | None = None
+    alike: Callable[[Any], Hashable] | None = None
+    # Completes the first of two responses with what the second has beside its items.
+    also: Callable[[R, R], None] | None = None
+    # The elements have lists that are not divided.
+    keeps_lists: bool = False
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Once(Generic[Q]):
+    """A list of a request whose elements are answered once for each name; see `once`."""
+
+    asked: Callable[[Q], list[Any] | None]
+    name: Callable[[Any], Hashable] | None
+    add: Callable[[Any, Any], None] | None
+    inner: "Once[Any] | None"
+
+
+def once(
+    asked: Callable[[Q], list[I] | None],
+    name: Callable[[I], Hashable] | None = None,
+    add: Callable[[I, I], None] | None = None,
+    *,
+    inner: Once[I] | None = None,
+) -> Once[Q]:
+    """A list of a request whose elements are answered once for each name; None: for each text.
+
+    `add` lets the first element of a name ask for what another one asks for, too.
+    """
+    return Once(asked, name, add, inner)
+
+
+# -- requests
+
+
+def elements_max(ways: Sequence[Portions[Any, Any]]) -> int:
+    """How many elements the lists of a client's request may have, all together."""
+    return ELEMENTS_MAX if ways and not ways[0].keeps_lists else WHOLE_ELEMENTS_MAX
+
+
+def division(ways: Sequence[Portions[Q, R]], body: Q) -> Portions[Q, R] | None:
+    """How a request is divided; None where it is not, or is short.
+
+    By version, an API may have one of several lists.
+    """
+    for way in ways:
+        wanted = way.items.asked(body)
+        if wanted:
+            if _count(wanted, way.items.inner) <= way.most:
+                return None
+            is_alike = way.alike is None or len(set(map(way.alike, wanted))) == 1
+            return way if is_alike else None
+    return None
+
+
+def _count(wanted: Sequence[Any], inner: Items[Any, Any] | None) -> int:
+    """How many elements the lists have, and those in them."""
+    if inner is None:
+        return len(wanted)
+    return len(wanted) + sum(_count(inner.asked(one) or (), inner.inner) for one in wanted)
+
+
+def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, None]:
+    """Leave each name in the lists of the body once; pauses after each STEP elements."""
+    for each in lists:
+        wanted = each.asked(body)
+        if not wanted:
+            continue
+        if each.name is None:
+            wanted[:] = dict.fromkeys(wanted)
+            continue
+        found: dict[Hashable, Any] = {}
+        for index, item in enumerate(wanted):
+            if index % STEP == STEP - 1:
+                yield
+            first = found.setdefault(each.name(item), item)
+            if first is not item and each.add is not None:
+                each.add(first, item)
+        wanted[:] = found.values()
+        if each.inner is not None:
+            for item in wanted:
+                yield
+                yield from answer_once((each.inner,), item)
+
+
+def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | None]:
+    """Take out of the body what the API refuses as repeated; pauses after each STEP elements.
+
+    Returns a body with it; None where there is nothing of the kind.
+    """
+    wanted = way.items.asked(body)
+    if way.repeated is None or wanted is None:
+        return None
+    counts: Counter[Hashable] = Counter()
+    for index, (name, _, _) in enumerate(_named(wanted, way.items)):
+        if index % STEP == STEP - 1:
+            yield
+        counts[name] += 1
+    if counts.total() == len(counts):
+        return None
+    single: list[Any] = []
+    repeated: list[Any] = []
+    answered: set[Hashable] = set()
+    for index, (name, parent, item) in enumerate(_named(wanted, way.items)):
+        if index % STEP == STEP - 1:
+            yield
+        if counts[name] == 1:
+            _put(single, way.items, parent, item)
+        elif way.repeated is Repeated.ANSWERED_EACH or name not in answered:
+            answered.add(name)
+            _put(repeated, way.items, parent, item)
+    refused = with_list(body, wanted, repeated)
+    wanted[:] = single
+    return refused
+
+
+def _named(wanted: list[Any], of: Items[Any, Any]) -> Iterator[tuple[Hashable, Any, Any]]:
+    """The innermost elements: the name of each, the element around it if any, and itself."""
+    for item in wanted:
+        if of.inner is None:
+            yield of.name(item), None, item
+            continue
+        around = of.name(item)
+        for one in of.inner.asked(item) or ():
+            yield (around, of.inner.name(one)), item, one
+
+
+def _put(found: list[Any], of: Items[Any, Any], parent: Any, item: Any) -> None:
+    """Add an element to the list, in a copy of the element around it."""
+    if of.inner is None:
+        found.append(item)
+        return
+    # Elements around that follow each other with one name are one.
+    if not found or of.name(found[-1]) != of.name(parent):
+        found.append(with_list(parent, of.inner.asked(parent), []))
+    of.inner.asked(found[-1]).append(item)  # type: ignore[union-attr] # It was made with a list.
+
+
+def portions(body: Q, way: Portions[Q, Any]) -> Iterator[Q]:
+    """Bodies that together ask for what `body` does, each for at most `way.most` elements."""
+    wanted = way.items.asked(body)
+    for part, _ in _parts(wanted or (), way.items.inner, way.most):
+        yield with_list(body, wanted, part)
+
+
+def _parts(
+    wanted: Sequence[Any], inner: Items[Any, Any] | None, most: int
+) -> Iterator[tuple[list[Any], int]]:
+    """Lists that together are `wanted`, and how many elements each has."""
+    if inner is None:
+        for start in range(0, len(wanted), most):
+            part = list(wanted[start : start + most])
+            yield part, len(part)
+        return
+    part, size = [], 0
+    for item in wanted:
+        for piece, piece_size in _pieces(item, inner, most):
+            if part and size + piece_size > most:
+                yield part, size
+                part, size = [], 0
+            part.append(piece)
+            size += piece_size
+    if part:
+        yield part, size
+
+
+def _pieces(item: Any, inner: Items[Any, Any], most: int) -> Iterator[tuple[Any, int]]:
+    """The item, or several of its name that share what it has."""
+    own = inner.asked(item)
+    parts = _parts(own or (), inner.inner, most)
+    _, size = next(parts, (None, 0))
+    if not own or next(parts, None) is None:
+        yield item, 1 + size
+        return
+    for part, size in _parts(own, inner.inner, most):
+        yield with_list(item, own, part), 1 + size
+
+
+# -- responses
+
+
+class Edges(NamedTuple):
+    """The first and the last element of a portion, from the outermost list inwards.
+
+    Taken before it is served: checks of rights leave out of a body what is denied.
+    """
+
+    first: list[Any]
+    last: list[Any]
+
+
+def edges(body: Q, way: Portions[Q, Any]) -> Edges:
+    """The edges of a portion; the innermost elements stand for themselves, and are left out."""
+    found = Edges([], [])
+    first: Any = body
+    last: Any = body
+    of: Items[Any, Any] = way.items
+    while of.inner is not None:
+        firsts, lasts = of.asked(first), of.asked(last)
+        if not firsts or not lasts:
+            break
+        first, last, of = firsts[0], lasts[-1], of.inner
+        found.first.append(first)
+        found.last.append(last)
+    return found
+
+
+def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edges) -> None:
+    """Add to the response the one to the next portion, whose edges are `after`."""
+    names = list(zip(before.last, after.first, strict=False))
+    _join(response, more, way.items, names)
+    if way.also is not None:
+        way.also(response, more)
+
+
+def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[Any, Any]]) -> None:
+    """`names` has what was asked for last and first, where an element may have been divided."""
+    found, rest = of.answers(response), of.answers(more)
+    if of.inner is not None and names and of.name(names[0][0]) == of.name(names[0][1]):
+        name = of.name(names[0][1])
+        begun = _position(name, of, found, reversed(range(len(found))[-_NEAR:]))
+        goes_on = _position(name, of, rest, range(len(rest))[:_NEAR])
+        if begun is not None and goes_on is not None:
+            answer = rest[goes_on]
+            rest = [one for one in rest if one is not answer]
+            # An error of either is that of the whole, as in Kafka.
+            if not of.error(found[begun]) and of.error(answer):
+                found[begun] = answer
+            elif not of.error(found[begun]):
+                _join(found[begun], answer, of.inner, names[1:])
+    found += rest
+
+
+def _position(
+    name: Hashable, of: Items[Any, Any], answers: list[Any], near: Iterator[int] | range
+) -> int | None:
+    return next((index for index in near if of.answered(answers[index]) == name), None)
