@@ -1,5 +1,5 @@
 """Authorization: ACLs in the store, and the checks that come before every request is served.
 
-`table` says what each API needs; `guards` are the kinds of checks. The decisions are those of
-`ottla.security`. Begin with `table`.
+Each handler declares what its API needs; `gate` checks it. The decisions are those of
+`ottla.security`. Begin with `gate`.
 """

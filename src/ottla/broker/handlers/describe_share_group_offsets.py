@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.broker.access.sharing import describe_share_group_offsets
+from ottla.broker.access.share_offsets import describe_share_group_offsets
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Api, Handler, Versions
