@@ -173,7 +173,7 @@ def test_flush_by_count_and_by_time():
             await client.call(produce("a", batch(b"x"), acks=1), 9)
             assert log.flush_state.recovery_point == 0
             log.flush_state.last_flush_ms -= 10
-            await broker.parts.upkeep.flush_by_time()
+            await broker.parts.replication.upkeep.flush_by_time()
             await broker.parts.replication.flusher.settle()
             assert log.flush_state.recovery_point == 1
 
@@ -204,7 +204,7 @@ def test_checkpoints_hold_what_is_flushed(tmp_path):
             for _ in range(3):
                 await client.call(produce("a", batch(b"x")), 9)
             broker.partitions.get("a", 0).advance_log_start(1)
-            await broker.parts.upkeep.write_checkpoints()
+            await broker.parts.replication.upkeep.write_checkpoints()
             assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\na 0 3\n"
             assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\na 0 3\n"
             assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\na 0 1\n"

@@ -37,7 +37,7 @@ async def part(scene):
     1 follows 2 on a disk that is slow from now on; returned when it is to cut its log.
     """
     await get_ahead(scene)
-    await scene.cluster.brokers[1].parts.upkeep.write_checkpoints()
+    await scene.cluster.brokers[1].parts.replication.upkeep.write_checkpoints()
     await scene.cluster.kill(1)
     await scene.cluster.restart(2)
     await scene.cluster.until(lambda: scene.partition(2, "a").leader is not None)
@@ -85,7 +85,7 @@ def test_a_cut_that_waits_is_forgotten_with_its_term():
         await scene.cluster.until(lambda: b"a 0 3" in disk.read_bytes(CHECKPOINT))
         assert (await scene.write(1, "a", b"6")).error_code == ErrorCode.NONE
         assert partition.log_end_offset == 7
-        await scene.cluster.brokers[1].parts.upkeep.write_checkpoints()
+        await scene.cluster.brokers[1].parts.replication.upkeep.write_checkpoints()
         assert b"a 0 7" in disk.read_bytes(CHECKPOINT)
 
     play(scenario)

@@ -23,7 +23,7 @@ def test_recovery_starts_behind_all_that_was_written_to_each_of_many_partitions(
         await broker.parts.replication.flusher.settle()
         broker.runtime.clock.advance(120_000)
         before = broker.parts.replication.flusher.jobs_total
-        await broker.parts.upkeep.write_checkpoints()
+        await broker.parts.replication.upkeep.write_checkpoints()
         assert broker.parts.replication.flusher.jobs_total - before >= 3
         lines = (tmp_path / "logs/recovery-point-offset-checkpoint").read_text().splitlines()
         assert sorted(lines[2:]) == sorted(f"t {number} 1" for number in range(PARTITIONS))

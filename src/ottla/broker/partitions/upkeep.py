@@ -5,14 +5,12 @@ Each chore has a timer of its own; what takes the disk long runs in a thread.
 
 import asyncio
 import logging
-from dataclasses import dataclass
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.scrubber import Scrubber
 from ottla.broker.runtime.chores import Chores
-from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.producers.state import PRODUCERS_MAX
@@ -39,15 +37,7 @@ def checkpoint_interval_ms(settings: BrokerSettings) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepStatus:
-    """Rounds of the scrubber through all logs since the start, and the damage that it found."""
-
-    scrub_rounds: int
-    scrub_damages: int
-
-
-class Upkeep(BrokerPart):
+class Upkeep:
     """The chores on the partitions of one broker."""
 
     def __init__(
@@ -64,10 +54,10 @@ class Upkeep(BrokerPart):
         self._directories = directories
         self._flusher = flusher
         self._chores = Chores()
-        self._scrubber = Scrubber(settings, runtime, partitions, directories)
+        self.scrubber = Scrubber(settings, runtime, partitions, directories)
 
     def begin(self) -> None:
-        """Intervals are those of Kafka's settings."""
+        """Begin. Intervals are those of Kafka's settings."""
         settings, every = self._settings, self._chores.every
         if settings.text("log.flush.policy") != "group":
             scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
@@ -75,13 +65,11 @@ class Upkeep(BrokerPart):
         every(settings.integer("producer.id.expiration.check.interval.ms"), self.expire_producers)
         settings.subscribe(self._on_settings)
         every(checkpoint_interval_ms(settings), self.write_checkpoints)
-        self._chores.run(self._scrubber.run())
+        self._chores.run(self.scrubber.run())
 
     async def stop(self) -> None:
+        """End all chores, also those under way."""
         await self._chores.stop()
-
-    def status(self) -> UpkeepStatus:
-        return UpkeepStatus(self._scrubber.rounds, self._scrubber.damages)
 
     async def flush_by_time(self) -> None:
         """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""

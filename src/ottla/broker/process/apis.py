@@ -90,14 +90,12 @@ from ottla.broker.handlers.write_txn_markers import WriteTxnMarkers
 from ottla.broker.process.parts import Parts
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.requests.handler import Api, Handler
-from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.table import api_ranges
 from ottla.broker.share.end_offsets import EndOffsets
 
 
 def handlers(
     settings: BrokerSettings,
-    runtime: Runtime,
     parts: Parts,
     produce: ProduceParts,
     fetch: FetchParts,
@@ -110,7 +108,7 @@ def handlers(
         parts.share,
         parts.metadata,
     )
-    view, partitions = cluster.view, replication.partitions
+    view, runtime, partitions = cluster.view, parts.runtime, replication.partitions
     most: list[Handler] = [
         AddOffsetsToTxn(runtime, groups, transactions.coordinator, metadata.topics),
         AddPartitionsToTxn(view, transactions.coordinator),

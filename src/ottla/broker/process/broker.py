@@ -24,7 +24,6 @@ from ottla.broker.process.registration import Registration
 from ottla.broker.process.seams import Seams
 from ottla.broker.process.serving import Serving
 from ottla.broker.process.storage import Storage
-from ottla.broker.process.wiring import enter_parts
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.stop_mode import StopMode
@@ -122,7 +121,6 @@ class Broker:
     def _by_name(self) -> dict[str, BrokerPart]:
         return {
             "storage": self.storage,
-            "runtime": self.runtime,
             **self.parts.by_name(),
             "serving": self.serving,
             "registration": self.registration,
@@ -132,20 +130,20 @@ class Broker:
         settings, seams, enter = self.settings, self._seams, self._stack.enter_async_context
         runtime = self.runtime = new_runtime(seams.clock, asyncio.get_running_loop())
         self.storage = await enter(Storage(settings, seams, runtime))
-        self.parts = parts = await enter_parts(
-            self._stack, settings, seams, runtime, self.storage, self._stop_mode
-        )
+        self.parts = parts = Parts(settings, seams, runtime, self.storage, self._stop_mode)
         self._on_assembled()
-        self.serving = await enter(Serving(settings, runtime, parts, seams.rng))
+        for part in parts:
+            await enter(part)
+        self.serving = await enter(Serving(settings, parts, seams.rng))
         self.registration = await enter(
-            Registration(settings, runtime, parts, self.serving.listeners, self._stop_mode)
+            Registration(settings, parts, self.serving.listeners, self._stop_mode)
         )
         for part in self._by_name().values():
             part.begin()
         self._log_notes()
 
     def _on_assembled(self) -> None:
-        """All parts are there, and none has a role; the simulation then begins to watch them."""
+        """All parts are there, and none is started; the simulation then begins to watch them."""
 
     def _log_notes(self) -> None:
         for note in self.settings.notes:

@@ -1,50 +1,132 @@
-"""The parts of one broker, each built and entered once by `wiring` and complete from then on.
+"""The parts of one broker: built from the bottom up, and subscribed to each other's events.
 
-Only the process that runs the broker, tests and the simulation see all of them; each part and
-each handler receives those that it uses.
+A new part is a file of its own and a statement here. Only the process that runs the broker, tests
+and the simulation see all of them; each part and each handler receives those that it uses.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from ottla.base.settings import BrokerSettings
 from ottla.broker.access.part import AccessPart
-from ottla.broker.audit.audit import Audit
+from ottla.broker.audit.audit import new_audit
 from ottla.broker.cleaning.cleaner import Cleaner
+from ottla.broker.cluster.control import Control
 from ottla.broker.cluster.part import ClusterPart
-from ottla.broker.configs.part import ConfigsPart
+from ottla.broker.configs.part import ConfigsPart, StoredPart
 from ottla.broker.controller import Controller
 from ottla.broker.groups import Groups
 from ottla.broker.login.part import LoginPart
-from ottla.broker.partitions.upkeep import Upkeep
+from ottla.broker.partitions.failed_replicas import FailedReplicas
+from ottla.broker.partitions.log_config import election_rules
+from ottla.broker.process.hosted import Hosted
+from ottla.broker.process.seams import Seams
+from ottla.broker.process.storage import Storage
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.replication.replication import Replication
 from ottla.broker.retention.keeper import RetentionKeeper
+from ottla.broker.retention.readers import Readers
 from ottla.broker.runtime.part import BrokerPart
+from ottla.broker.runtime.runtime import Runtime
+from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.share.part import SharePart
 from ottla.broker.topics.part import MetadataPart
 from ottla.broker.transactions.part import TransactionPart
+from ottla.coordination.store import Session
+from ottla.metadata.decisions import Decisions
 
 
-@dataclass(frozen=True)
 class Parts:
     """In the order in which they are entered; the last one is left first."""
 
-    cluster: ClusterPart
-    replication: Replication
-    groups: Groups
-    transactions: TransactionPart
-    metadata: MetadataPart
-    share: SharePart
-    controller: Controller
-    quotas: Quotas
-    access: AccessPart
-    # None where the settings ask for no audit log.
-    audit: Audit | None
-    login: LoginPart
-    configs: ConfigsPart
-    upkeep: Upkeep
-    retention: RetentionKeeper
-    cleaner: Cleaner
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        seams: Seams,
+        runtime: Runtime,
+        storage: Storage,
+        stop_mode: StopMode,
+    ) -> None:
+        """`storage` is open. Raises OttlaError where the settings contradict each other."""
+        clock, store, directories = runtime.clock, storage.store, storage.log_directories
+        self.cluster = ClusterPart(
+            settings,
+            clock,
+            storage.filesystem,
+            seams.dialer,
+            store,
+            storage.cluster_id,
+            storage.secret,
+        )
+        view, peers, decisions = self.cluster.view, self.cluster.peers, Decisions()
+        # Left before the session ends, and after each part that may set a deadline.
+        self.runtime = runtime
+        self.replication = Replication(
+            settings,
+            runtime,
+            view,
+            store,
+            directories,
+            peers,
+            decisions,
+            self.cluster.isolated,
+            stop_mode,
+            worker=seams.worker,
+            rng=seams.rng,
+        )
+        partitions, removals = self.replication.partitions, self.replication.removals
+        self.groups = Groups(view, runtime, settings, partitions)
+        self.transactions = TransactionPart(
+            settings, runtime, self.cluster, partitions, self.groups
+        )
+        host = Hosted(self.replication, self.groups)
+        self.metadata = MetadataPart(settings, clock, self.cluster, partitions, directories, host)
+        self.share = SharePart(
+            settings, runtime, self.cluster, partitions, self.groups, self.metadata.topics
+        )
+        control = Control(view.broker_id, peers, self.metadata.orders)
+        self.controller = Controller(
+            store,
+            view.broker_id,
+            settings,
+            clock,
+            decisions,
+            lambda topic: election_rules(topic, view.image, settings),
+            control.deliver,
+            control.reaches,
+            control.answers,
+            self.cluster.isolated.emit,
+        )
+        self.quotas = Quotas(settings, store, clock, runtime.loop)
+        self.access = AccessPart(settings, clock, view, store)
+        # None where the settings ask for no audit log.
+        self.audit = new_audit(settings, storage.filesystem, runtime, self.access.authorizer)
+        self.login = LoginPart(
+            settings,
+            runtime,
+            store,
+            storage.secret,
+            self.audit,
+            lambda: self.controller.is_active,
+        )
+        stored: list[StoredPart] = [self.quotas, self.login.users]
+        stored += [each for each in (self.access.acls, self.login.tokens) if each is not None]
+        self.configs = ConfigsPart(
+            settings,
+            clock,
+            self.cluster,
+            self.metadata,
+            host,
+            stored,
+            self.controller.on_rules_changed,
+        )
+        readers = Readers(view, clock, self.groups, peers, self.share.persister.start_offset)
+        self.retention = RetentionKeeper(
+            settings, runtime, view, partitions, directories, removals, decisions, readers
+        )
+        self.cleaner = Cleaner(
+            settings, runtime, partitions, directories, self.replication.flusher, removals
+        )
+        self._subscribe()
 
     def __iter__(self) -> Iterator[BrokerPart]:
         return iter(self.by_name().values())
@@ -52,3 +134,31 @@ class Parts:
     def by_name(self) -> Mapping[str, BrokerPart]:
         """Every part that this broker has."""
         return {name: part for name, part in vars(self).items() if part is not None}
+
+    def _subscribe(self) -> None:
+        """Subscribe parts to the events of others."""
+        cluster, replication, controller = self.cluster, self.replication, self.controller
+        spawn, monotonic_ms = self.runtime.spawn, self.runtime.clock.monotonic_ms
+        on_role = replication.roles.on_role
+        on_role.subscribe(self.groups.on_role)
+        on_role.subscribe(self.transactions.coordinator.on_role)
+        on_role.subscribe(self.share.on_role)
+        failed_replicas = FailedReplicas(cluster.store, cluster.view.broker_id, spawn)
+        replication.partitions.on_failed.subscribe(failed_replicas.tell)
+        cluster.peers.on_lost.subscribe(controller.suspect)
+
+        async def on_joined(session: Session) -> None:
+            # Roles come with this registration, from a controller that may be this very broker.
+            replication.on_registered(cluster.fence.broker_epoch, session)
+            await controller.stand(session)
+
+        cluster.on_joined = on_joined
+        cluster.registration_lost.subscribe(replication.on_unregistered)
+        cluster.registration_lost.subscribe(controller.stand_down)
+        cluster.isolated.subscribe(lambda: spawn(cluster.membership.withdraw()))
+        image_changed = self.metadata.image_changed
+        image_changed.subscribe(
+            lambda: cluster.departed.on_image(cluster.view.image.brokers, monotonic_ms())
+        )
+        image_changed.subscribe(cluster.peers.on_image)
+        image_changed.subscribe(self.transactions.on_image)

@@ -9,7 +9,6 @@ from ottla.broker.cluster.endpoints import own_image
 from ottla.broker.process.handing_over import hand_over
 from ottla.broker.process.parts import Parts
 from ottla.broker.runtime.part import BrokerPart
-from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.serving.listeners import Listeners
 
@@ -33,13 +32,11 @@ class Registration(BrokerPart):
     def __init__(
         self,
         settings: BrokerSettings,
-        runtime: Runtime,
         parts: Parts,
         listeners: Listeners,
         stop_mode: StopMode,
     ) -> None:
         self._settings = settings
-        self._runtime = runtime
         self._parts = parts
         self._listeners = listeners
         self._mode = stop_mode
@@ -52,7 +49,7 @@ class Registration(BrokerPart):
         clean = directories.kept_all
         epoch = await cluster.membership.join(image, clean=clean)
         if not clean:
-            await self._runtime.in_thread(directories.confirm_run)
+            await self._parts.runtime.in_thread(directories.confirm_run)
         updates.show(view.image.with_broker(replace(image, epoch=epoch)))
         if not await updates.wait_for(lambda _image: updates.heard, _PATIENCE_S):
             _log.warning(

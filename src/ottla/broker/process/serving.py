@@ -11,7 +11,6 @@ from ottla.broker.process.parts import Parts
 from ottla.broker.produce.expanding import Turns
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.runtime.part import BrokerPart
-from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.dispatch import Dispatcher
 from ottla.broker.serving.listeners import Listeners
 from ottla.broker.serving.readiness import Readiness
@@ -36,9 +35,8 @@ class ServingStatus:
 class Serving(BrokerPart):
     """Listens as soon as it is entered; clients' requests wait until it begins."""
 
-    def __init__(
-        self, settings: BrokerSettings, runtime: Runtime, parts: Parts, rng: random.Random
-    ) -> None:
+    def __init__(self, settings: BrokerSettings, parts: Parts, rng: random.Random) -> None:
+        runtime = parts.runtime
         partitions, new_leaders = parts.replication.partitions, parts.metadata.new_leaders
         self._tasks = runtime.tasks
         self.readiness = Readiness()
@@ -47,7 +45,7 @@ class Serving(BrokerPart):
         sessions = FetchSessions(slots, _SESSION_EVICTION_MS, rng)
         self.fetch = FetchParts(settings, runtime, partitions, sessions, new_leaders)
         self._dispatcher = Dispatcher(
-            handlers(settings, runtime, parts, produce, self.fetch),
+            handlers(settings, parts, produce, self.fetch),
             runtime,
             self.readiness,
             parts.quotas,

@@ -15,6 +15,7 @@ from ottla.broker.partitions.own_standing import OwnStanding
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
+from ottla.broker.partitions.upkeep import Upkeep
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
 from ottla.broker.replication.following import Following
@@ -72,6 +73,9 @@ class ReplicationStatus:
     flush_jobs: int
     # Files of deleted segments and logs that are still to be removed.
     removals_waiting: int
+    # Rounds of the scrubber through all logs since the start, and the damage that it found.
+    scrub_rounds: int
+    scrub_damages: int
 
 
 class Replication(BrokerPart):
@@ -146,6 +150,7 @@ class Replication(BrokerPart):
         self.moves = LogDirMoves(
             self.partitions, directories, self.throttles.moves, clock, spawn, self.removals
         )
+        self.upkeep = Upkeep(settings, runtime, self.partitions, directories, self.flusher)
         self._isolation = Isolation(self.sessions, peers, clock, spawn, isolated, limits)
         self._look_every_ms = limits.look_every_ms
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
@@ -173,6 +178,7 @@ class Replication(BrokerPart):
         self._every(self._look_every_ms / 1000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
         self.moves.resume()
+        self.upkeep.begin()
 
     def close(self) -> None:
         """Lead and follow no more."""
@@ -182,6 +188,12 @@ class Replication(BrokerPart):
         self._fetchers.close()
 
     async def stop(self) -> None:
+        try:
+            await self.upkeep.stop()
+        finally:
+            self._close_logs()
+
+    def _close_logs(self) -> None:
         self.close()
         self.removals.close()
         self.flusher.close()
@@ -213,6 +225,8 @@ class Replication(BrokerPart):
             fetchers=len(self._fetchers),
             flush_jobs=self.flusher.jobs_total,
             removals_waiting=len(self.removals),
+            scrub_rounds=self.upkeep.scrubber.rounds,
+            scrub_damages=self.upkeep.scrubber.damages,
         )
 
     def on_registered(self, broker_epoch: int, session: Session) -> None:
