@@ -36,7 +36,7 @@ class NewLeaders:
         self._view = view
         self._partitions = partitions
 
-    def tell_producer(self, request: RedirectedRequest, response: produce.ProduceResponse) -> None:
+    def add_to_produce(self, request: RedirectedRequest, response: produce.ProduceResponse) -> None:
         """Add the leaders of partitions that are not led here, and how to reach them."""
         if request.version < _PRODUCE_SINCE:
             return
@@ -47,10 +47,10 @@ class NewLeaders:
             for answer in topic.partition_responses
             if answer.error_code in _MOVED
         )
-        self._tell(request, response, produce, moved)
+        self._add(request, response, produce, moved)
 
-    def tell_consumer(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
-        """As `tell_producer`; all versions with the field name topics by id."""
+    def add_to_fetch(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
+        """As `add_to_produce`; all versions with the field name topics by id."""
         if request.version < _FETCH_SINCE:
             return
         moved = (
@@ -59,14 +59,14 @@ class NewLeaders:
             for answer in topic.partitions
             if answer.error_code in _MOVED
         )
-        self._tell(request, response, fetch, moved)
+        self._add(request, response, fetch, moved)
 
-    def tell_sharer(
+    def add_to_share(
         self,
         request: RedirectedRequest,
         response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
     ) -> None:
-        """As `tell_producer`, for members of share groups."""
+        """As `add_to_produce`, for members of share groups."""
         is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
         moved = (
             (self._name_of(topic.topic_id), answer.partition_index, answer)
@@ -74,9 +74,9 @@ class NewLeaders:
             for answer in topic.partitions
             if answer.error_code in _MOVED or getattr(answer, "acknowledge_error_code", 0) in _MOVED
         )
-        self._tell(request, response, share_fetch if is_fetch else share_acknowledge, moved)
+        self._add(request, response, share_fetch if is_fetch else share_acknowledge, moved)
 
-    def _tell(
+    def _add(
         self,
         request: RedirectedRequest,
         response: Any,

@@ -93,7 +93,7 @@ class DelayedFetch(Woken):
         if at_last or found.urgent or found.size_bytes >= body.min_bytes:
             self._finish()
             response = self._reply.build(found)
-            self._parts.new_leaders.tell_consumer(self._request, response)
+            self._parts.new_leaders.add_to_fetch(self._request, response)
             self._request.reply(response)
 
     def _newly_denied(self) -> Denied:

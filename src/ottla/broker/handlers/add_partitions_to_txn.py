@@ -135,7 +135,7 @@ class AddPartitionsToTxn(Handler):
         wanted = _partitions(question.topics)
         known = frozenset(each for each in wanted if self.view.image.partition(*each) is not None)
 
-        def told(codes: Codes) -> None:
+        def answer_codes(codes: Codes) -> None:
             found = dict.fromkeys(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) | dict(codes)
             put(
                 AddPartitionsToTxnResult(
@@ -145,14 +145,14 @@ class AddPartitionsToTxn(Handler):
             )
 
         if not known:
-            told({})
+            answer_codes({})
             return
         self.transactions.verify_or_add(
             question.transactional_id,
             ProducerIdentity(question.producer_id, question.producer_epoch),
             known,
             adds=not question.verify_only,
-            on_answer=told,
+            on_answer=answer_codes,
         )
 
     @staticmethod

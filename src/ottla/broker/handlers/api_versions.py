@@ -73,6 +73,6 @@ class ApiVersions(Handler):
                 for name, level in image.features.items()
                 if level > 0
             ]
-            tells_all = request.version >= _LOWEST_IS_0_SINCE
-            response.supported_features = _SUPPORTED if tells_all else _SUPPORTED_ABOVE_0
+            knows_lowest_0 = request.version >= _LOWEST_IS_0_SINCE
+            response.supported_features = _SUPPORTED if knows_lowest_0 else _SUPPORTED_ABOVE_0
         return response

@@ -18,7 +18,7 @@ from ottla.security.names import AclOperation, AclResource
 from ottla.storage.cleaner.job import CleaningOutcome
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 
-TELL, ESTIMATE, CLEAN = 0, 1, 2
+DESCRIBE, ESTIMATE, CLEAN = 0, 1, 2
 
 
 def _changes(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:
@@ -54,7 +54,7 @@ class CompactLog(Handler):
                 ErrorCode.POLICY_VIOLATION,
                 f"{body.topic} is not compacted: set cleanup.policy=compact, or compact,delete",
             )
-        if body.action not in (TELL, ESTIMATE, CLEAN):
+        if body.action not in (DESCRIBE, ESTIMATE, CLEAN):
             raise OttlaError(ErrorCode.INVALID_REQUEST, f"there is no action {body.action}")
         if body.action == CLEAN:
             if not cleaner.threads:

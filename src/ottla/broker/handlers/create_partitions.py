@@ -21,7 +21,7 @@ from ottla.wire.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
-_TELLS_QUOTA_SINCE = 3
+_QUOTA_ERROR_SINCE = 3
 
 
 def _changes(
@@ -81,7 +81,7 @@ class CreatePartitions(Handler):
                 known = self.view.image.topic(topic.name)
                 if known is not None and not body.validate_only:
                     added = max(0, topic.count - len(known.partitions))
-                    admit(request, added, strict=request.version >= _TELLS_QUOTA_SINCE)
+                    admit(request, added, strict=request.version >= _QUOTA_ERROR_SINCE)
                 await self._grow(topic, body)
                 results[topic.name] = CreatePartitionsTopicResult(name=topic.name)
             except OttlaError as error:

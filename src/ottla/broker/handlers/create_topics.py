@@ -32,7 +32,7 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-_TELLS_QUOTA_SINCE = 6
+_QUOTA_ERROR_SINCE = 6
 _KRAFT_LOG = "__cluster_metadata"
 
 
@@ -118,7 +118,7 @@ class CreateTopics(Handler):
                 new = _new_topic(topic)
                 if not body.validate_only:
                     count = _partition_count(topic, self.settings)
-                    admit(request, count, strict=request.version >= _TELLS_QUOTA_SINCE)
+                    admit(request, count, strict=request.version >= _QUOTA_ERROR_SINCE)
                 wanted.append(new)
             except OttlaError as error:
                 results[topic.name] = _refused(topic.name, error)
@@ -192,17 +192,17 @@ def _result(outcome: TopicOutcome, settings: BrokerSettings) -> CreatableTopicRe
 
 
 def _configs(topic: TopicImage, settings: BrokerSettings) -> list[CreatableTopicConfigs]:
-    told: list[CreatableTopicConfigs] = []
+    shown: list[CreatableTopicConfigs] = []
     for name, setting in TOPIC_SETTINGS.items():
         if setting.internal:
             continue
         resolved = topic_value(name, topic.configs, settings)
-        told.append(
+        shown.append(
             CreatableTopicConfigs(
                 name=name, value=setting.text_of(resolved.value), config_source=resolved.source
             )
         )
-    return told
+    return shown
 
 
 def _refused(name: str, error: OttlaError) -> CreatableTopicResult:

@@ -26,7 +26,7 @@ from ottla.wire.messages.delete_topics import (
     DeleteTopicState,
 )
 
-_TELLS_QUOTA_SINCE = 5
+_QUOTA_ERROR_SINCE = 5
 
 
 def _needs(
@@ -133,7 +133,7 @@ class DeleteTopics(Handler):
         for topic in {(topic.name, topic.topic_id): topic for topic in wanted}.values():
             try:
                 one = _find(topic, asked, self.view.image)
-                admit(request, len(one.partitions), strict=request.version >= _TELLS_QUOTA_SINCE)
+                admit(request, len(one.partitions), strict=request.version >= _QUOTA_ERROR_SINCE)
                 found.append(one)
             except OttlaError as error:
                 results.append(_refused(topic.name, topic.topic_id, error))

@@ -84,7 +84,7 @@ class Fetch(Handler):
             or not found.answers
         ):
             response = reply.build(found)
-            self.parts.new_leaders.tell_consumer(request, response)
+            self.parts.new_leaders.add_to_fetch(request, response)
             return response
         DelayedFetch(self.parts, request, body, wanted, reply, found.partitions, rules).start()
         return None

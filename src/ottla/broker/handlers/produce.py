@@ -156,7 +156,7 @@ class Produce(Handler):
             _close_on_error(response)
             return NO_ANSWER
         if not waiting:
-            self.new_leaders.tell_producer(request, response)
+            self.new_leaders.add_to_produce(request, response)
             return response
         DelayedProduce(
             self.runtime.purgatory, self.new_leaders, request, response, waiting, body.timeout_ms
@@ -205,7 +205,7 @@ class Produce(Handler):
                     body.timeout_ms,
                 ).start()
             else:
-                self.new_leaders.tell_producer(request, response)
+                self.new_leaders.add_to_produce(request, response)
                 request.reply(response)
 
         ProduceInTransaction(
@@ -393,5 +393,5 @@ class DelayedProduce:
         self._answer()
 
     def _answer(self) -> None:
-        self._new_leaders.tell_producer(self._request, self._response)
+        self._new_leaders.add_to_produce(self._request, self._response)
         self._request.reply(self._response)

@@ -99,7 +99,7 @@ class ShareAcknowledge(Handler):
                     (slot, code, message) for slot, (code, message) in results.items()
                 ),
             )
-            self.new_leaders.tell_sharer(request, response)
+            self.new_leaders.add_to_share(request, response)
             request.reply(response)
 
         acknowledge_all(self.sharing, key, acknowledged, answer)

@@ -50,49 +50,49 @@ class ShareGroupHeartbeat(Handler):
         require_feature(self.view.image, SHARE)
         if body.member_epoch == 0:
             self.groups.admit(request, body.group_id)
-        heard = await self._hear(request, body)
-        if heard.response.error_code or not (heard.to_begin or heard.to_delete):
-            return heard.response
+        outcome = await self._heartbeat(request, body)
+        if outcome.response.error_code or not (outcome.to_begin or outcome.to_delete):
+            return outcome.response
         group_id = body.group_id
-        if heard.to_delete:
-            await self.state.delete(request, group_id, heard.to_delete)
+        if outcome.to_delete:
+            await self.state.delete(request, group_id, outcome.to_delete)
         await self.state.initialize(
             request,
             group_id,
-            await self._begins(request, heard, group_id),
-            heard.to_begin,
+            await self._begins(request, outcome, group_id),
+            outcome.to_begin,
         )
         again = ShareGroupHeartbeatRequest(
             group_id=group_id,
             member_id=body.member_id,
-            member_epoch=heard.response.member_epoch,
+            member_epoch=outcome.response.member_epoch,
             subscribed_topic_names=body.subscribed_topic_names,
         )
         try:
-            response = (await self._hear(request, again)).response
+            response = (await self._heartbeat(request, again)).response
         except OttlaError:
-            return heard.response
+            return outcome.response
         if not response.error_code:
             # The member has its partitions one heartbeat earlier than in Kafka, in the epoch that
             # Kafka answers with here; the next heartbeat's answer has the epoch they belong to.
-            response.member_epoch = heard.response.member_epoch
+            response.member_epoch = outcome.response.member_epoch
             if response.assignment is None:
                 # Unchanged since the first answer, which the member has not received yet.
-                response.assignment = heard.response.assignment
+                response.assignment = outcome.response.assignment
         return response
 
-    async def _hear(self, request: RequestContext, body: ShareGroupHeartbeatRequest) -> Heard:
+    async def _heartbeat(self, request: RequestContext, body: ShareGroupHeartbeatRequest) -> Heard:
         topics = ImageTopics(self.view.image)
         pace = self.group_settings.pace(body.group_id)
-        heard: Heard = await self.groups.run_and_wait(
+        outcome: Heard = await self.groups.run_and_wait(
             request,
             body.group_id,
             lambda coordinator, call, at: coordinator.share.heartbeat(call, body, topics, pace, at),
         )
-        return heard
+        return outcome
 
     async def _begins(
-        self, request: RequestContext, heard: Heard, group_id: str
+        self, request: RequestContext, outcome: Heard, group_id: str
     ) -> dict[ShareKey, Begin]:
         """The start offsets of new state: the first record in partitions added to a known topic."""
         allowed = await self.groups.run_and_wait(
@@ -107,6 +107,6 @@ class ShareGroupHeartbeat(Handler):
             if topic.partitions == frozenset(range(len(topic.partitions)))
         }
         return {
-            key: Begin(heard.epoch, 0 if key.topic_id in grown else UNKNOWN)
-            for key in keys_of(group_id, heard.to_begin)
+            key: Begin(outcome.epoch, 0 if key.topic_id in grown else UNKNOWN)
+            for key in keys_of(group_id, outcome.to_begin)
         }

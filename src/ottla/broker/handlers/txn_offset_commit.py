@@ -92,7 +92,7 @@ class TxnOffsetCommit(Handler):
 
         def go_on(found: Guard | ErrorCode) -> None:
             if isinstance(found, ErrorCode):
-                answer.fail(_told(found, request.version))
+                answer.fail(_known_code(found, request.version))
                 return
             check = partial(_exists, self.view.image)
             try:
@@ -123,7 +123,7 @@ class TxnOffsetCommit(Handler):
         return transactional_commit_refused(body, code)
 
 
-def _told(code: ErrorCode, version: int) -> ErrorCode:
+def _known_code(code: ErrorCode, version: int) -> ErrorCode:
     """The transaction coordinator's error, as a client of this version knows it."""
     if version >= _ADDS_FROM:
         return _TOLD.get(code, code)

@@ -80,6 +80,6 @@ class Acknowledgement:
                 log_start_offset=log_start,
             )
         )
-        self._parts.new_leaders.tell_producer(self._asked, response)
+        self._parts.new_leaders.add_to_produce(self._asked, response)
         (correlation_id,) = _INT32.unpack_from(answer, CORRELATION_POSITION)
         return known.encode(response, correlation_id)

@@ -162,7 +162,7 @@ class ShareFetching(Woken):
             acquisition_lock_timeout_ms=config.limits.lock_ms,
             responses=fetch_topics(results),
         )
-        self._new_leaders.tell_sharer(self._request, response)
+        self._new_leaders.add_to_share(self._request, response)
         self._request.reply(response)
 
     def _finish(self) -> None:

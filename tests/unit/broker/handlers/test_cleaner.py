@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cleaning.cleaner import Cleaner
-from ottla.broker.handlers.compact_log import CLEAN, ESTIMATE, TELL, CompactLog
+from ottla.broker.handlers.compact_log import CLEAN, DESCRIBE, ESTIMATE, CompactLog
 from ottla.broker.handlers.describe_cleaner import DescribeCleaner
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
@@ -39,7 +39,7 @@ async def with_values(world):
     return partition
 
 
-def request(action=TELL, topic="t"):
+def request(action=DESCRIBE, topic="t"):
     return CompactLogRequest(topic=topic, partition=0, action=action)
 
 
