@@ -1,6 +1,6 @@
 """Where the rows of a topic and those of a table differ, offset by offset."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,35 +16,59 @@ RowHashes = dict[int, list[tuple[int, int]]]
 
 @dataclass(slots=True)
 class Differences:
-    """Offsets at which topic and lake do not hold the same row once."""
+    """Offsets of one partition at which topic and table differ."""
 
     compared: int = 0
+    below_start: int = 0  # Rows of the table whose offsets the log does not reach back to.
     missing: list[int] = field(default_factory=list)
     extra: list[int] = field(default_factory=list)
     doubled: list[int] = field(default_factory=list)
+    outdated: list[int] = field(default_factory=list)
     altered: list[int] = field(default_factory=list)
 
-    def add(self, topic: RowHashes, lake: RowHashes) -> None:
-        both = topic.keys() & lake.keys()
-        self.compared += len(both)
-        self.missing += sorted(topic.keys() - both)
-        self.extra += sorted(lake.keys() - both)
-        self.doubled += sorted(offset for offset, found in lake.items() if len(found) > 1)
-        self.altered += sorted(
-            offset for offset in both if any(found != topic[offset][0] for found in lake[offset])
-        )
+    def add(self, other: "Differences") -> None:
+        """Add those of another part of the partition."""
+        self.compared += other.compared
+        self.below_start += other.below_start
+        self.missing += other.missing
+        self.extra += other.extra
+        self.doubled += other.doubled
+        self.outdated += other.outdated
+        self.altered += other.altered
 
-    def told(self, partition: str) -> list[str]:
-        return [
-            f"{partition}: {what}: {named(offsets)}"
-            for what, offsets in (
-                ("missing from the lake", self.missing),
-                ("in the lake, but not in the topic", self.extra),
-                ("doubled in the lake", self.doubled),
-                ("altered in the lake", self.altered),
-            )
-            if offsets
-        ]
+    def of_records(self, partition: str) -> Iterator[str]:
+        """Yield what is wrong with a table of records, a line for each kind."""
+        yield from _lines(partition, "missing from the lake", self.missing)
+        yield from _lines(partition, "in the lake, but not in the topic", self.extra)
+        yield from _lines(partition, "doubled in the lake", self.doubled)
+        yield from _lines(partition, "altered in the lake", self.altered)
+
+    def of_changes(self, partition: str) -> Iterator[str]:
+        """Yield what is wrong with a changelog table, a line for each kind."""
+        missing = "changes of keys that the table does not have"
+        yield from _lines(partition, missing, self.missing)
+        yield from _lines(partition, "rows that a later change outdates", self.outdated)
+        yield from _lines(partition, "rows that differ from the topic's records", self.altered)
+        yield from _lines(partition, "rows that are no records of the topic", self.extra)
+
+
+def _lines(partition: str, what: str, offsets: list[int]) -> Iterator[str]:
+    if offsets:
+        yield f"{partition}: {what}: {named(sorted(offsets))}"
+
+
+def compared(topic: RowHashes, lake: RowHashes) -> Differences:
+    """Compare the rows of both sides, offset by offset."""
+    both = topic.keys() & lake.keys()
+    return Differences(
+        compared=len(both),
+        missing=sorted(topic.keys() - both),
+        extra=sorted(lake.keys() - both),
+        doubled=sorted(offset for offset, found in lake.items() if len(found) > 1),
+        altered=sorted(
+            offset for offset in both if any(found != topic[offset][0] for found in lake[offset])
+        ),
+    )
 
 
 def named(offsets: list[int]) -> str:

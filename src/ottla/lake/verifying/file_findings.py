@@ -3,7 +3,7 @@
 The SHA-256 finds any flipped bit. Columns and rows are compared as well, to name what differs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -26,34 +26,34 @@ class FileFindings:
     rows: int = 0
     hash: int = 0
     problems: list[str] = field(default_factory=list)
-    # Whether its bytes are not those that were written.
-    is_damaged: bool = False
 
 
-def check_file(
+def checked_rows(
     store: FileStore,
     file: DataFile,
-    topic: str,
     layout: FileLayout,
     damaged: DamagedFiles,
-    buckets: Buckets = ONE_BUCKET,
-) -> FileFindings:
-    """Compare one file with what its manifest says of it; from then on it is among `damaged`.
+    found: FileFindings,
+    *,
+    place: str,
+    hash_of: Callable[[pa.RecordBatch], int] = stored_hash,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file as far as they can be read; `found` says how its manifest differs.
 
-    All its rows have to be of its bucket of event time.
+    A file with other bytes is among `damaged` from then on. `place` is where its rows belong.
     """
-    found = FileFindings()
     try:
-        found.problems += check_bytes(store, file)
-        if found.problems:
-            found.is_damaged = True
+        changed = check_bytes(store, file)
+        if changed:
+            found.problems += changed
             damaged.add(file.path, layout)
-        _check_rows(damaged.batches(file.path, layout), file, topic, buckets, found)
+        for batch in damaged.batches(file.path, layout):
+            if batch.num_rows:
+                found.rows += batch.num_rows
+                found.hash = (found.hash + hash_of(batch)) % MODULUS
+                yield batch
     except FileNotFoundError:
-        found.problems.append(
-            f"{file.path} is missing: {file.rows} rows of partition {file.partition}, offsets "
-            f"{file.start} to {file.end}"
-        )
+        found.problems.append(f"{file.path} is missing: {file.rows} rows of {place}")
     except OSError as error:
         found.problems.append(f"{file.path} can't be read: {error}")
     except FileUnreadable as error:
@@ -64,6 +64,24 @@ def check_file(
                 f"{file.path} holds {found.rows} rows with hash {hash_text(found.hash)}; its "
                 f"manifest says {file.rows} rows with hash {file.hash}"
             )
+
+
+def check_file(
+    store: FileStore,
+    file: DataFile,
+    topic: str,
+    layout: FileLayout,
+    damaged: DamagedFiles,
+    buckets: Buckets = ONE_BUCKET,
+) -> FileFindings:
+    """Compare one file of a load with its manifest: its offsets rise, and are of its range.
+
+    All its rows have to be of its bucket of event time.
+    """
+    found = FileFindings()
+    place = f"partition {file.partition}, offsets {file.start} to {file.end}"
+    rows = checked_rows(store, file, layout, damaged, found, place=place)
+    _check_rows(rows, file, topic, buckets, found)
     return found
 
 
@@ -76,11 +94,7 @@ def _check_rows(
 ) -> None:
     last_offset = file.start - 1
     for batch in batches:
-        if batch.num_rows == 0:
-            continue
         offsets = batch.column("offset")
-        found.rows += batch.num_rows
-        found.hash = (found.hash + stored_hash(batch)) % MODULUS
         steps = pc.min(pc.subtract(offsets[1:], offsets[:-1])).as_py() if len(batch) > 1 else 1
         if steps <= 0 or offsets[0].as_py() <= last_offset or offsets[-1].as_py() >= file.end:
             found.problems.append(f"{file.path} holds an offset twice, or one of another range")

@@ -7,7 +7,7 @@ import json
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -21,8 +21,9 @@ from ottla.lake.proof import ROW_KEY_BYTES
 from ottla.lake.reader import read_range
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.telling import account_of, explained, skipped_lines, told
-from ottla.lake.verifying.differences import Differences, hashes_of, named, sum_of
+from ottla.lake.verifying.differences import Differences, compared, hashes_of, named, sum_of
 from ottla.lake.verifying.file_findings import check_file
+from ottla.lake.verifying.findings import Findings, is_among
 from ottla.lake.verifying.held import HeldFile, exists, rows_of
 from ottla.lake.verifying.jobs import RangeJob
 from ottla.ledger.partition import RangeAccount, Unreadable
@@ -35,26 +36,6 @@ _read = partial(
     skip_unreadable=True,
     null_bad_timestamps=True,
 )
-
-
-@dataclass(slots=True)
-class RangeFindings:
-    """What a job found. Problems stand in four lists, for the order in which a report has them."""
-
-    number: int
-    rows: int = 0
-    hash: int = 0
-    dead_letters: int = 0
-    compared: int = 0
-    only_in_lake: int = 0
-    # What else the topic holds of the range.
-    partition: int = 0
-    control: int = 0
-    aborted: int = 0
-    of_dead_letters: list[str] = field(default_factory=list)
-    of_files: list[str] = field(default_factory=list)
-    of_topic: list[str] = field(default_factory=list)
-    of_typed: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +52,7 @@ class CheckTask:
     def offsets(self) -> int:
         return 0
 
-    def run(self) -> RangeFindings:
+    def run(self) -> Findings:
         """Check the job's files, and compare its range with the topic. Raises OttlaError."""
         job = self.job
         with closing(connect(job.bootstrap)) if job.bootstrap else nullcontext() as cluster:
@@ -85,9 +66,9 @@ class RangeChecker:
         self._cluster = cluster
         self._typed: dict[str, TypedCheck] = {}
 
-    def check(self, job: RangeJob) -> RangeFindings:
+    def check(self, job: RangeJob) -> Findings:
         """Check each file of the job, and compare the range with the topic. Raises OttlaError."""
-        found = RangeFindings(job.number)
+        found = Findings()
         with DamagedFiles(job.store) as damaged:
             for held in job.files:
                 if not held.is_foreign:
@@ -203,7 +184,7 @@ def _by_schema(held: HeldFile) -> list[tuple[int, int, TableSchema]]:
     return found
 
 
-def _check_file(job: RangeJob, held: HeldFile, found: RangeFindings, damaged: DamagedFiles) -> None:
+def _check_file(job: RangeJob, held: HeldFile, found: Findings, damaged: DamagedFiles) -> None:
     in_file = check_file(job.store, held.file, job.topic, held.layout, damaged, held.buckets)
     if held.is_dead:
         found.dead_letters += in_file.rows
@@ -221,7 +202,7 @@ def _compare(
     wanted: Range,
     cluster: Cluster,
     described: TopicDescription,
-    found: RangeFindings,
+    found: Findings,
     damaged: DamagedFiles,
 ) -> None:
     """Compare the range with the topic: by sums, and row by row where those differ."""
@@ -241,7 +222,7 @@ def _compare(
         return
     found.partition = kept.partition
     found.control, found.aborted = account.control, account.aborted
-    spoilt = [one for one in account.skipped if not _is_among(one, job.skipped)]
+    spoilt = [one for one in account.skipped if not is_among(one, job.skipped)]
     found.of_topic += [
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
         for line in skipped_lines(wanted.topic, spoilt)
@@ -273,7 +254,7 @@ def _compare(
         found.only_in_lake += len(differences.extra)
         differences.extra.clear()
     found.compared += differences.compared
-    found.of_topic += differences.told(f"{wanted.topic}-{wanted.partition}")
+    found.of_topic += differences.of_records(f"{wanted.topic}-{wanted.partition}")
     why = by_broker and explained(by_broker, differences.extra + differences.altered)
     if why:
         found.of_topic.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
@@ -292,17 +273,10 @@ def _by_offset(
     for start in range(kept.start, kept.end, _WINDOW_OFFSETS):
         window = Range(kept.topic, kept.partition, start, min(start + _WINDOW_OFFSETS, kept.end))
         account = RangeAccount(window.partition, window.start, window.end, has_holes)
-        differences.add(
-            hashes_of(_read(window, cluster, account), key),
-            hashes_of(rows_of(job.store, present, window, damaged), key),
-        )
+        topic = hashes_of(_read(window, cluster, account), key)
+        lake = hashes_of(rows_of(job.store, present, window, damaged), key)
+        differences.add(compared(topic, lake))
     return differences
-
-
-def _is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
-    """Whether all offsets of `one` were unreadable before. No offset is in `known` twice."""
-    before = sum(max(0, min(one.end, other.end) - max(one.start, other.start)) for other in known)
-    return before == one.end - one.start
 
 
 def _covers(skipped: Sequence[Unreadable], offset: int) -> bool:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.proving import prove_changelog
 from ottla.lake.cluster import connect
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.foreign_files import read_foreign, remaining
@@ -27,9 +26,11 @@ from ottla.lake.source import Cluster
 from ottla.lake.stores.retries import retried
 from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.telling import account_of, told, told_of_loss
+from ottla.lake.verifying.changelog import check_changelog
 from ottla.lake.verifying.counts import more_than_counted
+from ottla.lake.verifying.findings import Findings
 from ottla.lake.verifying.jobs import plan_jobs
-from ottla.lake.verifying.ranges import CheckTask, RangeFindings
+from ottla.lake.verifying.ranges import CheckTask
 from ottla.lake.verifying.reading import TableAsRead, read_table
 from ottla.lake.verifying.report import Verification
 from ottla.ledger.partition import PartitionLedger
@@ -100,6 +101,7 @@ def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verificat
     newest = manifests[-1]
     bounds = LogBounds(table.format.capitalize(), agreement.bounds)
     report.topic = newest.topic
+    total = 0
     cluster = connect(bootstrap) if bootstrap else None
     try:
         described = cluster.describe(newest.topic) if cluster else None
@@ -113,14 +115,9 @@ def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verificat
                     described.bounds,
                 )
         if newest.changelog is not None:
-            proof = prove_changelog(
+            found, read_again = check_changelog(
                 table, manifests, live, cluster, described, bootstrap, run, bounds
             )
-            report.rows, total = proof.rows, proof.hash
-            report.compared, report.only_in_lake = proof.compared, proof.only_in_lake
-            report.dead_letters = proof.dead_letters
-            report.problems += proof.problems
-            read_again = proof.read_again
         else:
             live = remaining(live, agreement.others)
             foreign = read_foreign(
@@ -143,11 +140,11 @@ def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verificat
                 bounds=bounds,
             )
             found = run([CheckTask(job) for job in jobs])
-            total += _merge(found, report)
             read_again = [
                 PartitionLedger(one.partition, 0, 0, control=one.control, aborted=one.aborted)
                 for one in found
             ]
+        total += _merge(found, report)
         report.problems += more_than_counted(report.topic, report.ledgers, read_again)
         if cluster is not None and described is not None and described.has_ledger:
             _ask_ledger(cluster, report)
@@ -163,7 +160,7 @@ def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verificat
     return report
 
 
-def _merge(findings: Sequence[RangeFindings], report: Verification) -> int:
+def _merge(findings: Sequence[Findings], report: Verification) -> int:
     """Add what the jobs found to the report; return the hash of all their rows."""
     for found in findings:
         report.rows += found.rows

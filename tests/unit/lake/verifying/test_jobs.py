@@ -2,7 +2,7 @@
 
 import pickle
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,12 @@ from ottla.lake.verifying.jobs import RangeJob, plan_jobs
 from tests.unit.lake.tables import commit
 
 
-def pickled(jobs: Sequence[Any], run: Callable[[Any], str], sizes: Sequence[int]) -> list[str]:
-    """Run jobs in this process as Spark would: each from its pickled form, in any order."""
-    del sizes
-    texts = [run(pickle.loads(pickle.dumps(job))) for job in jobs]
-    random.Random(3).shuffle(texts)
-    return texts
+def pickled(tasks: Sequence[Any]) -> list[Any]:
+    """Run tasks in this process as Spark would: from pickled forms, the results pickled, too."""
+    order = list(range(len(tasks)))
+    random.Random(3).shuffle(order)
+    done = {at: pickle.dumps(pickle.loads(pickle.dumps(tasks[at])).run()) for at in order}
+    return [pickle.loads(done[at]) for at in range(len(tasks))]
 
 
 def make(folder: Path, kind: str = "parquet") -> None:

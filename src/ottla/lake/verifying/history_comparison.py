@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
-from ottla.lake.changelogs.comparing import Differences, compare_at, named_places
 from ottla.lake.changelogs.history import VALIDITY, extended, nothing_yet
 from ottla.lake.changelogs.latest import (
     Numbers,
@@ -21,6 +20,7 @@ from ottla.lake.changelogs.latest import (
     key_codes,
 )
 from ottla.lake.changelogs.typed import Flags, holds
+from ottla.lake.verifying.latest_comparison import DifferencesBy, compare_at, named_places
 
 _FROM, _TO = (one.name for one in VALIDITY)
 _HOLDS = np.int64((1 << 63) - 1)
@@ -56,7 +56,7 @@ def compare_history(
     topic: pa.Table,
     floors: Mapping[int, int],
     whole: Collection[int],
-    found: Differences,
+    found: DifferencesBy,
     operation: str | None = None,
 ) -> Iterator[str]:
     """Add to `found` how values differ from the topic's; yield what is wrong with their times.

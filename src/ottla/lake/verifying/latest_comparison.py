@@ -1,7 +1,6 @@
 """Compares a bucket of a changelog table with itself and with a replay of the topic. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -19,45 +18,12 @@ from ottla.lake.changelogs.latest import (
 from ottla.lake.changelogs.typed import Flags
 from ottla.lake.proof import header_texts
 from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.verifying.differences import Differences
 
 _NAMED_MAX = 10
 
 
-@dataclass(slots=True)
-class PartitionDifferences:
-    """Offsets of one partition at which table and topic differ."""
-
-    compared: int = 0
-    below_start: int = 0  # Rows of the table whose offsets the log does not reach back to.
-    missing: list[int] = field(default_factory=list)
-    outdated: list[int] = field(default_factory=list)
-    altered: list[int] = field(default_factory=list)
-    extra: list[int] = field(default_factory=list)
-
-    def add(self, other: "PartitionDifferences") -> None:
-        """Add those of another bucket."""
-        self.compared += other.compared
-        self.below_start += other.below_start
-        self.missing += other.missing
-        self.outdated += other.outdated
-        self.altered += other.altered
-        self.extra += other.extra
-
-    def told(self, partition: str) -> Iterator[str]:
-        """What is wrong, in words."""
-        for what, offsets in (
-            ("changes of keys that the table does not have", self.missing),
-            ("rows that a later change outdates", self.outdated),
-            ("rows that differ from the topic's records", self.altered),
-            ("rows that are no records of the topic", self.extra),
-        ):
-            if offsets:
-                named = ", ".join(map(str, sorted(offsets)[:_NAMED_MAX]))
-                more = len(offsets) - _NAMED_MAX
-                yield f"{partition}: {what}: {named}{f' and {more} more' if more > 0 else ''}"
-
-
-Differences = dict[int, PartitionDifferences]
+DifferencesBy = dict[int, Differences]
 
 
 def contradictions(
@@ -107,7 +73,7 @@ def named_places(places: Collection[tuple[int, int]]) -> str:
 
 
 def compare(
-    state: pa.Table, topic: pa.Table, floors: Mapping[int, int], found: Differences
+    state: pa.Table, topic: pa.Table, floors: Mapping[int, int], found: DifferencesBy
 ) -> None:
     """Add to `found` how the rows of a bucket differ from the topic's latest changes.
 
@@ -122,7 +88,7 @@ def compare_at(
     state: pa.Table,
     topic: pa.Table,
     floors: Mapping[int, int],
-    found: Differences,
+    found: DifferencesBy,
 ) -> None:
     """The same by any `keys`, those of the rows of `topic` first; one row of each key on a side."""
     rows = pa.concat_tables([topic, state])
@@ -149,7 +115,7 @@ def compare_at(
     for partition in np.unique(partitions).tolist():
         here = partitions == partition
         below = here & alone & of_state & (offsets < floors.get(partition, 0))
-        one = found.setdefault(partition, PartitionDifferences())
+        one = found.setdefault(partition, Differences())
         one.compared += int((here & same & equal).sum())
         one.below_start += int(below.sum())
         one.missing += _at(offsets, here & alone & ~of_state)

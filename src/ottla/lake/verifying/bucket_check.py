@@ -8,12 +8,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from ottla.lake.changelogs.comparing import (
-    Differences,
-    compare,
-    contradictions,
-)
-from ottla.lake.changelogs.comparing_history import compare_history, history_contradictions
 from ottla.lake.changelogs.history import VALIDITY
 from ottla.lake.changelogs.interval_files import changelog_hash
 from ottla.lake.changelogs.latest import latest_changes
@@ -21,12 +15,15 @@ from ottla.lake.changelogs.spilled import read_pieces
 from ottla.lake.decode.layout import FileLayout, layout_of
 from ottla.lake.decode.proving import TypedCheck
 from ottla.lake.folder.damaged_files import DamagedFiles
-from ottla.lake.folder.file_check import FileUnreadable, check_bytes
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.manifest import Changelog, DataFile, TableSchema
-from ottla.lake.row_hash import MODULUS, hash_text
+from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
+from ottla.lake.verifying.file_findings import FileFindings, checked_rows
+from ottla.lake.verifying.findings import Findings
+from ottla.lake.verifying.history_comparison import compare_history, history_contradictions
+from ottla.lake.verifying.latest_comparison import compare, contradictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +73,14 @@ class BucketTask:
     def offsets(self) -> int:
         return 0
 
-    def run(self) -> "BucketFindings":
+    def run(self) -> Findings:
         """Check the bucket, and compare it with the replay where there is one."""
         return check_bucket(self)
 
 
-@dataclass(slots=True)
-class BucketFindings:
-    """What a bucket holds, and what is wrong with it."""
-
-    bucket: int
-    rows: int = 0
-    hash: int = 0
-    differences: Differences = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-
-def check_bucket(job: BucketTask) -> BucketFindings:
+def check_bucket(job: BucketTask) -> Findings:
     """Check the bucket's files and rows, and compare it with the replay where there is one."""
-    found = BucketFindings(job.bucket)
+    found = Findings()
     visible = _rows(job, job.visible, found)
     found.rows += visible.num_rows
     found.hash = (found.hash + changelog_hash(visible)) % MODULUS
@@ -104,16 +90,16 @@ def check_bucket(job: BucketTask) -> BucketFindings:
     topic = replayed.changes() if replayed else None
     floors = replayed.floors if replayed else {}
     if job.changelog.keeps == "history":
-        found.problems += history_contradictions(job.bucket, buckets, visible, hidden, operation)
+        found.of_files += history_contradictions(job.bucket, buckets, visible, hidden, operation)
         if keyed:
             differences = found.differences if replayed else {}
             changes = _columns(job, False).empty_table() if topic is None else topic
             whole = replayed.whole if replayed else ()
-            found.problems += compare_history(
+            found.of_files += compare_history(
                 visible, hidden, changes, floors, whole, differences, operation
             )
         return found
-    found.problems += contradictions(job.bucket, buckets, visible, hidden, operation)
+    found.of_files += contradictions(job.bucket, buckets, visible, hidden, operation)
     if topic is not None and keyed:
         state = latest_changes(pa.concat_tables([visible, hidden]))
         compare(state, latest_changes(topic), floors, found.differences)
@@ -127,36 +113,32 @@ def _columns(job: BucketTask, is_state: bool = True) -> pa.Schema:
     return pa.schema([*ROW_SCHEMA, *more, *times])
 
 
-def _rows(job: BucketTask, files: Sequence[DataFile], found: BucketFindings) -> pa.Table:
+def _rows(job: BucketTask, files: Sequence[DataFile], found: Findings) -> pa.Table:
     """The rows of files, as far as they can be read."""
     schema = _columns(job)
     return pa.concat_tables([schema.empty_table(), *(_rows_of(job, one, found) for one in files)])
 
 
-def _rows_of(job: BucketTask, file: DataFile, found: BucketFindings) -> pa.Table:
+def _rows_of(job: BucketTask, file: DataFile, found: Findings) -> pa.Table:
     schema = _columns(job)
     is_history = job.changelog.keeps == "history"
     typed = layout_of(job.schemas.get(file.path)).added
     layout = FileLayout((*typed, *(VALIDITY if is_history else ())))
-    try:
-        changed = check_bytes(job.store, file)
-        with DamagedFiles(job.store) as damaged:
-            if changed:
-                found.problems += changed
-                damaged.add(file.path, layout)
-            rows = pa.Table.from_batches(damaged.batches(file.path, layout), layout.schema)
-        found.problems += [] if changed else job.bounds.problems(job.store, file)
-    except FileNotFoundError:
-        found.problems.append(
-            f"{file.path} is missing: {file.rows} rows of bucket {file.partition}"
+    in_file = FileFindings()
+    with DamagedFiles(job.store) as damaged:
+        rows = pa.Table.from_batches(
+            checked_rows(
+                job.store,
+                file,
+                layout,
+                damaged,
+                in_file,
+                place=f"bucket {file.partition}",
+                hash_of=lambda batch: changelog_hash(pa.Table.from_batches([batch])),
+            ),
+            layout.schema,
         )
-        return schema.empty_table()
-    except OSError as error:
-        found.problems.append(f"{file.path} can't be read: {error}")
-        return schema.empty_table()
-    except FileUnreadable as error:
-        found.problems.append(f"{file.path} {error}")
-        return schema.empty_table()
+    found.of_files += in_file.problems or job.bounds.problems(job.store, file)
     _check_rows(job, file, rows, found)
     for name in schema.names:
         if name not in rows.schema.names:  # No row had a value when the file was written.
@@ -164,20 +146,14 @@ def _rows_of(job: BucketTask, file: DataFile, found: BucketFindings) -> pa.Table
     return rows.select(schema.names)
 
 
-def _check_rows(job: BucketTask, file: DataFile, rows: pa.Table, found: BucketFindings) -> None:
-    counted = rows.num_rows, hash_text(changelog_hash(rows))
-    if counted != (file.rows, file.hash):
-        found.problems.append(
-            f"{file.path} holds {counted[0]} rows with hash {counted[1]}; its manifest says "
-            f"{file.rows} rows with hash {file.hash}"
-        )
+def _check_rows(job: BucketTask, file: DataFile, rows: pa.Table, found: Findings) -> None:
     if job.changelog.keeps == "history":
         ended = rows.num_rows - rows.column("valid_to").null_count
         if ended != (rows.num_rows if file.closed else 0):
-            found.problems.append(f"{file.path} mixes values that hold with others that have ended")
+            found.of_files.append(f"{file.path} mixes values that hold with others that have ended")
     if set(rows.column("topic").unique().to_pylist()) - {job.topic}:
-        found.problems.append(f"{file.path} holds rows of another topic")
+        found.of_files.append(f"{file.path} holds rows of another topic")
     schema = job.schemas.get(file.path)
     if schema is not None:
         problems = TypedCheck(schema).of_own_rows(rows.to_batches())
-        found.problems += [f"{file.path}: {problem}" for problem in problems]
+        found.of_files += [f"{file.path}: {problem}" for problem in problems]

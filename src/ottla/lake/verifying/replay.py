@@ -1,4 +1,4 @@
-"""Derives the proof of a changelog table again: from its files, and by a replay of the topic.
+"""A replay of the topic of a changelog table, by buckets, to compare the table with.
 
 files   have the bytes, columns and rows that their manifests hash
 state   has each key of a partition once, shows the latest change of each key, hides the others
@@ -20,26 +20,19 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from ottla.lake.changelogs.bucket_check import (
-    BucketFindings,
-    BucketTask,
-    ReplayedBucket,
-)
-from ottla.lake.changelogs.comparing import Differences, PartitionDifferences
 from ottla.lake.changelogs.reducing import Reduced, ReduceTask
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.spilled import path_stem, remove_work
 from ottla.lake.changelogs.typed import columns_from, operations_only
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.job.task import Runner
 from ottla.lake.job.workers import Workers
 from ottla.lake.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.plan import Range, ranges
 from ottla.lake.proof import ROW_KEY_BYTES
-from ottla.lake.row_hash import MODULUS
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
+from ottla.lake.verifying.bucket_check import BucketTask, ReplayedBucket
 
 _OFFSETS_AT_ONCE = 2_000_000
 
@@ -60,24 +53,6 @@ class ChangelogFiles:
     # Offsets of dead letters, by partition: they are no changes.
     left_out: Mapping[int, Sequence[int]] = field(default_factory=dict)
     bounds: LogBounds = NO_BOUNDS
-
-
-@dataclass(slots=True)
-class ChangelogFindings:
-    """What a changelog table holds, and what is wrong with it."""
-
-    rows: int = 0
-    hash: int = 0
-    differences: Differences = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-    def add(self, one: BucketFindings) -> None:
-        """Add what a bucket holds."""
-        self.rows += one.rows
-        self.hash = (self.hash + one.hash) % MODULUS
-        self.problems += one.problems
-        for partition, differences in one.differences.items():
-            self.differences.setdefault(partition, PartitionDifferences()).add(differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +82,8 @@ class ReplayedTopic:
         return {p for p, floor in self.floors.items() if floor == self.begins.get(p)} - gone
 
 
-def verify_changelog(
-    files: ChangelogFiles,
-    replay: ReplayedTopic | None,
-    run: Runner,
-) -> ChangelogFindings:
-    """Check each bucket's files and rows, and compare it with `replay` where that is given."""
-    found = ChangelogFindings()
-    for one in run(_bucket_tasks(files, replay)):
-        found.add(one)
-    return found
-
-
-def _bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketTask]:
+def bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketTask]:
+    """Return a task for each bucket; it compares the rows with `replay` where that is given."""
     columns = columns_from(files.schema)
     whole = replay.whole() if replay else set()
     pieces: dict[int, dict[str, list[int]]] = {}

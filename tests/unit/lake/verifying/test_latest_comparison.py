@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from ottla.lake.changelogs.comparing import Differences, compare, contradictions
 from ottla.lake.changelogs.latest import buckets_of
 from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.verifying.latest_comparison import DifferencesBy, compare, contradictions
 from tests.unit.lake.changelogs.changes import Change, table
 
 EMPTY = ROW_SCHEMA.empty_table()
@@ -18,13 +18,13 @@ TOPIC = [
 
 
 def told(state: list[Change], topic: list[Change], floor: int = 0) -> list[str]:
-    found: Differences = {}
+    found: DifferencesBy = {}
     compare(table(state), table(topic), {0: floor, 1: floor}, found)
-    return [line for p, one in sorted(found.items()) for line in one.told(f"t-{p}")]
+    return [line for p, one in sorted(found.items()) for line in one.of_changes(f"t-{p}")]
 
 
 def test_equal_rows_are_counted_and_nothing_is_said() -> None:
-    found: Differences = {}
+    found: DifferencesBy = {}
     compare(table(TOPIC[::-1]), table(TOPIC), {}, found)
     assert {p: one.compared for p, one in found.items()} == {0: 3, 1: 1}
     assert told(TOPIC, TOPIC) == []
@@ -59,7 +59,7 @@ def test_a_row_that_differs_is_named(state: list[Change], said: str) -> None:
 
 def test_what_the_log_does_not_reach_back_to_is_no_difference() -> None:
     """Retention took it; a row at or behind the log's start is still one."""
-    found: Differences = {}
+    found: DifferencesBy = {}
     state = [Change(b"x", b"9", 0, 4, 1), *TOPIC]
     compare(table(state), table(TOPIC), {0: 5}, found)
     assert (found[0].below_start, found[0].extra) == (1, [])

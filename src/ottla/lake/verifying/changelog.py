@@ -1,19 +1,11 @@
 """The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.changelogs.comparing import PartitionDifferences
-from ottla.lake.changelogs.dead_letters import LettersFound, read_letters
-from ottla.lake.changelogs.verifying import (
-    ChangelogFiles,
-    ReplayedTopic,
-    Replaying,
-    verify_changelog,
-)
 from ottla.lake.evidence import may_be_compacted
-from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
+from ottla.lake.folder.log_bounds import LogBounds
 from ottla.lake.job.workers import Workers
 from ottla.lake.loads.committing import explained_ledgers
 from ottla.lake.log.live import hidden_after
@@ -23,24 +15,14 @@ from ottla.lake.row_hash import MODULUS
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, skipped_lines
-from ottla.ledger.partition import PartitionLedger, Unreadable
+from ottla.lake.verifying.differences import Differences
+from ottla.lake.verifying.findings import Findings, is_among
+from ottla.lake.verifying.letters import LettersFound, read_letters
+from ottla.lake.verifying.replay import ChangelogFiles, ReplayedTopic, Replaying, bucket_tasks
+from ottla.ledger.partition import PartitionLedger
 
 
-@dataclass(slots=True)
-class ChangelogProof:
-    """What a changelog table holds, how much of it the topic holds too, and what is wrong."""
-
-    rows: int
-    hash: int
-    compared: int = 0
-    only_in_lake: int = 0
-    dead_letters: int = 0
-    problems: list[str] = field(default_factory=list)
-    # What the replay met, by ranges.
-    read_again: list[PartitionLedger] = field(default_factory=list)
-
-
-def prove_changelog(
+def check_changelog(
     table: LakeTable,
     manifests: Sequence[Manifest],
     live: Sequence[DataFile],
@@ -48,43 +30,45 @@ def prove_changelog(
     described: TopicDescription | None,
     bootstrap: str | None,
     run: Workers,
-    bounds: LogBounds = NO_BOUNDS,
-) -> ChangelogProof:
-    """Verify the table of these manifests, against the topic where a cluster is given."""
-    problems: list[str] = []
+    bounds: LogBounds,
+) -> tuple[list[Findings], list[PartitionLedger]]:
+    """Check the table of these manifests, against the topic where a cluster is given.
+
+    Returns what was found, and what the replay of the topic met, by ranges.
+    """
+    whole = Findings()  # Of no bucket.
     letters = read_letters(table.store, manifests)
-    problems += letters.problems
+    whole.dead_letters += letters.rows
+    whole.of_dead_letters += letters.problems
     files = replace(
-        _files(table, manifests, live, problems), bounds=bounds, left_out=letters.offsets
+        _files(table, manifests, live, whole.of_files), bounds=bounds, left_out=letters.offsets
     )
     if cluster is None or described is None or bootstrap is None:
-        found = verify_changelog(files, None, run)
-        return ChangelogProof(
-            found.rows,
-            found.hash,
-            dead_letters=letters.rows,
-            problems=problems + found.problems,
-        )
+        return [whole, *run(bucket_tasks(files, None))], []
     begins, starts, ends = _reach(manifests, described)
     has_gaps = described.compacted or described.has_ledger
     with Replaying(files, bootstrap, has_gaps, run) as replaying:
-        replay = _replay(replaying, begins, starts, ends, problems)
-        found = verify_changelog(files, replay, run)
-    if replay is not None:
-        problems += _unlike_loads(replay, manifests, described, bootstrap)
-        problems += _unlike_letters(replay, letters, cluster, described, starts, ends)
-    proof = ChangelogProof(
-        found.rows, found.hash, dead_letters=letters.rows, problems=problems + found.problems
-    )
-    if replay is not None:
-        proof.read_again += [part.read.ledger for part in replay.parts]
-    for partition, differences in sorted(found.differences.items()):
+        replay = _replay(replaying, begins, starts, ends, whole.of_topic)
+        found = [whole, *run(bucket_tasks(files, replay))]
+    if replay is None:
+        return found, []
+    whole.of_topic += _unlike_loads(replay, manifests, described, bootstrap)
+    whole.of_topic += _unlike_letters(replay, letters, cluster, described, starts, ends)
+    for partition, differences in sorted(_by_partition(found).items()):
         extra = _unexplained(cluster, described, partition, ends, differences)
-        proof.compared += differences.compared
-        proof.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
+        whole.compared += differences.compared
+        whole.only_in_lake += differences.below_start + len(differences.extra) - len(extra)
         differences.extra = extra
-        proof.problems += differences.told(f"{described.topic}-{partition}")
-    return proof
+        whole.of_topic += differences.of_changes(f"{described.topic}-{partition}")
+    return found, [part.read.ledger for part in replay.parts]
+
+
+def _by_partition(found: Sequence[Findings]) -> dict[int, Differences]:
+    sums: dict[int, Differences] = {}
+    for one in found:
+        for partition, differences in one.differences.items():
+            sums.setdefault(partition, Differences()).add(differences)
+    return sums
 
 
 def _files(
@@ -175,7 +159,7 @@ def _unlike_loads(
         if not ledger.balances
     ]
     known = [one for manifest in manifests for one in manifest.skipped]
-    spoilt = [one for part in replay.parts for one in part.read.skipped if not _among(one, known)]
+    spoilt = [one for part in replay.parts for one in part.read.skipped if not is_among(one, known)]
     lines = skipped_lines(described.topic, spoilt)
     return problems + [
         f"{line}: they could be read when they were loaded, and nothing can be compared there"
@@ -201,7 +185,7 @@ def _unlike_letters(
         yield f"the dead letters differ from the records of {described.topic}"
     for partition, offsets in sorted(letters.offsets.items()):
         wanted = {one for one in offsets if one >= starts.get(partition, 0)}
-        differences = PartitionDifferences(extra=sorted(wanted.difference(met.get(partition, ()))))
+        differences = Differences(extra=sorted(wanted.difference(met.get(partition, ()))))
         extra = _unexplained(cluster, described, partition, ends, differences)
         if extra:
             yield (
@@ -210,22 +194,12 @@ def _unlike_letters(
             )
 
 
-def _among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
-    """Whether all offsets of `one` were unreadable before."""
-    before = sum(
-        max(0, min(one.end, other.end) - max(one.start, other.start))
-        for other in known
-        if other.partition == one.partition
-    )
-    return before == one.end - one.start
-
-
 def _unexplained(
     cluster: Cluster,
     described: TopicDescription,
     partition: int,
     ends: dict[int, int],
-    differences: PartitionDifferences,
+    differences: Differences,
 ) -> list[int]:
     """The rows that are no records of the topic, and that no compaction of it explains."""
     if not differences.extra:

@@ -1,0 +1,38 @@
+"""What one task of a verification found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ottla.lake.verifying.differences import Differences
+from ottla.ledger.partition import Unreadable
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a task found. Problems stand in four lists, for the order in which a report has them."""
+
+    rows: int = 0
+    hash: int = 0
+    dead_letters: int = 0
+    compared: int = 0
+    only_in_lake: int = 0
+    # What else the topic holds of the range.
+    partition: int = 0
+    control: int = 0
+    aborted: int = 0
+    of_dead_letters: list[str] = field(default_factory=list)
+    of_files: list[str] = field(default_factory=list)
+    of_topic: list[str] = field(default_factory=list)
+    of_typed: list[str] = field(default_factory=list)
+    # By partition, of a bucket of a changelog, which has rows of all.
+    differences: dict[int, Differences] = field(default_factory=dict)
+
+
+def is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
+    """Whether all offsets of `one` were unreadable before. No offset is in `known` twice."""
+    before = sum(
+        max(0, min(one.end, other.end) - max(one.start, other.start))
+        for other in known
+        if other.partition == one.partition
+    )
+    return before == one.end - one.start
