@@ -29,7 +29,7 @@ MODULES = (
     "ottla.record.control",
     "ottla.record.header",
     "ottla.record.reader",
-    "ottla.record.sifting",
+    "ottla.record.key_map",
     "ottla.record.validation",
     "ottla.record.walk",
 )

@@ -26,12 +26,12 @@ class FollowerLimits:
 
 
 class _Follower:
-    __slots__ = ("caught_ms", "fetched_ms", "growths", "heard_ms", "held_all", "leader_end")
+    __slots__ = ("caught_ms", "contact_ms", "fetched_ms", "growths", "held_all", "leader_end")
 
     def __init__(self, now_ms: int) -> None:
         # When it held all, by its fetches up to the one before the last.
         self.caught_ms = now_ms
-        self.heard_ms = now_ms
+        self.contact_ms = now_ms
         # Of the last fetch: when, the log's end then, whether the follower held all of it, and how
         # often the log had grown before. `leader_end` is -1 where what it holds is not known.
         self.fetched_ms = now_ms
@@ -57,11 +57,11 @@ class TermSeen:
             self._end = log_end
             self._growths_ms.append(now_ms)
 
-    def on_heard(self, follower: Id, now_ms: int) -> None:
+    def on_contact(self, follower: Id, now_ms: int) -> None:
         """A fetch of the follower arrived, whatever it asks for."""
         if follower in self._followers:
             seen = self._followers[follower]
-            seen.heard_ms = max(seen.heard_ms, now_ms)
+            seen.contact_ms = max(seen.contact_ms, now_ms)
 
     def on_fetch(self, follower: Id, offset: int, now_ms: int) -> None:
         """A fetch was accepted: the follower holds everything below `offset`."""
@@ -69,7 +69,7 @@ class TermSeen:
         seen.caught_ms = self._caught_ms(seen, now_ms)
         if seen.leader_end >= 0 and offset >= seen.leader_end:
             seen.caught_ms = max(seen.caught_ms, seen.fetched_ms)
-        seen.fetched_ms = seen.heard_ms = now_ms
+        seen.fetched_ms = seen.contact_ms = now_ms
         seen.leader_end = self._end
         seen.held_all = offset >= self._end
         seen.growths = len(self._growths_ms)
@@ -97,8 +97,8 @@ class TermSeen:
             caught_ms = self._caught_ms(seen, now_ms)
             if now_ms - caught_ms >= limits.lag_ms:
                 continue
-            told = f"caught up {now_ms - caught_ms} ms ago, heard of {now_ms - seen.heard_ms}"
-            if now_ms - max(caught_ms, seen.heard_ms) < limits.silence_ms:
+            told = f"caught up {now_ms - caught_ms} ms ago, heard of {now_ms - seen.contact_ms}"
+            if now_ms - max(caught_ms, seen.contact_ms) < limits.silence_ms:
                 wrongs.append(f"needless shrink: {follower} leaves {list(isr)}: {told} ms ago")
             elif len(isr) - len(leaving) < limits.min_isr:
                 wrongs.append(f"needless shrink: {follower} leaves too few of {list(isr)}: {told}")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from chaos.transactions.task import ABORTED, COMMITTED, HEADER, CopyTask, Notes
-from rig.consuming import records_among
+from rig.consumer import records_among
 
 _PATIENCE_S = 60.0
 _EARLIEST = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from chaos.transactions.reading import (
+from chaos.transactions.target_reader import (
     COMMITTED,
     EVERY,
     Follower,

@@ -7,7 +7,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.broker import ottla
-from rig.consuming import read
+from rig.consumer import read
 from rig.frames import batch, produce_answer, produce_request
 from rig.nodes import Node
 from rig.probe import receive_frame, request_frame

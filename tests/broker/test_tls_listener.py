@@ -321,7 +321,7 @@ def test_connections_count_before_their_handshake(files):
 
 def test_a_handshake_has_a_limit_of_time(files, caplog, monkeypatch):
     """A client that stalls in the middle is closed and counted out."""
-    monkeypatch.setattr("ottla.network.tls.door.HANDSHAKE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("ottla.network.tls.acceptor.HANDSHAKE_TIMEOUT_S", 0.2)
 
     async def scenario():
         async with running(settings(files)) as broker:

@@ -6,7 +6,7 @@ import confluent_kafka
 import pytest
 from ottla_command import Command
 from rig import kafka as kafka_rig
-from rig.consuming import read
+from rig.consumer import read
 
 
 @pytest.fixture(scope="module")

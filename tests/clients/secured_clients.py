@@ -13,7 +13,7 @@ from confluent_kafka import admin as librdkafka
 from kafka.admin import ACLFilter, ACLOperation, ACLPermissionType, ResourcePatternFilter
 from kafka.admin import NewTopic as PythonTopic
 from kafka.admin import ResourceType as PythonResource
-from rig.consuming import close
+from rig.consumer import close
 from rig.secured import PLAIN, SCRAM, Secured
 from rig.tools import Tools
 

@@ -12,7 +12,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from rig.consuming import read
+from rig.consumer import read
 
 MakeTopic = Callable[..., str]
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]

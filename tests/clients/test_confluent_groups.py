@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from rig.consuming import read, records_among
+from rig.consumer import read, records_among
 
 MakeTopic = Callable[..., str]
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.broker import ottla
-from rig.consuming import read
+from rig.consumer import read
 from rig.frames import encode_batch, produce_answer, produce_request, record
 from rig.nodes import Node
 from rig.probe import connect, free_port, receive_frame, request_frame

@@ -7,7 +7,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig import tools as t
 from rig.broker import ottla
-from rig.consuming import read
+from rig.consumer import read
 
 _PATIENCE_S = 120
 

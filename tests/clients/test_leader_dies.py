@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from rig.clusters import Cluster
-from rig.consuming import close, records_among
+from rig.consumer import close, records_among
 from rig.tools import Tools
 
 from .conftest import unique

@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from rig.broker import ottla
-from rig.consuming import close, read
+from rig.consumer import close, read
 from rig.issuer import AUDIENCE, Issuer, serving
 from rig.nodes import Node
 from rig.probe import free_port

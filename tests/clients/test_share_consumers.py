@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     ResourceType,
 )
-from rig.consuming import close
+from rig.consumer import close
 
 from tests.clients.conftest import MakeTopic, unique
 

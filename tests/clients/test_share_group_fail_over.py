@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, ShareConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.clusters import Cluster
-from rig.consuming import records_among
+from rig.consumer import records_among
 
 from .conftest import unique
 from .test_share_consumers import configure

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from rig.broker import ottla
-from rig.consuming import close, read
+from rig.consumer import close, read
 from rig.probe import free_port
 from rig.secret_search import register
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from rig.consuming import read
+from rig.consumer import read
 from rig.nodes import Node
 from rig.wire_client import WireClient
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.broker import ottla
-from rig.consuming import read
+from rig.consumer import read
 from rig.probe import free_port
 
 COUNT = 30_000

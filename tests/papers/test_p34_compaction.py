@@ -10,7 +10,7 @@ from rig.nodes import Node
 from ottla.base.settings import BROKER_SETTINGS
 from ottla.client import BrokerRefused, NewTopic, ProducerOptions, TopicPartition, sync
 from ottla.client.admin.compaction import CompactAction, CompactionStanding
-from ottla.record.sifting import ENTRY_BYTES
+from ottla.record.key_map import ENTRY_BYTES
 from tests.cli.ottla_command import Command
 
 from .clusters import until

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.coordinating import answering, shard
+from ottla.broker.coordinating import shard
 from ottla.broker.groups.shard import GroupShard
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.offsets import commit
@@ -45,6 +45,6 @@ def answers_do_not_wait(patch: pytest.MonkeyPatch) -> None:
     """A coordinator answers before its record is committed."""
 
     def give(replies: Sequence[Any], *_: Any) -> None:
-        answering.give(replies)
+        replies.give(replies)
 
     patch.setattr(shard, "give_when_committed", give)

@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leading import Leading
-from ottla.broker.replication.listening import Listening
+from ottla.broker.replication.leader_shell import LeaderShell
+from ottla.broker.replication.pause_guard import PauseGuard
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
 from ottla.replica.leader import NOT_FULL, Leader
@@ -33,17 +33,17 @@ def repeats_are_growth(patch: pytest.MonkeyPatch) -> None:
 
 def idle_time_is_silence(patch: pytest.MonkeyPatch) -> None:
     """A follower that had nothing to fetch is silent as soon as there is something."""
-    patch.setattr(Remote, "silent_since_ms", property(lambda self: self.heard_ms))
+    patch.setattr(Remote, "silent_since_ms", property(lambda self: self.contact_ms))
     _hear_of_no_other_partition(patch)
 
 
 def _hear_of_no_other_partition(patch: pytest.MonkeyPatch) -> None:
-    on_deadline = Leading.on_deadline
+    on_deadline = LeaderShell.on_deadline
 
-    def look(self: Leading, partition: Partition, _heard: Mapping[BrokerId, int]) -> None:
+    def look(self: LeaderShell, partition: Partition, _heard: Mapping[BrokerId, int]) -> None:
         on_deadline(self, partition)
 
-    patch.setattr(Leading, "on_deadline", look)
+    patch.setattr(LeaderShell, "on_deadline", look)
 
 
 def other_partitions_do_not_count(patch: pytest.MonkeyPatch) -> None:
@@ -58,15 +58,15 @@ def judges_without_listening(patch: pytest.MonkeyPatch) -> None:
 
 def listens_once(patch: pytest.MonkeyPatch) -> None:
     """A leader that stands still while it listens after a pause does not begin anew (seed 3269)."""
-    on_ran = Listening.on_ran
+    on_ran = PauseGuard.on_ran
 
-    def ran(self: Listening, now_ms: int) -> None:
+    def ran(self: PauseGuard, now_ms: int) -> None:
         if not self.left_ms():
             on_ran(self, now_ms)
         else:
             self._ran_ms = now_ms
 
-    patch.setattr(Listening, "on_ran", ran)
+    patch.setattr(PauseGuard, "on_ran", ran)
 
 
 def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
@@ -77,4 +77,4 @@ def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
 def only_looks_see_doubt(patch: pytest.MonkeyPatch) -> None:
     """What was closed in doubt between two looks at the session stays closed (idle seed 3105)."""
     never = property(lambda _: False, lambda _, __: None)
-    patch.setattr(Leading, "closed_in_doubt", never, raising=False)
+    patch.setattr(LeaderShell, "closed_in_doubt", never, raising=False)

@@ -105,7 +105,7 @@ async def session_renewed_between_two_looks(cluster: SimulatedCluster) -> None:
         broker = cluster._world.machines[leader].broker
         assert broker is not None
         replication, partition = broker.parts.replication, copy_on(cluster, leader)
-        replication.standing.confirmed_until_ms = broker.runtime.clock.monotonic_ms()
+        replication.registration.confirmed_until_ms = broker.runtime.clock.monotonic_ms()
         replication.roles.on_deadline(partition)
         assert partition.closed is not None
         await asyncio.sleep(0.2)

@@ -12,7 +12,7 @@ from ottla.broker.transactions.verification import Verifications
 from ottla.group.coordinator.registry import Registry
 from ottla.storage.producers.state import ProducerStates
 from ottla.storage.segment.segments import Segments
-from ottla.transaction import ending, initializing
+from ottla.transaction import end_txn, init_producer_id
 from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.transaction.turn import TransactionDecision
@@ -43,9 +43,9 @@ def epoch_stays(patch: pytest.MonkeyPatch) -> None:
     """The end of a transaction does not raise the epoch (S22, before KIP-890)."""
 
     def end(known: Any, wish: Any, _fresh: Any, timestamp_ms: int) -> Any:
-        return ending._end_with_same_epoch(known, wish, timestamp_ms)
+        return end_txn._end_with_same_epoch(known, wish, timestamp_ms)
 
-    patch.setattr(ending, "_end_with_next_epoch", end)
+    patch.setattr(end_txn, "_end_with_next_epoch", end)
     patch.setattr(TransactionOutcome, "raises_epoch", property(lambda _: False))
 
 
@@ -56,14 +56,14 @@ def decided_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def nobody_is_fenced(patch: pytest.MonkeyPatch) -> None:
     """Who begins under an id leaves the one before it what it had (S24)."""
-    initialize = initializing.initialize
+    initialize = init_producer_id.initialize
 
     def share(known: Any, wish: Any, fresh: Any, timestamp_ms: int) -> Any:
         if known is None or known.is_prepared:
             return initialize(known, wish, fresh, timestamp_ms)
-        return initializing.Verdict(ErrorCode.NONE, identity=known.identity)
+        return init_producer_id.Verdict(ErrorCode.NONE, identity=known.identity)
 
-    patch.setattr(initializing, "initialize", share)
+    patch.setattr(init_producer_id, "initialize", share)
 
 
 def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def nothing_is_verified(patch: pytest.MonkeyPatch) -> None:
 
 def nothing_is_overdue(patch: pytest.MonkeyPatch) -> None:
     """A transaction that takes too long is never aborted."""
-    patch.setattr(ending, "is_overdue", lambda *_: False)
+    patch.setattr(end_txn, "is_overdue", lambda *_: False)
 
 
 def late_markers_count(patch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from rig.broker import ottla
-from rig.consuming import read
+from rig.consumer import read
 from rig.ottla_cluster import ottla_cluster
 
 from ottla.base.errors import ErrorCode, OttlaError

@@ -17,7 +17,7 @@ from ottla.controller.election import settle
 from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import AdvanceHighWatermark, LeaderEffect, ProposeIsr
 from ottla.replica.leader import Leader
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.replica.term import Term
 from verify.quorums.failures import in_sync, majority_of
 from verify.walk.log import WalkLog
@@ -71,11 +71,11 @@ class Model:
         self._log.begin_epoch(_EPOCH)
         self._appended: list[float] = []
         image = in_sync(scene.copies)
-        standing = Standing(image.leader, _BROKER_EPOCH, SESSION_MS)
-        standing.live = dict.fromkeys(image.replicas, _BROKER_EPOCH)
+        registration = Registration(image.leader, _BROKER_EPOCH, SESSION_MS)
+        registration.live = dict.fromkeys(image.replicas, _BROKER_EPOCH)
         self._term = Term(
             TopicPartition("modelled", 0),
-            standing,
+            registration,
             image,
             self._log,
             own_end=0,
@@ -168,10 +168,10 @@ class Model:
 
     def _end_session(self) -> None:
         """The controller removes the stopped follower from the ISR."""
-        self._term.standing.live.pop(self._troubled)
+        self._term.registration.live.pop(self._troubled)
         image = self._term.negotiation.committed
         rules = Rules(self._scene.min_isr)
-        change = settle(image, self._term.standing.live, rules, cause="a session ended")
+        change = settle(image, self._term.registration.live, rules, cause="a session ended")
         if change is not None:
             self._after(_STORE_MS, lambda: self._tell(change.after))
 

@@ -83,7 +83,7 @@ class WalkController:
         reaches = {
             broker: nodes[broker].log.reach()
             for broker in self.world.store.state.last_known_elr
-            if nodes[broker].up and nodes[broker].standing.broker_epoch == self.live.get(broker)
+            if nodes[broker].up and nodes[broker].registration.broker_epoch == self.live.get(broker)
         }
         return election.recover(self.world.store.state, reaches, self.live, cause=CAUSE)
 

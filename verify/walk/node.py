@@ -8,7 +8,7 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import NO_FETCH, Follower
 from ottla.replica.leader import NOT_FULL, Leader
-from ottla.replica.standing import FOR_EVER, Standing
+from ottla.replica.registration import FOR_EVER, Registration
 from ottla.replica.term import Term
 from ottla.replica.transition import Transition, transition
 from verify.walk import messages
@@ -67,8 +67,8 @@ class WalkNode:
         self.drop_role()
         epoch = self.world.store.register(self.id, lossy=self.lossy)
         self.lossy = False
-        self.standing = Standing(self.id, epoch, SESSION_MS)
-        self.standing.live = dict(self.world.store.live)
+        self.registration = Registration(self.id, epoch, SESSION_MS)
+        self.registration.live = dict(self.world.store.live)
         self.leader_epoch = self.version = -1
 
     def drop_role(self) -> None:
@@ -97,11 +97,11 @@ class WalkNode:
 
     def doubt_session(self) -> None:
         """The store has not answered for a while."""
-        self.standing.confirmed_until_ms = self.world.now_ms
+        self.registration.confirmed_until_ms = self.world.now_ms
 
     def confirm_session(self) -> None:
         """The store has renewed the session."""
-        self.standing.confirmed_until_ms = FOR_EVER
+        self.registration.confirmed_until_ms = FOR_EVER
 
     # ------------------------------------------------------------ what it has
 
@@ -127,7 +127,7 @@ class WalkNode:
 
     def on_state(self, message: State) -> None:
         """LeaderAndIsr."""
-        if message.broker_epoch != self.standing.broker_epoch:
+        if message.broker_epoch != self.registration.broker_epoch:
             return
         if message.controller_epoch < self.controller_epoch:
             return
@@ -138,7 +138,7 @@ class WalkNode:
         """Take the role that a state gives."""
         now_ms = self.world.now_ms
         what = transition(
-            self.id, self.standing.broker_epoch, self.leader_epoch, self.version, image
+            self.id, self.registration.broker_epoch, self.leader_epoch, self.version, image
         )
         if what is Transition.IGNORE:
             return
@@ -163,7 +163,7 @@ class WalkNode:
         self.log.begin_epoch(image.leader_epoch)
         term = self.term_class(
             PARTITION,
-            self.standing,
+            self.registration,
             image,
             self.log,
             own_end=self.durable_end,
@@ -182,7 +182,7 @@ class WalkNode:
         assert image.leader != NO_LEADER
         self.role = self.follower_class(
             PARTITION,
-            self.standing,
+            self.registration,
             image,
             self.log,
             high_watermark=self.saved_high_watermark,
@@ -267,7 +267,7 @@ class WalkNode:
     def on_outcome(self, message: WriteOutcome) -> None:
         """The result of a write of this broker."""
         role, now_ms = self.role, self.world.now_ms
-        if message.broker_epoch != self.standing.broker_epoch or not isinstance(role, Leader):
+        if message.broker_epoch != self.registration.broker_epoch or not isinstance(role, Leader):
             return
         change = message.change
         if message.version is not None:
@@ -281,7 +281,7 @@ class WalkNode:
     def on_read(self, message: ReadAnswer) -> None:
         """What the store held."""
         role = self.role
-        if message.broker_epoch != self.standing.broker_epoch or not isinstance(role, Leader):
+        if message.broker_epoch != self.registration.broker_epoch or not isinstance(role, Leader):
             return
         self.carry(role.on_state_read(message.image, now_ms=self.world.now_ms))
         if not role.term.resigned:
@@ -302,7 +302,7 @@ class WalkNode:
         message = FollowerFetch(
             role.leader,
             self.id,
-            self.standing.broker_epoch,
+            self.registration.broker_epoch,
             role.nonce,
             role.fetch_offset,
             role.last_fetched_epoch,
@@ -371,10 +371,10 @@ class WalkNode:
                 case effect.ProposeIsr(change):
                     if self.watch is not None:
                         self.watch.on_proposal(change, world.now_ms)
-                    epoch = self.standing.broker_epoch
+                    epoch = self.registration.broker_epoch
                     world.send(WriteIsr(self.id, epoch, self.controller_epoch, change))
                 case effect.ReadState():
-                    world.send(ReadRequest(self.id, self.standing.broker_epoch))
+                    world.send(ReadRequest(self.id, self.registration.broker_epoch))
                 case effect.TruncateTo(end):
                     epochs = log.last_epoch
                     log.truncate_to(end)

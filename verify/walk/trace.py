@@ -53,6 +53,6 @@ def _look(node: WalkNode) -> str:
     role = type(node.role).__name__ if node.up else "down"
     epochs = "".join(str(epoch) if epoch >= 0 else "." for epoch, _ in node.log.records)
     return (
-        f"broker {node.id} ({node.standing.broker_epoch}) {role} epoch {node.leader_epoch} "
+        f"broker {node.id} ({node.registration.broker_epoch}) {role} epoch {node.leader_epoch} "
         f"start {node.log.log_start_offset} high watermark {node.high_watermark} log [{epochs}]"
     )

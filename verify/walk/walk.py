@@ -111,7 +111,7 @@ class ReplicaWalk:
         for node in self._nodes:
             if not node.up:
                 world.restart(node.id)
-            elif world.store.live.get(node.id) != node.standing.broker_epoch:
+            elif world.store.live.get(node.id) != node.registration.broker_epoch:
                 node.register()
             node.confirm_session()
             node.set_min_isr(world.min_isr)
@@ -277,7 +277,7 @@ class ReplicaWalk:
 
     def _doubt(self) -> None:
         node = self._one()
-        if not node.up or node.standing.confirmed_until_ms <= self.world.now_ms:
+        if not node.up or node.registration.confirmed_until_ms <= self.world.now_ms:
             self.world.expire(node.id)
         elif self.rng.random() < 0.7:
             node.doubt_session()
@@ -286,7 +286,7 @@ class ReplicaWalk:
         node = self._one()
         if not node.up:
             return
-        if self.world.store.live.get(node.id) == node.standing.broker_epoch:
+        if self.world.store.live.get(node.id) == node.registration.broker_epoch:
             node.confirm_session()
         else:
             node.register()

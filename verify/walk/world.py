@@ -118,7 +118,7 @@ class WalkWorld:
     def tell_live(self, nodes: tuple[WalkNode, ...] | None = None) -> None:
         """Brokers get the list of live brokers; the one they had may be old."""
         for node in nodes or self._everyone:
-            node.standing.live = dict(self.store.live)
+            node.registration.live = dict(self.store.live)
 
     # ------------------------------------------------------------ store
 

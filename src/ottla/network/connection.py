@@ -18,7 +18,7 @@ from ottla.network.answer_order import AnswerOrder
 from ottla.network.ended import ENDED, serve_nothing
 from ottla.network.known_client import KnownClient
 from ottla.network.memory_budget import MemoryBudget
-from ottla.network.muting import Muting
+from ottla.network.mute_timer import MuteTimer
 from ottla.network.output import Output, Piece, held, let_go
 from ottla.network.pressure import CLOSING, Effect, Event, Pause, Pressure
 from ottla.network.refusals import Refusals
@@ -67,7 +67,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         # While requests are served; their answers leave at the end of the turn at the latest.
         self._in_turn = False
         self._flush_scheduled = False
-        self._muting = Muting(loop, self._on_unmute)
+        self._muting = MuteTimer(loop, self._on_unmute)
         # Whether it has not logged in and must: see `limit_requests`.
         self._is_limited = False
         # Called when the connection has ended, for whatever reason.

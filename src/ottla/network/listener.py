@@ -15,7 +15,7 @@ from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import Service
-from ottla.network.tls.door import Door
+from ottla.network.tls.acceptor import TlsAcceptor
 from ottla.network.tls.security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 from ottla.security.principal import ANONYMOUS
@@ -66,7 +66,7 @@ class Listener:
         self._quotas = quotas
         self._server: asyncio.Server | None = None
         self._tls = tls
-        self._door: Door | None = None
+        self._acceptor: TlsAcceptor | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
@@ -86,8 +86,10 @@ class Listener:
                 lambda: Connection(self, self._loop), sock=accepting, backlog=self.limits.backlog
             )
         else:
-            self._door = Door(accepting, self, self.refusals, self._tls.context, self._shaken)
-            self._door.open(self.limits.backlog)
+            self._acceptor = TlsAcceptor(
+                accepting, self, self.refusals, self._tls.context, self._shaken
+            )
+            self._acceptor.open(self.limits.backlog)
         self._schedule_sweep()
 
     def stop_reading(self, goes_on: Callable[[Connection], bool]) -> None:
@@ -186,8 +188,8 @@ class Listener:
     def _close_server(self) -> None:
         if self._server is not None:
             self._server.close()
-        if self._door is not None:
-            self._door.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
 
     def _schedule_sweep(self) -> None:
         if self.limits.idle_ms_max > 0:

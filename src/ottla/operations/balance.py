@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.controller.balance import balanced
-from ottla.operations.moving import OnDone, carry_out, lead_first, sizes
+from ottla.operations.moves import OnDone, carry_out, lead_first, sizes
 from ottla.operations.plans import MovePlan, move_plan
 
 

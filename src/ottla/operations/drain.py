@@ -8,7 +8,7 @@ from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.controller.balance import Lists, Plan, Racks, follow_only, off
-from ottla.operations.moving import sizes
+from ottla.operations.moves import sizes
 from ottla.operations.plans import MovePlan, move_plan
 
 

@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import ElectionKind, PartitionStanding
-from ottla.operations.moving import leaders_seen
+from ottla.operations.moves import leaders_seen
 
 Outcome = Literal["elected", "not needed", "refused"]
 

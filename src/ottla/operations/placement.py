@@ -8,7 +8,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.controller.balance import onto
 from ottla.diagnosis.partitions import standings_of
-from ottla.operations.moving import sizes
+from ottla.operations.moves import sizes
 from ottla.operations.plans import MovePlan, Plan, move_plan
 
 

@@ -18,7 +18,7 @@ from ottla.replica.effects import (
     TruncateTo,
 )
 from ottla.replica.log_view import LogView
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 
 Effects = tuple[FollowerEffect, ...]
 NOTHING: Effects = ()
@@ -29,7 +29,7 @@ class Follower:
     """Follows one leader through one leader epoch.
 
     A fetch is described by `fetch_offset`, `last_fetched_epoch`, `leader_epoch`, `nonce` and
-    the standing's broker epoch; they are set by `begin_fetch` and hold until its answer.
+    the registration's broker epoch; they are set by `begin_fetch` and hold until its answer.
 
     Invariant: high_watermark <= log.log_end_offset.
     """
@@ -46,15 +46,15 @@ class Follower:
         "log",
         "nonce",
         "partition",
+        "registration",
         "retry_at_ms",
         "retry_ms",
-        "standing",
     )
 
     def __init__(
         self,
         partition: TopicPartition,
-        standing: Standing,
+        registration: Registration,
         image: PartitionImage,
         log: LogView,
         *,
@@ -62,9 +62,9 @@ class Follower:
         retry_ms: int,
     ) -> None:
         """`high_watermark`: as last known here; `retry_ms`: `replica.fetch.backoff.ms`."""
-        assert image.leader not in (NO_LEADER, standing.broker_id)
+        assert image.leader not in (NO_LEADER, registration.broker_id)
         self.partition = partition
-        self.standing = standing
+        self.registration = registration
         self.log = log
         self.leader = image.leader
         self.leader_epoch = image.leader_epoch
@@ -94,7 +94,7 @@ class Follower:
             return False
         self.fetch_offset = log_end
         self.last_fetched_epoch = self.log.last_epoch
-        self.nonce = self.standing.next_nonce()
+        self.nonce = self.registration.next_nonce()
         return True
 
     # Hot: once per partition and answer.
@@ -222,7 +222,7 @@ class Follower:
         return Decision(
             kind,
             self.partition,
-            self.standing.broker_id,
+            self.registration.broker_id,
             self.leader_epoch,
             cause,
             evidence,

@@ -21,12 +21,12 @@ from ottla.replica.effects import (
 )
 from ottla.replica.isr import Rejection
 from ottla.replica.reasons import BY_CONTROLLER, Reason, joining, leaving, named, out_of_room
+from ottla.replica.registration import NEVER
 from ottla.replica.remote import UNKNOWN_END, Remote
-from ottla.replica.standing import NEVER
 from ottla.replica.term import NOTHING, Effects, Term
 
 NOT_FULL = -1
-NOTHING_HEARD: Mapping[BrokerId, int] = {}
+NO_CONTACTS: Mapping[BrokerId, int] = {}
 
 
 class Leader:
@@ -234,13 +234,13 @@ class Leader:
         )
 
     def on_deadline(
-        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
+        self, *, now_ms: int, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> Effects:
         """Propose to shrink the ISR by followers that lag for `lag_ms_max` or are silent (P16).
 
         A silent follower lacks records and has sent no fetch for `silence_ms_max`. It is removed
         only where enough replicas remain: writes do not wait for a broker that reaches the store
-        and not this leader (else see `is_isolated`). `heard_ms` holds when each broker last
+        and not this leader (else see `is_isolated`). `contact_ms` holds when each broker last
         fetched any partition: a follower that fetches others, but not this one because a disk is
         slow, is alive.
         """
@@ -253,7 +253,7 @@ class Leader:
         slowest_ms = now_ms - self.lag_ms_max
         behind = term.behind()
         late = [r for r in behind if r.caught_up_ms <= slowest_ms]
-        silent = self._silent(behind, heard_ms, now_ms)
+        silent = self._silent(behind, contact_ms, now_ms)
         for remote in late:
             silent.pop(remote, None)
         if len(term.isr) - len(late) - len(silent) < term.min_isr:
@@ -304,26 +304,26 @@ class Leader:
         if term.resigned or self.silence_ms_max >= self.lag_ms_max:
             return False
         isr = term.isr
-        unheard = [
+        silent_isr = [
             remote
             for remote in term.required
             if remote.broker_id in silent
             and remote.broker_id in isr
-            and remote.heard_ms <= since_ms
+            and remote.contact_ms <= since_ms
         ]
-        left = len(isr) - len(unheard)
-        return left < term.min_isr <= len(isr) or left == 1 < len(unheard)
+        left = len(isr) - len(silent_isr)
+        return left < term.min_isr <= len(isr) or left == 1 < len(silent_isr)
 
     # ------------------------------------------------------------ rules
 
     def _silent(
-        self, behind: list[Remote], heard_ms: Mapping[BrokerId, int], now_ms: int
+        self, behind: list[Remote], contact_ms: Mapping[BrokerId, int], now_ms: int
     ) -> dict[Remote, int]:
         """Of followers that lack records, the silent ones, and when each fetched last."""
         longest_ms = now_ms - self.silence_ms_max
         silent: dict[Remote, int] = {}
         for remote in behind:
-            last_ms = max(remote.heard_ms, heard_ms.get(remote.broker_id, NEVER))
+            last_ms = max(remote.contact_ms, contact_ms.get(remote.broker_id, NEVER))
             if max(last_ms, remote.silent_since_ms) <= longest_ms:
                 silent[remote] = last_ms
         return silent

@@ -10,7 +10,7 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica.effects import LeaderEffect, ProposeIsr, ReadState
 from ottla.replica.isr import IsrChange, Rejection, isr_change
 from ottla.replica.reasons import Reason
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 
 # Between two attempts to settle, where the first was rejected as well.
 RETRY_MS = 100
@@ -28,12 +28,12 @@ class Negotiation:
         "committed",
         "maximal_isr",
         "proposal",
+        "registration",
         "retry_at_ms",
-        "standing",
     )
 
-    def __init__(self, standing: Standing, committed: PartitionImage) -> None:
-        self.standing = standing
+    def __init__(self, registration: Registration, committed: PartitionImage) -> None:
+        self.registration = registration
         self.committed = committed
         self.maximal_isr = committed.isr
         # Invariant: while a proposal is open, another is made only to settle it.
@@ -55,7 +55,7 @@ class Negotiation:
 
         `reason` is kept for the decision that is recorded once the change is made.
         """
-        nonce = self.standing.next_nonce()
+        nonce = self.registration.next_nonce()
         if reason is not None:
             self._reasons[nonce] = reason
         change = isr_change(self.committed, isr, joining, min_isr, nonce)

@@ -18,17 +18,17 @@ def leaving(
     lag_ms_max: int,
     now_ms: int,
 ) -> Reason:
-    """Why followers are proposed out: `late` ones, and `silent` ones with when each was heard."""
+    """The evidence for a removal: `late` followers, and `silent` ones with their last contact."""
     evidence = f"log end {log_end}"
     if late:
         seen = (f"{r.broker_id}: {now_ms - r.caught_up_ms} ms ago" for r in late)
         evidence += f"; last caught up {', '.join(seen)}"
     if silent:
-        heard = (
-            f"{r.broker_id}: {now_ms - heard_ms} ms ago, caught up {now_ms - r.caught_up_ms} ms ago"
-            for r, heard_ms in silent.items()
+        contacts = (
+            f"{r.broker_id}: {now_ms - at_ms} ms ago, caught up {now_ms - r.caught_up_ms} ms ago"
+            for r, at_ms in silent.items()
         )
-        evidence += f"; last heard of {', '.join(heard)}"
+        evidence += f"; last heard of {', '.join(contacts)}"
     setting = f"replica.lag.time.max.ms={lag_ms_max}" if late else "broker.session.timeout.ms"
     return evidence, setting
 

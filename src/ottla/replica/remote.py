@@ -1,7 +1,7 @@
 """What a leader knows of one follower from its fetches in this leader epoch."""
 
 from ottla.base.ids import BrokerId
-from ottla.replica.standing import NEVER
+from ottla.replica.registration import NEVER
 
 UNKNOWN_END = -1
 
@@ -44,7 +44,7 @@ class Remote:
         self.refused_epoch = -1
 
     @property
-    def heard_ms(self) -> int:
+    def contact_ms(self) -> int:
         """When it last fetched this partition; at first when the leader was made."""
         return max(self.fetched_ms, self.followed_ms)
 

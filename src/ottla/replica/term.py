@@ -11,8 +11,8 @@ from ottla.replica.compare import compare
 from ottla.replica.effects import AdvanceHighWatermark, LeaderEffect
 from ottla.replica.log_view import LogView
 from ottla.replica.negotiation import Negotiation
+from ottla.replica.registration import Registration
 from ottla.replica.remote import Remote
-from ottla.replica.standing import Standing
 
 Effects = tuple[LeaderEffect, ...]
 NOTHING: Effects = ()
@@ -36,16 +36,16 @@ class Term:
         "negotiation",
         "own_end",
         "partition",
+        "registration",
         "remotes",
         "required",
         "resigned",
-        "standing",
     )
 
     def __init__(
         self,
         partition: TopicPartition,
-        standing: Standing,
+        registration: Registration,
         image: PartitionImage,
         log: LogView,
         *,
@@ -58,18 +58,18 @@ class Term:
 
         `high_watermark` is as this replica last knew it; `min_isr` is `min.insync.replicas`.
         """
-        assert image.leader == standing.broker_id
+        assert image.leader == registration.broker_id
         assert image.leader in image.isr
         self.partition = partition
-        self.standing = standing
-        self.broker_id = standing.broker_id
+        self.registration = registration
+        self.broker_id = registration.broker_id
         self.log = log
         self.leader_epoch = image.leader_epoch
         self.epoch_start = log.log_end_offset
         self.own_end = own_end
         self.high_watermark = min(high_watermark, own_end)
         self.min_isr = min_isr
-        self.negotiation = Negotiation(standing, image)
+        self.negotiation = Negotiation(registration, image)
         self.resigned = False
         self.remotes: dict[BrokerId, Remote] = {}
         # The followers whose ends bound the high watermark.
@@ -111,11 +111,11 @@ class Term:
         """
         if self.resigned:
             return False
-        if now_ms < self.standing.confirmed_until_ms:
+        if now_ms < self.registration.confirmed_until_ms:
             return True
         if self.negotiation.committed.elr:
             return False
-        oldest_ms = now_ms - self.standing.session_ms
+        oldest_ms = now_ms - self.registration.session_ms
         return all(remote.followed_ms >= oldest_ms for remote in self.required)
 
     def latest_offset(self) -> int | None:
@@ -197,7 +197,7 @@ class Term:
             remote.end >= self.high_watermark
             and remote.end >= self.epoch_start
             and self.negotiation.proposal is None
-            and self.standing.live.get(remote.broker_id) == remote.broker_epoch
+            and self.registration.live.get(remote.broker_id) == remote.broker_epoch
         )
 
     def behind(self) -> list[Remote]:

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ottla.operations.securing.login import ClientLogin
+    from ottla.operations.secure.login import ClientLogin
     from ottla.testing.broker import Broker
     from ottla.testing.simulation.cluster import SimulatedCluster, simulate, simulated
     from ottla.testing.simulation.virtual.loop import run_virtual
@@ -30,7 +30,7 @@ __all__ = ["Broker", "ClientLogin", "SimulatedCluster", "run_virtual", "simulate
 
 _HOMES = {
     "Broker": "ottla.testing.broker",
-    "ClientLogin": "ottla.operations.securing.login",
+    "ClientLogin": "ottla.operations.secure.login",
     "SimulatedCluster": "ottla.testing.simulation.cluster",
     "run_virtual": "ottla.testing.simulation.virtual.loop",
     "simulate": "ottla.testing.simulation.cluster",

@@ -25,9 +25,9 @@ from ottla.broker.process.stored_security import security_in, stored_security
 from ottla.coordination.memory import MemoryStore
 from ottla.coordination.store import Store
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.operations.securing.login import PROTOCOL, ClientLogin
-from ottla.operations.securing.passwords import new_password
-from ottla.operations.securing.settings import ADMINISTRATOR, secured
+from ottla.operations.secure.login import PROTOCOL, ClientLogin
+from ottla.operations.secure.passwords import new_password
+from ottla.operations.secure.settings import ADMINISTRATOR, secured
 from ottla.security.sasl.scram_keys import ITERATIONS_MIN
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -163,7 +163,7 @@ class Broker:
     def _secured(self, given: Mapping[str, str]) -> dict[str, str]:
         """What makes a broker with these settings secure; keys and passwords are of this start."""
         try:
-            from ottla.operations.securing.making import (  # noqa: PLC0415  # An extra.
+            from ottla.operations.secure.setup import (  # noqa: PLC0415  # An extra.
                 stores_in_memory,
             )
         except ImportError:

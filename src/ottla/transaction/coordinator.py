@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction import adding, ending, initializing
-from ottla.transaction.describing import Filter
+from ottla.transaction import add_partitions, end_txn, init_producer_id
+from ottla.transaction.list_filter import Filter
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import ProducerIdentity, Transaction
@@ -57,7 +57,7 @@ class TransactionCoordinator:
         self,
         ticket: Ticket,
         transactional_id: str,
-        wish: initializing.ProducerIdWish,
+        wish: init_producer_id.ProducerIdWish,
         fresh_producer_id: int | None,
         timestamp_ms: int,
     ) -> TransactionDecision:
@@ -66,7 +66,7 @@ class TransactionCoordinator:
             verdict = TransactionVerdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         else:
             known = self.transactions.get(transactional_id)
-            verdict = initializing.initialize(known, wish, fresh_producer_id, timestamp_ms)
+            verdict = init_producer_id.initialize(known, wish, fresh_producer_id, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
     def add(
@@ -80,7 +80,7 @@ class TransactionCoordinator:
     ) -> TransactionDecision:
         """AddPartitionsToTxn. Answered."""
         known = self.transactions.get(transactional_id)
-        verdict = adding.add(known, identity, partitions, client_version, timestamp_ms)
+        verdict = add_partitions.add(known, identity, partitions, client_version, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
     def verify(
@@ -91,7 +91,7 @@ class TransactionCoordinator:
         partitions: AbstractSet[TopicPartition],
     ) -> TransactionDecision:
         """Whether the partitions are part of the transaction: an ErrorCode for each of them."""
-        found = adding.verify(self.transactions.get(transactional_id), identity, partitions)
+        found = add_partitions.verify(self.transactions.get(transactional_id), identity, partitions)
         if isinstance(found, TransactionVerdict):
             codes = dict.fromkeys(partitions, found.code)
             return TransactionDecision(replies=[TransactionReply(ticket, codes)], waits=found.waits)
@@ -101,13 +101,13 @@ class TransactionCoordinator:
         self,
         ticket: Ticket,
         transactional_id: str,
-        wish: ending.End,
+        wish: end_txn.End,
         fresh_producer_id: int | None,
         timestamp_ms: int,
     ) -> TransactionDecision:
         """EndTxn. Answered."""
         known = self.transactions.get(transactional_id)
-        verdict = ending.end(known, wish, fresh_producer_id, timestamp_ms)
+        verdict = end_txn.end(known, wish, fresh_producer_id, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
     def complete(self, markers: Markers, timestamp_ms: int) -> TransactionDecision:
@@ -120,7 +120,7 @@ class TransactionCoordinator:
             or known.last_update_timestamp_ms != markers.prepared_ms
         ):
             return TransactionDecision()
-        completed = ending.complete(known, timestamp_ms)
+        completed = end_txn.complete(known, timestamp_ms)
         return TransactionDecision(records=[TransactionRecord(markers.transactional_id, completed)])
 
     def describe(self, ticket: Ticket, transactional_id: str) -> TransactionDecision:
@@ -141,8 +141,8 @@ class TransactionCoordinator:
         """Abort what has been open for longer than its timeout, and fence its producers."""
         decision = TransactionDecision()
         for transactional_id, known in self.transactions.items():
-            if ending.is_overdue(known, timestamp_ms):
-                _write(decision, transactional_id, ending.fence(known, timestamp_ms))
+            if end_txn.is_overdue(known, timestamp_ms):
+                _write(decision, transactional_id, end_txn.fence(known, timestamp_ms))
         return decision
 
     def forget_unused(self, timestamp_ms: int) -> TransactionDecision:

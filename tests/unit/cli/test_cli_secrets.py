@@ -17,7 +17,7 @@ from ottla.cli.command import cli
 from ottla.cli.user.secret import read_password
 from ottla.client.connection.security import CONFIG_VARIABLE, default_security, security_by
 from ottla.client.errors import ClientError
-from ottla.operations.securing.passwords import kept_password
+from ottla.operations.secure.passwords import kept_password
 
 SECRET = "not-for-others"
 register(SECRET)

@@ -12,7 +12,7 @@ from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secure import secure
 from ottla.cli.start.start import start
 from ottla.cli.user.stored import with_stored_users
-from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.secure.folder import SecureFolder
 
 
 def given(data: Path, **more: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stream.outages import is_outage
 from ottla.network.oauth.address import IssuerAddress, read_address
 from ottla.network.oauth.beside import in_daemon
-from ottla.network.oauth.fetching import FetchFailed, IssuerReader
+from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
 from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
     ClientCredentials,

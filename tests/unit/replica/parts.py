@@ -12,7 +12,7 @@ from ottla.replica.effects import FollowerEffect, LeaderEffect, ProposeIsr
 from ottla.replica.follower import Follower
 from ottla.replica.isr import IsrChange
 from ottla.replica.leader import NOT_FULL, Leader
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.replica.term import Term
 
 E = TypeVar("E", bound=LeaderEffect | FollowerEffect)
@@ -50,12 +50,12 @@ def leader(
     silence_ms: int | None = None,
 ) -> Leader:
     """Epoch 5 begins at the end of `log`; both others are alive at broker epoch 7."""
-    standing = Standing(ONE, BROKER_EPOCH, 3000)
-    standing.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH, THREE: BROKER_EPOCH}
+    registration = Registration(ONE, BROKER_EPOCH, 3000)
+    registration.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH, THREE: BROKER_EPOCH}
     log.begin_epoch(EPOCH)
     term = Term(
         PARTITION,
-        standing,
+        registration,
         state or image(isr),
         log,
         own_end=log.log_end_offset if own_end is None else own_end,
@@ -106,8 +106,10 @@ def append(target: Leader, count: int, *, now_ms: int = 0) -> tuple[LeaderEffect
 
 def follower(log: WalkLog, *, high_watermark: int = 0) -> Follower:
     """Broker 2 follows 1 in epoch 5."""
-    standing = Standing(TWO, BROKER_EPOCH, 3000)
-    return Follower(PARTITION, standing, image(), log, high_watermark=high_watermark, retry_ms=1000)
+    registration = Registration(TWO, BROKER_EPOCH, 3000)
+    return Follower(
+        PARTITION, registration, image(), log, high_watermark=high_watermark, retry_ms=1000
+    )
 
 
 def change_in(effects: Sequence[LeaderEffect]) -> IsrChange:

@@ -128,7 +128,7 @@ def test_leader_is_certain_while_its_session_lives_or_all_in_sync_follow() -> No
     """A store that is away stops nobody; a leader cut off from all takes nothing any more."""
     leading = leader(log_of([EPOCH]))
     fetch = Fetches(leading)
-    leading.term.standing.confirmed_until_ms = 1000
+    leading.term.registration.confirmed_until_ms = 1000
     assert leading.term.is_certain(999)
     assert not leading.term.is_certain(1000)
     for now_ms in (1000, 1500):

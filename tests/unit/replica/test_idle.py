@@ -102,7 +102,7 @@ def test_a_follower_that_is_heard_of_about_other_partitions_is_not_silent() -> N
     append(leading, 1, now_ms=IDLE_MS)
     now_ms = IDLE_MS + SILENCE_MS
     heard = {TWO: now_ms - 500, THREE: now_ms - SILENCE_MS}
-    change = change_in(leading.on_deadline(now_ms=now_ms, heard_ms=heard))
+    change = change_in(leading.on_deadline(now_ms=now_ms, contact_ms=heard))
     assert change.after.isr == (ONE, TWO)
 
 
@@ -112,7 +112,7 @@ def test_a_follower_that_is_heard_of_is_late_all_the_same() -> None:
     append(leading, 1, now_ms=IDLE_MS)
     fetch(TWO, 6, now_ms=IDLE_MS)
     now_ms = IDLE_MS + LAG_MS
-    change = change_in(leading.on_deadline(now_ms=now_ms, heard_ms={THREE: now_ms}))
+    change = change_in(leading.on_deadline(now_ms=now_ms, contact_ms={THREE: now_ms}))
     assert change.after.isr == (ONE, TWO)
     evidence = decision_in(leading.on_state(change.committed(5), now_ms=now_ms)).evidence
     assert evidence == "log end 6; last caught up 3: 30000 ms ago"

@@ -186,9 +186,9 @@ def test_who_is_not_known_to_live_is_not_proposed_in() -> None:
     """A broker that restarted since, or is gone, has to come again."""
     leading = leader(log_of([EPOCH]), (ONE, TWO))
     fetch = Fetches(leading)
-    leading.term.standing.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH}
+    leading.term.registration.live = {ONE: BROKER_EPOCH, TWO: BROKER_EPOCH}
     assert fetch(THREE, 1) is SERVE
-    leading.term.standing.live[THREE] = BROKER_EPOCH + 1
+    leading.term.registration.live[THREE] = BROKER_EPOCH + 1
     assert fetch(THREE, 1) is SERVE
     assert change_in(fetch(THREE, 1, broker_epoch=BROKER_EPOCH + 1)).joining == ((THREE, 8),)
 

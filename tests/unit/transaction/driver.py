@@ -3,8 +3,8 @@
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.transaction.coordinator import TransactionCoordinator
-from ottla.transaction.ending import End
-from ottla.transaction.initializing import ProducerIdWish
+from ottla.transaction.end_txn import End
+from ottla.transaction.init_producer_id import ProducerIdWish
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ottla.storage.producers.state import ProducerStates
-from ottla.transaction import adding, ending, initializing
+from ottla.transaction import add_partitions, end_txn, init_producer_id
 from ottla.transaction.coordinator import TransactionCoordinator
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import Transaction
@@ -49,23 +49,23 @@ def _epoch_stays(patch: pytest.MonkeyPatch) -> None:
     """The end of a transaction does not raise the epoch (S22, before KIP-890)."""
 
     def end(
-        known: Transaction, wish: ending.End, _fresh: object, now_ms: int
+        known: Transaction, wish: end_txn.End, _fresh: object, now_ms: int
     ) -> TransactionVerdict:
-        return ending._end_with_same_epoch(known, wish, now_ms)
+        return end_txn._end_with_same_epoch(known, wish, now_ms)
 
-    patch.setattr(ending, "_end_with_next_epoch", end)
+    patch.setattr(end_txn, "_end_with_next_epoch", end)
 
 
 def _late_end(patch: pytest.MonkeyPatch) -> None:
     """An end is taken whatever epoch it names (S22)."""
-    right = ending._end_with_next_epoch
+    right = end_txn._end_with_next_epoch
 
     def end(
-        known: Transaction, wish: ending.End, fresh: int | None, now_ms: int
+        known: Transaction, wish: end_txn.End, fresh: int | None, now_ms: int
     ) -> TransactionVerdict:
         return right(known, wish._replace(identity=known.identity), fresh, now_ms)
 
-    patch.setattr(ending, "_end_with_next_epoch", end)
+    patch.setattr(end_txn, "_end_with_next_epoch", end)
 
 
 def _prepared_is_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -75,7 +75,7 @@ def _prepared_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _zombies_live(patch: pytest.MonkeyPatch) -> None:
     """Who begins anew fences nobody (S24)."""
-    right = initializing.initialize
+    right = init_producer_id.initialize
 
     def initialize(*arguments: Any) -> TransactionVerdict:
         verdict = right(*arguments)
@@ -85,7 +85,7 @@ def _zombies_live(patch: pytest.MonkeyPatch) -> None:
         same = replace(verdict.to, producer_epoch=known.producer_epoch)
         return verdict._replace(to=same, identity=same.identity)
 
-    patch.setattr(initializing, "initialize", initialize)
+    patch.setattr(init_producer_id, "initialize", initialize)
 
 
 def _late_marker(patch: pytest.MonkeyPatch) -> None:
@@ -95,18 +95,18 @@ def _late_marker(patch: pytest.MonkeyPatch) -> None:
 
 def _no_abort(patch: pytest.MonkeyPatch) -> None:
     """What takes too long is never aborted."""
-    patch.setattr(ending, "is_overdue", lambda *_: False)
+    patch.setattr(end_txn, "is_overdue", lambda *_: False)
 
 
 def _joins_the_last(patch: pytest.MonkeyPatch) -> None:
     """A transaction is added to while the one before is being marked."""
-    right = adding._check
+    right = add_partitions._check
 
     def check(known: Any, identity: Any) -> TransactionVerdict | None:
         verdict = right(known, identity)
         return None if verdict is not None and verdict.waits else verdict
 
-    patch.setattr(adding, "_check", check)
+    patch.setattr(add_partitions, "_check", check)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Protocol
 from uuid import UUID
 
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leading import Answer, IsrStore, Leading
+from ottla.broker.replication.leader_shell import Answer, IsrStore, LeaderShell
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.replication import Replication
@@ -66,7 +66,7 @@ class BrokerWatch:
         self._fail = fail
         self.now_ms = replication.monotonic_ms
         self._terms: dict[Partition, _Term] = {}
-        self._heard_ms: dict[int, int] = {}
+        self._contact_ms: dict[int, int] = {}
         self._writer: IsrStore = replication.roles.isr_writer
         replication.roles.isr_writer = self
         replication.roles.on_role.subscribe(self.on_role)
@@ -86,9 +86,9 @@ class BrokerWatch:
         if leader is not None and partition not in self._terms:
             self._terms[partition] = _Term(partition, leader, self.now_ms)
 
-    def on_heard(self, broker_id: int) -> None:
+    def on_contact(self, broker_id: int) -> None:
         """A fetch of a follower came, whatever it asks for."""
-        self._heard_ms[broker_id] = self.now_ms()
+        self._contact_ms[broker_id] = self.now_ms()
 
     def on_fetch(
         self,
@@ -113,14 +113,14 @@ class BrokerWatch:
 
     # ------------------------------------------------------------ what is proposed
 
-    def propose(self, leading: Leading, partition: Partition, change: IsrChange) -> None:
+    def propose(self, leading: LeaderShell, partition: Partition, change: IsrChange) -> None:
         """Judge a change, and let it go on its way."""
         term = self._terms.get(partition)
         if term is not None and term.leader is partition.leader:
             self._judge(partition, term, change)
         self._writer.propose(leading, partition, change)
 
-    def read(self, leading: Leading, partition: Partition) -> None:
+    def read(self, leading: LeaderShell, partition: Partition) -> None:
         """Let a question go on its way."""
         self._writer.read(leading, partition)
 
@@ -131,7 +131,7 @@ class BrokerWatch:
         isr = leader.term.isr
         leaving = [broker for broker in isr if broker not in change.after.isr]
         for follower in leaving:
-            term.seen.on_heard(follower, max(self._heard_ms.get(follower, awake_ms), awake_ms))
+            term.seen.on_contact(follower, max(self._contact_ms.get(follower, awake_ms), awake_ms))
         limits = FollowerLimits(leader.lag_ms_max, leader.silence_ms_max, leader.term.min_isr)
         wrongs = term.seen.needless(isr, leaving, limits, now_ms)
         if leaving and not wrongs and now_ms - awake_ms < _LISTENING_MS:
@@ -153,7 +153,7 @@ class _WatchedSessions(ReplicaSessions):
     watch: BrokerWatch
 
     def take(self, body: FetchRequest, now_ms: int) -> ReplicaSession:
-        self.watch.on_heard(body.replica_state.replica_id)
+        self.watch.on_contact(body.replica_state.replica_id)
         return super().take(body, now_ms)
 
     def _ask(

@@ -8,7 +8,7 @@ from ottla.metadata.image import PartitionImage
 from ottla.replica import effects as effect
 from ottla.replica.follower import Effects as FollowerEffects
 from ottla.replica.follower import Follower
-from ottla.replica.leader import NOTHING_HEARD, Leader
+from ottla.replica.leader import NO_CONTACTS, Leader
 from ottla.replica.remote import Remote
 from ottla.replica.term import Effects, Term
 from verify.walk.mutants.registry import mutant
@@ -50,9 +50,9 @@ class AdvancesWithShrink(Leader):
     """The high watermark moves with the proposal of a smaller ISR."""
 
     def on_deadline(
-        self, *, now_ms: int, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
+        self, *, now_ms: int, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> Effects:
-        return super().on_deadline(now_ms=now_ms, heard_ms=heard_ms) + self.term.advance()
+        return super().on_deadline(now_ms=now_ms, contact_ms=contact_ms) + self.term.advance()
 
 
 @mutant

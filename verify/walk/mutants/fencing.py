@@ -105,5 +105,5 @@ class LeadsForEarlierLife(WalkNode):
 
     def follow_state(self, image: PartitionImage) -> None:
         if image.leader == self.id:
-            image = image._replace(leader_broker_epoch=self.standing.broker_epoch)
+            image = image._replace(leader_broker_epoch=self.registration.broker_epoch)
         super().follow_state(image)

@@ -25,10 +25,10 @@ class IdleTimeIsSilence(Leader):
     """A follower with nothing to fetch is silent, and out with the first record."""
 
     def _silent(
-        self, behind: list[Remote], heard_ms: Mapping[BrokerId, int], now_ms: int
+        self, behind: list[Remote], contact_ms: Mapping[BrokerId, int], now_ms: int
     ) -> dict[Remote, int]:
         longest_ms = now_ms - self.silence_ms_max
-        return {r: r.heard_ms for r in behind if r.heard_ms <= longest_ms}
+        return {r: r.contact_ms for r in behind if r.contact_ms <= longest_ms}
 
 
 @mutant

@@ -24,7 +24,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
-from ottla.record.sifting import ENTRY_BYTES
+from ottla.record.key_map import ENTRY_BYTES
 from ottla.storage.cleaner.dirt import Dirt, look
 from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.plan import LogCleaning

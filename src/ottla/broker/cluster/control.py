@@ -24,7 +24,7 @@ class Control:
     async def deliver(self, receiver: BrokerImage, message: Message) -> Any:
         """Send a message and return its response. Raises OttlaError."""
         if receiver.id == self._broker_id:
-            return await self._obey(message)
+            return await self._apply(message)
         return await self._peers.request(receiver.id, message)
 
     async def answers(self, receiver: BrokerImage, within_s: float) -> bool:
@@ -39,7 +39,7 @@ class Control:
             return True
         return await self._peers.reaches(receiver, within_s)
 
-    async def _obey(self, message: Message) -> Message:
+    async def _apply(self, message: Message) -> Message:
         """Carry out an order of the controller in this process."""
         match message:
             case UpdateMetadataRequest():

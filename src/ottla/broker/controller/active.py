@@ -16,11 +16,11 @@ from ottla.broker.controller.jobs import Jobs
 from ottla.broker.controller.messages import ControllerMessages
 from ottla.broker.controller.partition_changes import Decide, PartitionChanges
 from ottla.broker.controller.reachability import Reachability
-from ottla.broker.controller.reading import read_brokers
 from ottla.broker.controller.sender import Deliver
 from ottla.broker.controller.senders import Senders
 from ottla.broker.controller.silence import Reaches
-from ottla.broker.controller.writing import Deposed
+from ottla.broker.controller.store_reads import read_brokers
+from ottla.broker.controller.store_writes import Deposed
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import found_cause, lose
 from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store

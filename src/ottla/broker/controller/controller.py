@@ -18,8 +18,8 @@ from ottla.broker.controller.recovery import LeaderRecovery
 from ottla.broker.controller.requests import ElectionType, Outcomes, Requests
 from ottla.broker.controller.sender import Deliver
 from ottla.broker.controller.silence import Reaches
+from ottla.broker.controller.store_writes import Deposed
 from ottla.broker.controller.topic_changes import TopicChanges
-from ottla.broker.controller.writing import Deposed
 from ottla.broker.runtime.part import BrokerPart
 from ottla.coordination.store import (
     BadVersion,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from ottla.base.clock import Clock
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.broker.controller.writing import Planned
+from ottla.broker.controller.store_writes import Planned
 from ottla.controller.change import Change, How
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.metadata.image import NO_LEADER, PartitionImage

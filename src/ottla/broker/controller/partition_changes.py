@@ -6,7 +6,7 @@ from ottla.base.ids import TopicPartition
 from ottla.broker.controller.context import Context
 from ottla.broker.controller.decision_log import DecisionLog
 from ottla.broker.controller.senders import Senders
-from ottla.broker.controller.writing import Planned, write_changes
+from ottla.broker.controller.store_writes import Planned, write_changes
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import settle
 from ottla.controller.reassignment import complete, is_moving

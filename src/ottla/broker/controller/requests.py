@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicPartition
 from ottla.broker.cluster.registration import check_controller, known_brokers
 from ottla.broker.controller.active import ActiveController
-from ottla.broker.controller.writing import Deposed
+from ottla.broker.controller.store_writes import Deposed
 from ottla.controller import reassignment
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer

@@ -7,7 +7,7 @@ from ottla.broker.controller.context import Context
 from ottla.broker.controller.messages import ControllerMessages
 from ottla.broker.controller.reports import Reports
 from ottla.broker.controller.sender import BrokerSender, Deliver
-from ottla.broker.controller.writing import Planned
+from ottla.broker.controller.store_writes import Planned
 
 
 class Senders:

@@ -4,7 +4,7 @@
 its decisions, and closes it; `answering` answers requests once everything appended is committed.
 """
 
-from ottla.broker.coordinating.answering import TOO_LARGE, Ticket, give
+from ottla.broker.coordinating.replies import TOO_LARGE, Ticket, give
 from ottla.broker.coordinating.shard import Shard
 from ottla.broker.coordinating.shards import Shards, ShardsStatus
 

@@ -12,7 +12,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.coordinating.answering import (
+from ottla.broker.coordinating.losses import Losses
+from ottla.broker.coordinating.replies import (
     APPEND_FAILURES,
     TOO_LARGE,
     CoordinatorReply,
@@ -20,7 +21,6 @@ from ottla.broker.coordinating.answering import (
     give_when_committed,
     split,
 )
-from ottla.broker.coordinating.losses import Losses
 from ottla.broker.partitions.partition import OnBehalf, Partition
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.storage.disk.errors import DiskFull

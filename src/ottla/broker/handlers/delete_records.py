@@ -15,7 +15,7 @@ from ottla.broker.partitions.delayed_delete_records import (
     low_watermark,
 )
 from ottla.broker.partitions.own_flush import until_flushed
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.auditing import AdminChange, topic_need
@@ -98,7 +98,7 @@ class DeleteRecords(Handler):
     view: ClusterView
     runtime: Runtime
     partitions: Partitions
-    own: OwnStanding
+    own: OwnRegistration
     directories: LogDirectories
 
     def handle(self, request: RequestContext, body: DeleteRecordsRequest) -> None:

@@ -13,7 +13,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.security.names import AclOperation, AclResource
-from ottla.transaction.ending import End
+from ottla.transaction.end_txn import End
 from ottla.transaction.transaction import EPOCH_PER_TRANSACTION, ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse

@@ -18,7 +18,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import as_version_knows, reply_with
 from ottla.security.names import AclOperation, AclResource
-from ottla.transaction.initializing import ProducerIdWish
+from ottla.transaction.init_producer_id import ProducerIdWish
 from ottla.transaction.transaction import ProducerIdentity
 from ottla.transaction.turn import Answered
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse

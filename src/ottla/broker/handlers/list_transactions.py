@@ -13,7 +13,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.transactions import Transactions
 from ottla.security.names import AclOperation, AclResource
-from ottla.transaction.describing import Filter, read_states
+from ottla.transaction.list_filter import Filter, read_states
 from ottla.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,

@@ -14,15 +14,15 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import all_of, each, resource, topic_or_id
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share import Sharing
-from ottla.broker.share.acknowledging import (
+from ottla.broker.share import SharePartitions
+from ottla.broker.share.acknowledgements import (
     Results,
     acknowledge_all,
     acknowledgements,
     check_renewals,
 )
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.replying import acknowledge_topics
+from ottla.broker.share.responses import acknowledge_topics
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, MemberKey
@@ -70,7 +70,7 @@ class ShareAcknowledge(Handler):
     )
 
     view: ClusterView
-    sharing: Sharing
+    sharing: SharePartitions
     group_settings: ShareGroupSettings
     new_leaders: NewLeaders
 

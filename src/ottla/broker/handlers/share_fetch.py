@@ -15,9 +15,9 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share import Sharing
-from ottla.broker.share.acknowledging import acknowledgements, check_renewals
-from ottla.broker.share.fetching import ShareFetching
+from ottla.broker.share import SharePartitions
+from ottla.broker.share.acknowledgements import acknowledgements, check_renewals
+from ottla.broker.share.delayed_share_fetch import DelayedShareFetch
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.metadata.features import SHARE
 from ottla.security.names import AclOperation, AclResource
@@ -39,7 +39,7 @@ def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
 
 @dataclass(slots=True, eq=False, repr=False)
 class ShareFetch(Handler):
-    """Serves ShareFetch; a `ShareFetching` waits and replies."""
+    """Serves ShareFetch; a `DelayedShareFetch` waits and replies."""
 
     api = Api(
         ShareFetchRequest,
@@ -51,7 +51,7 @@ class ShareFetch(Handler):
     view: ClusterView
     runtime: Runtime
     settings: BrokerSettings
-    sharing: Sharing
+    sharing: SharePartitions
     group_settings: ShareGroupSettings
     new_leaders: NewLeaders
 
@@ -88,7 +88,7 @@ class ShareFetch(Handler):
                 ),
             )
         body.max_bytes = min(body.max_bytes, self.settings.integer("fetch.max.bytes"))
-        ShareFetching(
+        DelayedShareFetch(
             self.runtime,
             self.sharing,
             self.group_settings,

@@ -9,7 +9,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.settings.setting import shortened
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.oauth.beside import in_daemon
-from ottla.network.oauth.fetching import FetchFailed
+from ottla.network.oauth.issuer_reader import FetchFailed
 from ottla.security.jwt.keys import PublicKeys, read_keys
 from ottla.security.sasl.bearer import RefusedToken
 

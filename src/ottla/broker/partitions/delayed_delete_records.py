@@ -1,7 +1,7 @@
 """A DeleteRecords that waits until all live replicas have moved their starts, too (KIP-107)."""
 
 from ottla.base.errors import ErrorCode
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.requests.request import RequestContext
@@ -14,15 +14,15 @@ from ottla.wire.messages.delete_records import (
 Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
 
 
-def low_watermark(own: OwnStanding, partition: Partition) -> int:
+def low_watermark(own: OwnRegistration, partition: Partition) -> int:
     """The least log start among live replicas; -1 while one has not reported its own."""
     image = partition.image
     replicas = () if image is None else image.replicas
-    standing = own.current
+    registration = own.current
     starts = [
         partition.follower_starts.get(replica, -1)
         for replica in replicas
-        if replica != standing.broker_id and replica in standing.live
+        if replica != registration.broker_id and replica in registration.live
     ]
     return min([partition.log_start_offset, *starts])
 
@@ -35,7 +35,7 @@ class DelayedDeleteRecords(Woken):
     def __init__(
         self,
         runtime: Runtime,
-        own: OwnStanding,
+        own: OwnRegistration,
         request: RequestContext,
         response: DeleteRecordsResponse,
         waiting: Waiting,

@@ -14,7 +14,7 @@ from ottla.base.ids import TopicId, TopicPartition
 from ottla.broker.partitions.checkpoint_pace import CheckpointPace
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.sequence_gaps import SequenceGaps
-from ottla.broker.partitions.watching import Waiter, Watcher
+from ottla.broker.partitions.watcher import Waiter, Watcher
 from ottla.broker.runtime.signal import Signal
 from ottla.ledger.history import StartCause
 from ottla.metadata.image import PartitionImage
@@ -29,7 +29,7 @@ from ottla.record.header import (
 )
 from ottla.replica.follower import Follower
 from ottla.replica.leader import Leader
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.storage.disk.errors import StorageError
 from ottla.storage.disk.filesystem import Buffer
 from ottla.storage.log.append_run import append_run, can_append_run
@@ -67,7 +67,7 @@ class PartitionRoles(Protocol):
         ...
 
     @property
-    def standing(self) -> Standing:
+    def registration(self) -> Registration:
         """The broker's id and epochs under which it leads and follows."""
         ...
 

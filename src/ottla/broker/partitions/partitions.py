@@ -190,7 +190,7 @@ class Partitions:
 
         That needs another broker to lead, and this one to be neither in sync nor eligible.
         """
-        own = self._roles.standing.broker_id
+        own = self._roles.registration.broker_id
         if own in state.isr or state.leader in (NO_LEADER, own) or own not in state.replicas:
             return False
         if own in state.elr or own in state.last_known_elr:
@@ -403,7 +403,7 @@ class Partitions:
         """Whether coordinators need the rest of a damaged log, as no other broker has a copy."""
         if topic is None or not topic.is_internal or index >= len(topic.partitions):
             return False
-        return topic.partitions[index].replicas == (self._roles.standing.broker_id,)
+        return topic.partitions[index].replicas == (self._roles.registration.broker_id,)
 
     def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
         """Keep a damaged log in use until the next start, where nothing could take its place."""

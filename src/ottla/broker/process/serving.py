@@ -8,7 +8,7 @@ from ottla.broker.fetch.parts import FetchParts
 from ottla.broker.fetch.sessions import FetchSessions
 from ottla.broker.process.apis import handlers
 from ottla.broker.process.parts import Parts
-from ottla.broker.produce.expanding import Turns
+from ottla.broker.produce.expansion import Turns
 from ottla.broker.produce.parts import ProduceParts
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.serving.dispatch import Dispatcher

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.broker.cluster.new_leaders import NewLeaders
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.produce.expanding import Turns
+from ottla.broker.produce.expansion import Turns
 from ottla.broker.runtime.runtime import Runtime
 
 

@@ -16,7 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
-from ottla.broker.replication.following import Following
+from ottla.broker.replication.follower_shell import FollowerShell
 from ottla.broker.replication.ledger_news import told_lost
 from ottla.broker.replication.source_link import SourceLink, SourcePeers, Spawn
 from ottla.network.peer import PeerConnection
@@ -41,7 +41,7 @@ class ReplicaFetcher:
         self,
         source: BrokerId,
         peers: SourcePeers,
-        following: Following,
+        following: FollowerShell,
         limits: FetchLimits,
         clock: Clock,
         spawn: Spawn,
@@ -193,7 +193,7 @@ class ReplicaFetcher:
         self, connection: PeerConnection, questions: dict[UUID, list[FetchPartition]]
     ) -> None:
         session = self._session
-        request = session.request(self._following.standing, questions, self._forgotten)
+        request = session.request(self._following.registration, questions, self._forgotten)
         self._forgotten.clear()
         run = session.run
         try:

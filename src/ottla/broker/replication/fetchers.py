@@ -5,7 +5,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.fetcher import ReplicaFetcher
 from ottla.broker.replication.follower_session import FetchLimits
-from ottla.broker.replication.following import Following
+from ottla.broker.replication.follower_shell import FollowerShell
 from ottla.broker.replication.source_link import SourcePeers, Spawn
 
 
@@ -15,7 +15,7 @@ class Fetchers:
     def __init__(
         self,
         peers: SourcePeers,
-        following: Following,
+        following: FollowerShell,
         limits: FetchLimits,
         clock: Clock,
         spawn: Spawn,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ottla.base.settings import BrokerSettings
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -51,7 +51,7 @@ class FollowerSession:
 
     def request(
         self,
-        standing: Standing,
+        registration: Registration,
         questions: Mapping[UUID, list[FetchPartition]],
         forgotten: Iterable[tuple[UUID, int]],
     ) -> FetchRequest:
@@ -62,7 +62,7 @@ class FollowerSession:
                 dropped.setdefault(topic_id, []).append(index)
         request = FetchRequest(
             replica_state=ReplicaState(
-                replica_id=standing.broker_id, replica_epoch=standing.broker_epoch
+                replica_id=registration.broker_id, replica_epoch=registration.broker_epoch
             ),
             max_wait_ms=self._limits.max_wait_ms,
             min_bytes=self._limits.min_bytes,

@@ -10,7 +10,7 @@ from ottla.broker.replication.lag_limits import LagLimits
 from ottla.broker.replication.replica_sessions import ReplicaSessions
 from ottla.broker.replication.source_link import SourcePeers, Spawn
 from ottla.broker.runtime.signal import Signal
-from ottla.replica.standing import NEVER, Standing
+from ottla.replica.registration import NEVER, Registration
 
 
 class Isolation:
@@ -45,7 +45,7 @@ class Isolation:
         # since the next leader would lack that follower.
         self.is_undecided = False
 
-    def look(self, standing: Standing, led: Iterable[Partition]) -> None:
+    def look(self, registration: Registration, led: Iterable[Partition]) -> None:
         """Find out whether other brokers are to lead the partitions `led` here."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
@@ -53,16 +53,17 @@ class Isolation:
         if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
             return
         since_ms = now_ms - self._doubt_ms
-        silent = self._silent(standing, since_ms)
+        silent = self._silent(registration, since_ms)
         if silent and any(p.leader and p.leader.is_isolated(silent, since_ms) for p in led):
             self._is_trying = self.is_undecided = True
             self._spawn(self._try(silent, since_ms))
 
-    def _silent(self, standing: Standing, since_ms: int) -> list[BrokerId]:
+    def _silent(self, registration: Registration, since_ms: int) -> list[BrokerId]:
         return [
             broker_id
-            for broker_id in standing.live
-            if broker_id != standing.broker_id and self._sessions.heard_ms(broker_id) <= since_ms
+            for broker_id in registration.live
+            if broker_id != registration.broker_id
+            and self._sessions.contact_ms(broker_id) <= since_ms
         ]
 
     async def _try(self, silent: list[BrokerId], since_ms: int) -> None:
@@ -76,6 +77,6 @@ class Isolation:
                 await asyncio.sleep(within_s)
         finally:
             self._is_trying = self.is_undecided = False
-        still = all(self._sessions.heard_ms(broker_id) <= since_ms for broker_id in silent)
+        still = all(self._sessions.contact_ms(broker_id) <= since_ms for broker_id in silent)
         if still and not is_reached:
             self._on_isolated.emit()

@@ -26,7 +26,7 @@ from ottla.replica.effects import (
     TruncateTo,
 )
 from ottla.replica.follower import NO_FETCH, Follower
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.disk.errors import StorageError, storage_error
 from ottla.storage.log.log import Log, Slice
@@ -60,7 +60,7 @@ class LogCopy:
         self._on_source_error = on_source_error
         self._follower = Follower(
             partition.topic_partition,
-            Standing(_COPY, 0, 0),
+            Registration(_COPY, 0, 0),
             _LOCAL_IMAGE,
             log,
             high_watermark=log.log_start_offset,

@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.fetch.read import as_part, failed
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leading import NOT_LEADER, Answer
+from ottla.broker.replication.leader_shell import NOT_LEADER, Answer
 from ottla.broker.replication.ledger_news import tell_ledger
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData

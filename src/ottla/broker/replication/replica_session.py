@@ -10,7 +10,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.fetch.reply import by_topic
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.leading import Answer
+from ottla.broker.replication.leader_shell import Answer
 from ottla.broker.replication.ledger_news import learn_lost
 from ottla.broker.replication.replica_entry import (
     ReplicaEntry,
@@ -21,7 +21,7 @@ from ottla.broker.replication.replica_entry import (
 )
 from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.replica.effects import Diverging, Refuse
-from ottla.replica.standing import NEVER
+from ottla.replica.registration import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchResponse, PartitionData
 
 _OUTSIDERS_MS = 500

@@ -15,12 +15,12 @@ from ottla.base.ids import BrokerId
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.replication.leading import Answer
+from ottla.broker.replication.leader_shell import Answer
 from ottla.broker.replication.replica_session import ReplicaSession
 from ottla.broker.replication.roles import Roles
 from ottla.broker.replication.throttles import ReplicaThrottle
 from ottla.replica.effects import Refuse, ServeFrom
-from ottla.replica.standing import NEVER
+from ottla.replica.registration import NEVER
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 INITIAL_EPOCH = 0
@@ -47,7 +47,7 @@ class ReplicaSessions:
         self._news_are_urgent = news_are_urgent
         self._sessions: dict[int, ReplicaSession] = {}
         # When each broker fetched here last, whatever became of the session since.
-        self._heard_ms: dict[int, int] = {}
+        self._contact_ms: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -65,7 +65,7 @@ class ReplicaSessions:
                 partition, answer = self._ask(session, asked.topic_id, wanted)
                 session.ask(key, wanted, partition, answer)
         session.followed_ms = session.used_ms
-        session.used_ms = self._heard_ms[session.broker_id] = now_ms
+        session.used_ms = self._contact_ms[session.broker_id] = now_ms
         if not self._roles.is_confirmed(now_ms):
             self._tell_followed(session)
         return session
@@ -84,9 +84,9 @@ class ReplicaSessions:
             session.broker_id, (e.partition for e in session.entries.values()), session.followed_ms
         )
 
-    def heard_ms(self, broker_id: BrokerId) -> int:
+    def contact_ms(self, broker_id: BrokerId) -> int:
         """When a broker last fetched from this one, whatever the partition."""
-        return self._heard_ms.get(broker_id, NEVER)
+        return self._contact_ms.get(broker_id, NEVER)
 
     def close(self, session: ReplicaSession) -> None:
         """Forget a session."""

@@ -11,19 +11,19 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.peers import Peers
 from ottla.broker.partitions.flush import Flusher, Worker
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.partitions.upkeep import Upkeep
 from ottla.broker.replication.fetchers import Fetchers
 from ottla.broker.replication.follower_session import fetch_limits
-from ottla.broker.replication.following import Following
+from ottla.broker.replication.follower_shell import FollowerShell
 from ottla.broker.replication.isolation import Isolation
 from ottla.broker.replication.isr_writer import IsrWriter
 from ottla.broker.replication.lag_limits import lag_limits
-from ottla.broker.replication.listening import Listening
 from ottla.broker.replication.log_dir_moves import LogDirMoves
+from ottla.broker.replication.pause_guard import PauseGuard
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.replication.replica_selector import RackAwareSelector
 from ottla.broker.replication.replica_sessions import ReplicaSessions
@@ -37,7 +37,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.coordination.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import StorageError
 
@@ -109,10 +109,10 @@ class Replication(BrokerPart):
         self.directories = directories
         self.flusher = Flusher(runtime.loop, clock, inline=inline, worker=worker)
         self.removals = Removals(runtime.loop, inline=inline)
-        self.own = OwnStanding(Standing(view.broker_id, 0, self._session_ms))
+        self.own = OwnRegistration(Registration(view.broker_id, 0, self._session_ms))
         self.throttles = Throttles(settings, clock)
         recorder = Recorder(decisions, clock)
-        following = Following(
+        following = FollowerShell(
             directories,
             self.own,
             recorder,
@@ -155,7 +155,7 @@ class Replication(BrokerPart):
         self._look_every_ms = limits.look_every_ms
         self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
         self._was_confirmed = True
-        self._listening = Listening(
+        self._listening = PauseGuard(
             clock.monotonic_ms(),
             pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
             listening_ms=_LISTENING_MS,
@@ -164,7 +164,7 @@ class Replication(BrokerPart):
         self._session: Session | None = None
 
     @property
-    def standing(self) -> Standing:
+    def registration(self) -> Registration:
         """The broker's id and epochs under which it leads and follows."""
         return self.own.current
 
@@ -231,17 +231,17 @@ class Replication(BrokerPart):
 
     def on_registered(self, broker_epoch: int, session: Session) -> None:
         """The broker is registered (anew); roles of an earlier registration are given up."""
-        standing = Standing(self._view.broker_id, broker_epoch, self._session_ms)
+        registration = Registration(self._view.broker_id, broker_epoch, self._session_ms)
         self.on_unregistered()
         self._session = session
-        self._confirm(standing)
-        self.own.current = standing
+        self._confirm(registration)
+        self.own.current = registration
 
-    def _confirm(self, standing: Standing) -> None:
+    def _confirm(self, registration: Registration) -> None:
         """For three quarters of a lease after a renewal no other broker can be elected here."""
         if self._session is not None:
-            lease_ms = standing.session_ms
-            standing.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
+            lease_ms = registration.session_ms
+            registration.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
 
     def on_unregistered(self) -> None:
         """The session has ended, and with it the registration. Await LeaderAndIsr (S16)."""
@@ -253,10 +253,10 @@ class Replication(BrokerPart):
     def on_image(self, image: ClusterImage) -> None:
         """Brokers came or went, or topics, whose copies may be throttled."""
         self.throttles.configure(image)
-        self.standing.live = {broker.id: broker.epoch for broker in image.brokers.values()}
+        self.registration.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
     def _check_lag(self) -> None:
-        self._isolation.look(self.standing, self._led())
+        self._isolation.look(self.registration, self._led())
         self._judge_when_listened()
 
     def _judge_when_listened(self) -> None:
@@ -282,7 +282,7 @@ class Replication(BrokerPart):
     def _judge_followers(self) -> None:
         if self._isolation.is_undecided:
             return
-        heard_ms: dict[BrokerId, int] = {}
+        contact_ms: dict[BrokerId, int] = {}
         for partition in self.partitions:
             leader = partition.leader
             # Where all is committed no follower is late, as in nearly all partitions.
@@ -290,19 +290,19 @@ class Replication(BrokerPart):
                 partition.high_watermark < partition.log.log_end_offset
                 or leader.term.negotiation.retry_at_ms is not None
             ):
-                heard_ms = heard_ms or self._heard()
-                self.roles.on_deadline(partition, heard_ms)
+                contact_ms = contact_ms or self._heard()
+                self.roles.on_deadline(partition, contact_ms)
 
     def _heard(self) -> dict[BrokerId, int]:
         """When each live broker last fetched here, or could have done so for the first time."""
         return {
-            broker_id: max(self.sessions.heard_ms(broker_id), self._listening.awake_ms)
-            for broker_id in self.standing.live
+            broker_id: max(self.sessions.contact_ms(broker_id), self._listening.awake_ms)
+            for broker_id in self.registration.live
         }
 
     def _check_certainty(self) -> None:
         self._notice_pause()
-        self._confirm(self.standing)
+        self._confirm(self.registration)
         confirmed = self.roles.is_confirmed(self.monotonic_ms())
         # Between two looks a session may be in doubt and then renewed: partitions judged meanwhile
         # were closed, and an idle partition is not judged again.

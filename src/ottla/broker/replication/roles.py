@@ -8,11 +8,11 @@ import logging
 from typing import Protocol, assert_never
 
 from ottla.base.clock import Clock
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.replication.following import FIRST_RETRY_MS
+from ottla.broker.replication.follower_shell import FIRST_RETRY_MS
 from ottla.broker.replication.lag_limits import LagLimits
-from ottla.broker.replication.leading import IsrStore, Leading
+from ottla.broker.replication.leader_shell import IsrStore, LeaderShell
 from ottla.broker.replication.recorder import Recorder
 from ottla.metadata.image import PartitionImage
 from ottla.replica.follower import Follower
@@ -31,12 +31,12 @@ class FollowerFetching(Protocol):
     def remove(self, partition: Partition) -> None: ...
 
 
-class Roles(Leading):
+class Roles(LeaderShell):
     """The roles of all partitions of a broker; implements `broker.partition.Roles`."""
 
     def __init__(
         self,
-        own: OwnStanding,
+        own: OwnRegistration,
         clock: Clock,
         recorder: Recorder,
         isr_writer: IsrStore,
@@ -49,7 +49,7 @@ class Roles(Leading):
 
     def become(self, partition: Partition, image: PartitionImage) -> Transition:
         """Take the role that `image` gives this broker, unless a newer one is known."""
-        own = self.standing
+        own = self.registration
         what = transition(
             own.broker_id, own.broker_epoch, partition.leader_epoch, partition.version, image
         )
@@ -88,7 +88,7 @@ class Roles(Leading):
         log.begin_epoch(image.leader_epoch)
         term = Term(
             partition.topic_partition,
-            self.standing,
+            self.registration,
             image,
             log,
             own_end=partition.own_end,
@@ -116,7 +116,7 @@ class Roles(Leading):
     def _follow(self, partition: Partition, image: PartitionImage) -> None:
         follower = Follower(
             partition.topic_partition,
-            self.standing,
+            self.registration,
             image,
             partition.log,
             high_watermark=partition.high_watermark,

@@ -7,6 +7,6 @@ initializes and deletes the state of a group's partitions. `dead_letters` and `d
 write dead letters.
 """
 
-from ottla.broker.share.sharing import Sharing
+from ottla.broker.share.share_partitions import SharePartitions
 
-__all__ = ["Sharing"]
+__all__ = ["SharePartitions"]

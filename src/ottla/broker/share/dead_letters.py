@@ -14,7 +14,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.reading import PORTION_BYTES, read_portion
+from ottla.broker.share.portion import PORTION_BYTES, read_portion
 from ottla.record.codec import Record
 from ottla.record.reader import CorruptBatch, batches, records
 from ottla.share.dead_letters import TOPIC_NAME, Origin, write_letters

@@ -15,7 +15,7 @@ from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.group_settings import ShareGroupSettings
 from ottla.broker.share.group_state import GroupShareStates
 from ottla.broker.share.persister import Persister
-from ottla.broker.share.sharing import Sharing
+from ottla.broker.share.share_partitions import SharePartitions
 from ottla.broker.share.states import ShareStates
 from ottla.broker.topics.topics import Topics
 
@@ -50,7 +50,7 @@ class SharePart(BrokerPart):
         self._dead_letters = DeadLetterSender(
             view, runtime, settings, partitions, topics, cluster.links()
         )
-        self.sharing = Sharing(
+        self.sharing = SharePartitions(
             runtime,
             settings,
             partitions,

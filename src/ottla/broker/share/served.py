@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.watching import Waiter
+from ottla.broker.partitions.watcher import Waiter
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.share.assignment_lookup import AssignmentLookup
@@ -22,7 +22,7 @@ from ottla.broker.share.first_offset import first_offset
 from ottla.broker.share.group_settings import ShareGroupConfig, ShareGroupSettings
 from ottla.broker.share.messages import INITIALIZE, READ, WRITE, Begin
 from ottla.broker.share.persister import Persister
-from ottla.broker.share.reading import Portion, count_bytes, read_portion
+from ottla.broker.share.portion import Portion, count_bytes, read_portion
 from ottla.share.coordinator import KeyAnswer, Write
 from ottla.share.deliveries import Acknowledged, Acquired
 from ottla.share.partition import SharePartition

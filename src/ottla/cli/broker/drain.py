@@ -5,11 +5,11 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.completing import brokers
+from ottla.cli.text.completion import brokers
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
 from ottla.operations.drain import plan_drain
-from ottla.operations.moving import carry_out
+from ottla.operations.moves import carry_out
 from ottla.operations.plans import to_json
 
 

@@ -8,7 +8,7 @@ from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
-from ottla.operations.restarting import pids
+from ottla.operations.restart import pids
 
 _COLUMNS = ["broker", "address", "rack", "controller", "pid"]
 

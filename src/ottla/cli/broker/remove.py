@@ -4,7 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import brokers
+from ottla.cli.text.completion import brokers
 from ottla.cli.text.output import show_one
 from ottla.client.admin import Admin
 

@@ -4,10 +4,10 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import brokers
+from ottla.cli.text.completion import brokers
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import interval
-from ottla.operations.restarting import restart as restart_broker
+from ottla.operations.restart import restart as restart_broker
 
 
 @click.command()

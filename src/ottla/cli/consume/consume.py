@@ -8,8 +8,8 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.consume import shape
-from ottla.cli.consume.reading import Wish, read
-from ottla.cli.text.completing import groups, topics
+from ottla.cli.consume.reader import Wish, read
+from ottla.cli.text.completion import groups, topics
 from ottla.cli.text.topics import regex
 from ottla.cli.text.words import Position, moment, position
 

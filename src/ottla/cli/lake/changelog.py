@@ -24,7 +24,7 @@ from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show, show_one
 
 

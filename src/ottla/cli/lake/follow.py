@@ -23,7 +23,7 @@ from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 
 # What stands in a pipeline's file may not be said beside it.
 _BESIDE_A_FILE = frozenset(

@@ -20,7 +20,7 @@ from ottla.cli.lake.ledgers import (
 from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show, show_one
 
 

@@ -5,11 +5,11 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import partitions
+from ottla.cli.text.completion import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, few, named
 from ottla.client.admin import Admin
-from ottla.operations import moving
+from ottla.operations import moves
 
 
 @click.command()
@@ -28,7 +28,7 @@ def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> No
         raise click.UsageError("name partitions, or say --all")
 
     async def work(admin: Admin) -> list[TopicPartition]:
-        return await moving.cancel(admin, await named(admin, words) if words else None)
+        return await moves.cancel(admin, await named(admin, words) if words else None)
 
     cancelled = with_admin(bootstrap, work)
     if form == "json":

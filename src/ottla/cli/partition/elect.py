@@ -7,7 +7,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import partitions
+from ottla.cli.text.completion import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, few, named
 from ottla.client.admin import Admin

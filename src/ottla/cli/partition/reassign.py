@@ -7,13 +7,13 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.completing import partitions
+from ottla.cli.text.completion import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, broker_list, named
 from ottla.cli.text.words import size
 from ottla.client.admin import Admin
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.operations.moving import begin, lead_first, wait
+from ottla.operations.moves import begin, lead_first, wait
 from ottla.operations.placement import plan_reassignment
 from ottla.operations.plans import MovePlan, Plan, bad_plan, from_json
 from ottla.operations.throttle import remove_throttle, throttle

@@ -5,11 +5,11 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.completing import partitions
+from ottla.cli.text.completion import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.client.admin import Admin
-from ottla.operations.moving import under_way, wait
+from ottla.operations.moves import under_way, wait
 from ottla.operations.plans import MoveProgress
 
 

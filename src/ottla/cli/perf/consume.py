@@ -5,7 +5,7 @@ import click
 from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.perf.shown import show_performance
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.diagnosis.performance import consume as measured
 
 

@@ -10,8 +10,8 @@ from ottla.cli import options
 from ottla.cli.connect import run
 from ottla.cli.produce.lines import size_of
 from ottla.cli.produce.progress import Bar
-from ottla.cli.produce.sending import Form, Sent, send
-from ottla.cli.text.completing import topics
+from ottla.cli.produce.sender import Form, Sent, send
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec

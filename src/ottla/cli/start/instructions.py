@@ -3,9 +3,9 @@
 import shlex
 from collections.abc import Sequence
 
-from ottla.operations.securing.folder import SecureFolder
-from ottla.operations.securing.login import MECHANISM, PROTOCOL
-from ottla.operations.securing.settings import ADMINISTRATOR
+from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.login import MECHANISM, PROTOCOL
+from ottla.operations.secure.settings import ADMINISTRATOR
 
 
 def address_for_clients(host: str, port: int) -> str:

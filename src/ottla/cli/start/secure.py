@@ -11,10 +11,10 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import is_wildcard, listen_addresses
 from ottla.broker.process.stored_security import StoredSecurity, stored_security
 from ottla.cli.start.secured import Secured
-from ottla.operations.securing import making
-from ottla.operations.securing.folder import SecureFolder
-from ottla.operations.securing.passwords import kept_password
-from ottla.operations.securing.settings import (
+from ottla.operations.secure import setup
+from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.passwords import kept_password
+from ottla.operations.secure.settings import (
     ADMINISTRATOR,
     BROKERS,
     broker_login,
@@ -34,11 +34,11 @@ def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
     hosts = certificate_hosts(settings)
     if any(is_wildcard(address.host) for address in listen_addresses(settings)):
         hosts += _names_of_this_machine()
-    notes = making.prepare(files, hosts, datetime.now(UTC))
+    notes = setup.prepare(files, hosts, datetime.now(UTC))
     if several:
         added |= broker_login(given, kept_password(files.broker_password))
     notes += asyncio.run(_keep_users(BrokerSettings({**added, **given}), files, several=several))
-    return Secured(files, added, notes, lambda: making.renew(files, hosts, datetime.now(UTC)))
+    return Secured(files, added, notes, lambda: setup.renew(files, hosts, datetime.now(UTC)))
 
 
 async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several: bool) -> list[str]:

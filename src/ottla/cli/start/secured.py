@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
-from ottla.operations.securing.folder import SecureFolder
+from ottla.operations.secure.folder import SecureFolder
 
 _log = logging.getLogger(__name__)
 

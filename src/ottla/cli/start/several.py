@@ -22,7 +22,7 @@ from ottla.base.log_lines import OneLineFormatter
 from ottla.base.private_files import make_private_folder, write_private
 from ottla.base.settings import BrokerSettings, properties_text
 from ottla.base.system import name_process
-from ottla.operations.restarting import name_of
+from ottla.operations.restart import name_of
 
 _log = logging.getLogger(__name__)
 

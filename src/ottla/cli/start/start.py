@@ -19,9 +19,9 @@ from ottla.cli import options
 from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secured import Secured
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
-from ottla.operations.securing.folder import SecureFolder
-from ottla.operations.securing.login import PROTOCOL
-from ottla.operations.securing.settings import ADMINISTRATOR
+from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.login import PROTOCOL
+from ottla.operations.secure.settings import ADMINISTRATOR
 
 # Time, level, what happened.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"

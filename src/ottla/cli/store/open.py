@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ottla.cli.store.rewriting import rewrite
+from ottla.cli.store.acls import rewrite
 
 
 @click.command("open")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted, size_words
-from ottla.operations.moving import OnDone, OnProgress
+from ottla.operations.moves import OnDone, OnProgress
 from ottla.operations.plans import Move, MovePlan, MoveProgress
 
 COLUMNS = ["partition", "from", "to", "copied_to", "size"]

@@ -4,7 +4,7 @@ import click
 
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show
 from ottla.cli.text.words import interval
 from ottla.client.admin import Admin

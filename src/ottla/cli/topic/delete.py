@@ -5,7 +5,7 @@ import click
 from ottla.base.quantities import span_words
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.client.connection.view import TopicView

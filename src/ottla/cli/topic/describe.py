@@ -10,12 +10,12 @@ import click
 from ottla.base.settings.written_values import with_unit
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import topics
+from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show, show_title
 from ottla.cli.text.settings import changed_rows
 from ottla.cli.text.topics import matching, regex
+from ottla.cli.topic.condition_list import Condition, list_where
 from ottla.cli.topic.rows import topic_row
-from ottla.cli.topic.standing import Condition, list_where
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.client.connection.cluster import connections_of

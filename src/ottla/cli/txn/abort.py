@@ -5,7 +5,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import partitions, transactional_ids
+from ottla.cli.text.completion import partitions, transactional_ids
 from ottla.cli.text.places import place
 from ottla.operations.transactions import abort_hanging
 

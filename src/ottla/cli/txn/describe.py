@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import transactional_ids
+from ottla.cli.text.completion import transactional_ids
 from ottla.cli.text.output import show_one
 from ottla.client.admin import Admin
 from ottla.client.admin.transactions import TransactionDescription

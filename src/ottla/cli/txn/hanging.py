@@ -7,7 +7,7 @@ import click
 from ottla.base.quantities import iso
 from ottla.cli import options
 from ottla.cli.connect import with_admin
-from ottla.cli.text.completing import topics as complete_topics
+from ottla.cli.text.completion import topics as complete_topics
 from ottla.cli.text.output import show
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin

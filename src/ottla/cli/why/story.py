@@ -9,7 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
 from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show_one, show_title
-from ottla.cli.topic.standing import standing_row
+from ottla.cli.topic.condition_list import standing_row
 from ottla.client.admin.decisions import DecisionRecord, Story
 from ottla.client.admin.partitions import PartitionStanding
 from ottla.diagnosis.decisions import story_of

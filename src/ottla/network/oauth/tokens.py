@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.network.oauth.fetching import FetchFailed, IssuerReader
+from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
 from ottla.security.jwt.claims import is_time
 from ottla.security.jwt.header import part_of_token
 from ottla.security.sasl.bearer import TOKEN_BYTES_MAX

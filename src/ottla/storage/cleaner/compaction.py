@@ -10,8 +10,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.ledger.files import decode_removals
 from ottla.ledger.removals import Pass, SegmentRemovals
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header
+from ottla.record.key_map import KeyMap, index_keys, sift
 from ottla.record.reader import section
-from ottla.record.sifting import KeyMap, index_keys, sift
 from ottla.storage.cleaner.cleaned_segment import CleanedSegment, Pace, read_batches
 from ottla.storage.cleaner.job import CleanedGroup, CleaningJob, CleaningOutcome
 from ottla.storage.cleaner.smaller_batch import header_alone, smaller

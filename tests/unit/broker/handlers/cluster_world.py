@@ -16,7 +16,7 @@ from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.topics.topics import Topics
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 
 from .coordinators_world import NoDialer
 from .replica_world import CLUSTER, OWN, Hosting, call
@@ -79,7 +79,7 @@ class World(ReplicaWorld):
         endpoints = {"PLAINTEXT": Endpoint("broker1", 9092)}
         epoch = await register(self.store, session, BrokerImage(OWN, endpoints, "r1"), 0)
         self.fence.registered(epoch)
-        self.own.current = Standing(OWN, epoch, _SESSION_MS)
+        self.own.current = Registration(OWN, epoch, _SESSION_MS)
         await self.controller.stand(session)
         assert await self.updates.wait_for(lambda image: OWN in image.brokers, 60)
 

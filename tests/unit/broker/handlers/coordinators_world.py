@@ -21,7 +21,7 @@ from ottla.broker.cluster.peers import PeerLimits, Peers
 from ottla.broker.groups import Groups
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
@@ -34,7 +34,7 @@ from ottla.broker.requests.handler import NO_ANSWER, Handler
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.view import ClusterView
-from ottla.broker.share import Sharing
+from ottla.broker.share import SharePartitions
 from ottla.broker.share.assignment_lookup import AssignmentLookup
 from ottla.broker.share.dead_letter_sender import DeadLetterSender
 from ottla.broker.share.end_offsets import EndOffsets
@@ -60,7 +60,7 @@ from ottla.network.known_client import KnownClient
 from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
 from ottla.record.validation import validate
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
@@ -171,9 +171,9 @@ class World:
         directories = LogDirectories(
             MemoryFileSystem(), ["/data"], cluster_id="cluster", node_id=ONE, flushes_first=True
         )
-        standing = OwnStanding(Standing(ONE, 1, 9_000))
+        registration = OwnRegistration(Registration(ONE, 1, 9_000))
         self.roles = Roles(
-            standing,
+            registration,
             self.clock,
             Recorder(Decisions(), self.clock),
             IsrWriter(self.store, self.clock, self.runtime.spawn),
@@ -220,7 +220,7 @@ class World:
         letters = DeadLetterSender(
             self.view, self.runtime, self.settings, self.partitions, self.topics, self._links()
         )
-        self.sharing = Sharing(
+        self.sharing = SharePartitions(
             self.runtime,
             self.settings,
             self.partitions,

@@ -14,7 +14,7 @@ from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.cluster.orders import Orders
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.log_config import log_config
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.isr_writer import IsrWriter
@@ -31,7 +31,7 @@ from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionI
 from ottla.network.refusals import Refusals
 from ottla.record.builder import build_batch
 from ottla.record.header import read_header
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.security.principal import ANONYMOUS
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -85,7 +85,7 @@ class World:
         )
         self.flusher = Flusher(self.runtime.loop, self.clock, inline=True)
         self.removals = Removals(self.runtime.loop, inline=True)
-        self.own = OwnStanding(Standing(OWN, broker_epoch, 18_000))
+        self.own = OwnRegistration(Registration(OWN, broker_epoch, 18_000))
         self.fetchers = NoFetchers()
         self.decisions = Decisions()
         self.roles = Roles(

@@ -11,7 +11,7 @@ from ottla.base.ids import BrokerId
 from ottla.broker.handlers.add_partitions_to_txn import AddPartitionsToTxn
 from ottla.broker.handlers.init_producer_id import InitProducerId
 from ottla.broker.handlers.produce import Produce
-from ottla.broker.produce.expanding import Turns
+from ottla.broker.produce.expansion import Turns
 from ottla.broker.requests.handler import NO_ANSWER
 from ottla.metadata.image import PartitionImage
 from ottla.network.service import CloseConnection

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Muting:
+class MuteTimer:
     """The time until which a connection is muted or delayed."""
 
     __slots__ = ("_loop", "_on_end", "_until_s", "timer")

@@ -8,11 +8,11 @@ FOR_EVER = 1 << 62
 NEVER = -FOR_EVER
 
 
-class Standing:
+class Registration:
     """One per registration of a broker; the shell keeps it up to date, the cores read it.
 
     When a session has ended, the broker registers with a higher broker epoch and has a new
-    Standing: roles of the old one are given up.
+    Registration: roles of the old one are given up.
     """
 
     __slots__ = (

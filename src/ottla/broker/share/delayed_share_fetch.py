@@ -8,11 +8,11 @@ from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Deadline
 from ottla.broker.runtime.runtime import Runtime
-from ottla.broker.share.acknowledging import Results, acknowledge_all
+from ottla.broker.share.acknowledgements import Results, acknowledge_all
 from ottla.broker.share.group_settings import ShareGroupSettings
-from ottla.broker.share.replying import SlotResult, fetch_topics
+from ottla.broker.share.responses import SlotResult, fetch_topics
 from ottla.broker.share.served import ServedPartition
-from ottla.broker.share.sharing import Sharing
+from ottla.broker.share.share_partitions import SharePartitions
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import FINAL_EPOCH, INITIAL_EPOCH, SessionSlot, ShareSession
@@ -21,13 +21,13 @@ from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchRespons
 _RECORD_LIMIT = 1
 
 
-class ShareFetching(Woken):
+class DelayedShareFetch(Woken):
     """One ShareFetch until it is answered; a waiter of every partition that it reads."""
 
     def __init__(
         self,
         runtime: Runtime,
-        sharing: Sharing,
+        sharing: SharePartitions,
         group_settings: ShareGroupSettings,
         new_leaders: NewLeaders,
         request: RequestContext,

@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.describing import Filter, read_states
+from ottla.transaction.list_filter import Filter, read_states
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import ProducerIdentity

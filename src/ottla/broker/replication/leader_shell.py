@@ -8,7 +8,7 @@ from typing import Protocol, assert_never
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import BrokerId
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.recorder import Recorder
 from ottla.broker.runtime.signal import Signal
@@ -26,8 +26,8 @@ from ottla.replica.effects import (
     ServeFrom,
 )
 from ottla.replica.isr import IsrChange, Rejection
-from ottla.replica.leader import NOTHING_HEARD
-from ottla.replica.standing import Standing
+from ottla.replica.leader import NO_CONTACTS
+from ottla.replica.registration import Registration
 
 Answer = ServeFrom | Diverging | Refuse
 NOT_LEADER = Refuse(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -37,16 +37,16 @@ STORAGE = Refuse(ErrorCode.KAFKA_STORAGE_ERROR)
 class IsrStore(Protocol):
     """Writes leaders' proposals to the store, and reports their outcomes to `leading`."""
 
-    def propose(self, leading: "Leading", partition: Partition, change: IsrChange) -> None: ...
+    def propose(self, leading: "LeaderShell", partition: Partition, change: IsrChange) -> None: ...
 
-    def read(self, leading: "Leading", partition: Partition) -> None: ...
+    def read(self, leading: "LeaderShell", partition: Partition) -> None: ...
 
 
-class Leading(ABC):
-    """All partitions that this broker leads as `standing`."""
+class LeaderShell(ABC):
+    """All partitions that this broker leads as `registration`."""
 
     def __init__(
-        self, own: OwnStanding, clock: Clock, recorder: Recorder, isr_writer: IsrStore
+        self, own: OwnRegistration, clock: Clock, recorder: Recorder, isr_writer: IsrStore
     ) -> None:
         self._own = own
         self._clock = clock
@@ -58,7 +58,7 @@ class Leading(ABC):
         self.on_role: Signal[[Partition]] = Signal()
 
     @property
-    def standing(self) -> Standing:
+    def registration(self) -> Registration:
         """The broker's id and epochs under which it leads."""
         return self._own.current
 
@@ -166,7 +166,7 @@ class Leading(ABC):
 
     def is_confirmed(self, now_ms: int) -> bool:
         """Whether the store confirms this broker's registration."""
-        return now_ms < self.standing.confirmed_until_ms
+        return now_ms < self.registration.confirmed_until_ms
 
     def on_still_followed(
         self, broker_id: int, partitions: Iterable[Partition | None], at_ms: int
@@ -179,17 +179,17 @@ class Leading(ABC):
                 self.settle(partition)
 
     def on_deadline(
-        self, partition: Partition, heard_ms: Mapping[BrokerId, int] = NOTHING_HEARD
+        self, partition: Partition, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> None:
         """Look whether followers have fallen behind, and whether this broker still leads.
 
-        `heard_ms`: when each broker last fetched here, whatever the partition.
+        `contact_ms`: when each broker last fetched here, whatever the partition.
         """
         leader = partition.leader
         if leader is None:
             return
         now_ms = self._clock.monotonic_ms()
-        self.carry_out(partition, leader.on_deadline(now_ms=now_ms, heard_ms=heard_ms))
+        self.carry_out(partition, leader.on_deadline(now_ms=now_ms, contact_ms=contact_ms))
         self.settle(partition)
 
     def stand_down(self, partition: Partition, reason: str) -> None:

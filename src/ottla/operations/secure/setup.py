@@ -25,8 +25,8 @@ from ottla.operations.certificates import (
     new_authority,
     serves,
 )
-from ottla.operations.securing.folder import SecureFolder
-from ottla.operations.securing.settings import ADMINISTRATOR
+from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.settings import ADMINISTRATOR
 
 # Renewed when less time is left: a laptop may sleep for weeks.
 _MARGIN: Final = timedelta(days=60)

@@ -1,13 +1,13 @@
 """Whether this process has read what arrived while it stood still. Pure."""
 
-from ottla.replica.standing import NEVER
+from ottla.replica.registration import NEVER
 
 # How often in a row a pause may restart the listening. A process whose every turn takes so long
 # reads between its pauses; without a limit a late follower would stay in the ISR for ever.
 INTERRUPTIONS_MAX = 10
 
 
-class Listening:
+class PauseGuard:
     """A process that ran `pause_ms` late stood still; it then listens `listening_ms` long.
 
     A pause within the listening restarts it. Each timer that judges followers calls `on_ran` first:

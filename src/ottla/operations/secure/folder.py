@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ottla.base.private_files import write_private
 from ottla.base.settings import properties_text
-from ottla.operations.securing.login import ClientLogin
-from ottla.operations.securing.passwords import kept_password
-from ottla.operations.securing.settings import ADMINISTRATOR
+from ottla.operations.secure.login import ClientLogin
+from ottla.operations.secure.passwords import kept_password
+from ottla.operations.secure.settings import ADMINISTRATOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ottla.base.settings.listeners import (
     is_wildcard,
     listen_addresses,
 )
-from ottla.operations.securing.login import MECHANISM, PROTOCOL, jaas
+from ottla.operations.secure.login import MECHANISM, PROTOCOL, jaas
 from ottla.security.principal import ANONYMOUS, Principal, parse_super_users
 
 ADMINISTRATOR: Final = "admin"

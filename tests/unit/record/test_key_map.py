@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ottla.record.builder import encode_records
 from ottla.record.codec import decode_records
 from ottla.record.compression import CorruptBatch
-from ottla.record.sifting import ENTRY_BYTES, KeyMap, index_keys, sift
+from ottla.record.key_map import ENTRY_BYTES, KeyMap, index_keys, sift
 
 KEY = st.binary(max_size=6)
 PAIRS = st.lists(

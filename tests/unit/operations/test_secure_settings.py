@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings, is_secret
-from ottla.operations.securing.login import ClientLogin
-from ottla.operations.securing.settings import broker_login, certificate_hosts, secured
+from ottla.operations.secure.login import ClientLogin
+from ottla.operations.secure.settings import broker_login, certificate_hosts, secured
 
 STORES = {"ssl.keystore.location": "/d/server.pem", "ssl.truststore.location": "/d/ca.pem"}
 GIVEN = {"listeners": "SASL_SSL://127.0.0.1:9092"}

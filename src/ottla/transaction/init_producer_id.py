@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from ottla.transaction.ending import fence
+from ottla.transaction.end_txn import fence
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import (
     EPOCH_MAX,

@@ -20,7 +20,7 @@ from ottla.share.records import ShareKey
 from ottla.share.session import MemberKey, ShareSession, ShareSessions
 
 
-class Sharing:
+class SharePartitions:
     """Opens and closes share sessions; loads a share partition at its first fetch."""
 
     def __init__(

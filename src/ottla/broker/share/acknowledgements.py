@@ -6,7 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.share.sharing import Sharing
+from ottla.broker.share.share_partitions import SharePartitions
 from ottla.share.deliveries import Acknowledged
 from ottla.share.session import MemberKey, SessionSlot
 from ottla.share.states import Acknowledge
@@ -65,7 +65,7 @@ def check_renewals(batches: Mapping[SessionSlot, list[Acknowledged]], *, is_rene
 
 
 def acknowledge_all(
-    sharing: Sharing,
+    sharing: SharePartitions,
     member: MemberKey,
     batches: Mapping[SessionSlot, list[Acknowledged]],
     on_done: Callable[[Results], None],

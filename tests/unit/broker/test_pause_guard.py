@@ -1,13 +1,13 @@
 """R-12: a process that stood still listens before it judges others."""
 
-from ottla.broker.replication.listening import INTERRUPTIONS_MAX, Listening
+from ottla.broker.replication.pause_guard import INTERRUPTIONS_MAX, PauseGuard
 
 PAUSE_MS = 350
 LISTENING_MS = 100
 
 
 def listening(now_ms=0):
-    return Listening(now_ms, pause_ms=PAUSE_MS, listening_ms=LISTENING_MS)
+    return PauseGuard(now_ms, pause_ms=PAUSE_MS, listening_ms=LISTENING_MS)
 
 
 def left_ms(process, now_ms):

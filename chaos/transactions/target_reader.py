@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from chaos.transactions.task import HEADER
 from chaos.transactions.verdict import Copied
-from rig.consuming import records_among
+from rig.consumer import records_among
 
 COMMITTED, EVERY = "read_committed", "read_uncommitted"
 _PATIENCE_S = 300.0

@@ -19,7 +19,7 @@ _log = logging.getLogger(__name__)
 
 HANDSHAKE_TIMEOUT_S = 10.0
 # How long a client may take to answer the end of the TLS stream.
-_GOODBYE_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 # How long a client whose handshake failed may take to read why.
 _LINGER_S = 1.0
 _LINGER_BYTES = 64 << 10
@@ -27,7 +27,7 @@ _LINGER_BYTES = 64 << 10
 _PAUSE_S = 0.1
 
 
-class Rooms(Protocol):
+class Slots(Protocol):
     """Counts connections from before their handshake."""
 
     def enter(self, host: str) -> tuple[str | None, int]:
@@ -57,7 +57,7 @@ class _Shaking(asyncio.Protocol):
         connection.connection_made(transport)
 
 
-class Door:
+class TlsAcceptor:
     """Accepts on a bound socket; what `make` makes gets the connections that have shaken hands.
 
     From then on their owner counts them out.
@@ -66,13 +66,13 @@ class Door:
     def __init__(
         self,
         accepting: socket.socket,
-        rooms: Rooms,
+        slots: Slots,
         refusals: Refusals,
         context: Callable[[], ssl.SSLContext],
         make: Callable[[], asyncio.BaseProtocol],
     ) -> None:
         self._accepting = accepting
-        self._rooms = rooms
+        self._slots = slots
         self._refusals = refusals
         self._context = context
         self._make = make
@@ -101,7 +101,7 @@ class Door:
                 await asyncio.sleep(_PAUSE_S)
                 continue
             host = address[0].removeprefix("::ffff:")
-            refusal, wait_ms = self._rooms.enter(host)
+            refusal, wait_ms = self._slots.enter(host)
             self._start(self._receive(accepted, host, address[1], refusal, wait_ms))
             # One a turn: the requests of open connections are served between two handshakes.
             await asyncio.sleep(0)
@@ -119,14 +119,14 @@ class Door:
                 self._refuse(host, port, refusal, refusal)
         except OSError as error:
             # One that is given up costs as much as one that fails, and is not worth a line.
-            self._rooms.failed(host)
+            self._slots.failed(host)
             trouble = of_client(error)
             if trouble is not None:
                 self._refuse(host, port, trouble.kind, trouble.sentence)
         finally:
             if not shaking.handed_over:
                 accepted.close()
-                self._rooms.leave(host)
+                self._slots.leave(host)
 
     async def _shake(self, accepted: socket.socket, shaking: _Shaking) -> None:
         # The loop closes its own descriptor at a failure, before the alert could leave.
@@ -137,7 +137,7 @@ class Door:
                 accepted,
                 ssl=self._context(),
                 ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
-                ssl_shutdown_timeout=_GOODBYE_S,
+                ssl_shutdown_timeout=_CLOSE_TIMEOUT_S,
             )
         except HandshakeFailed as error:
             if error.alert:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.broker.partitions.own_standing import OwnStanding
+from ottla.broker.partitions.own_registration import OwnRegistration
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.removals import Removals
 from ottla.broker.replication.cuts import Cuts, Taken
@@ -25,7 +25,7 @@ from ottla.replica.effects import (
     TruncateTo,
 )
 from ottla.replica.follower import Follower
-from ottla.replica.standing import Standing
+from ottla.replica.registration import Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull, StorageError
 from ottla.storage.log.truncation import begin_within
@@ -46,13 +46,13 @@ _PASSING = (
 )
 
 
-class Following:
+class FollowerShell:
     """Carries out what `replica.Follower` decides."""
 
     def __init__(
         self,
         directories: LogDirectories,
-        own: OwnStanding,
+        own: OwnRegistration,
         recorder: Recorder,
         throttle: ReplicaThrottle,
         clock: Clock,
@@ -71,7 +71,7 @@ class Following:
         self._cuts = Cuts(directories, spawn, take=self._take, fail=self._cannot_cut)
 
     @property
-    def standing(self) -> Standing:
+    def registration(self) -> Registration:
         """The broker's id and epochs that its fetches carry."""
         return self._own.current
 
@@ -79,7 +79,7 @@ class Following:
     def room(self, partition: Partition) -> int:
         """Bytes of a partition that may be fetched now; 0 where the throttle holds it back."""
         throttle = self._throttle
-        if not throttle.is_on or not throttle.covers(partition, self.standing.broker_id):
+        if not throttle.is_on or not throttle.covers(partition, self.registration.broker_id):
             return UNLIMITED
         return throttle.available()
 
@@ -167,7 +167,7 @@ class Following:
         assert follower is not None
         records = data.records
         assert isinstance(records, (bytes, bytearray, memoryview)), "a received message holds bytes"
-        if self._throttle.is_on and self._throttle.covers(partition, self.standing.broker_id):
+        if self._throttle.is_on and self._throttle.covers(partition, self.registration.broker_id):
             self._throttle.record(len(records))
         try:
             for deletion in begin_within(partition.log, records, self._clock.now_ms()):
