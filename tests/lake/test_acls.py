@@ -1,4 +1,4 @@
-"""Which ACLs each verb of the lake needs, as docs/security.md has them; without Spark."""
+"""Which ACLs each verb of the lake needs, as secure-loads.md has them; without Spark."""
 
 import asyncio
 import shutil

@@ -152,5 +152,5 @@ def _contradiction(name: str, why: str) -> OttlaError:
     return OttlaError(
         ErrorCode.INVALID_CONFIG,
         f"{name} contradicts --secure: {why}; or leave --secure out, and give all settings"
-        " yourself (docs/security.md)",
+        " yourself (docs/how-to/secure-a-broker.md)",
     )
