@@ -62,7 +62,7 @@ def _check(answer: bytes, name: str) -> None:
 
 
 def _rdkafka(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]:
-    return _told(
+    return _reported(
         node,
         child(
             "bench.rdkafka",
@@ -92,7 +92,7 @@ def _java(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]:
     # start, end, MB, MB/s, records, records/s, rebalance ms, fetch ms, fetch MB/s, fetch records/s
     fields = [field.strip() for field in rows[-1].split(",")]
     read = int(float(fields[4]))
-    return _told(
+    return _reported(
         node,
         {
             "records": read,
@@ -103,7 +103,7 @@ def _java(node: Node, topics: dict[str, str], records: int) -> dict[str, Any]:
     )
 
 
-def _told(node: Node, result: dict[str, Any]) -> dict[str, Any]:
+def _reported(node: Node, result: dict[str, Any]) -> dict[str, Any]:
     result["records/s"] = result["records"] / result["seconds"]
     print(f"   {node.name:<6} {result['records/s']:>11,.0f} records/s", flush=True)
     return result

@@ -53,7 +53,7 @@ class Member(ABC):
         self.lost: set[int] = set()
         self.has_stopped = False
         self.fetched_at: list[float] = []
-        self.heard_of_at = 0.0
+        self.last_contact_s = 0.0
         self._wires: list[Wire] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -124,7 +124,7 @@ class Classic(Member):
                         member_id=self.member_id,
                     )
                 )
-                self.heard_of_at = time.monotonic()
+                self.last_contact_s = time.monotonic()
                 if answer.error_code:
                     break
             assert answer.error_code == _REBALANCE_IN_PROGRESS, answer
@@ -143,7 +143,7 @@ class Classic(Member):
                     protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
                 )
             )
-            self.heard_of_at = time.monotonic()
+            self.last_contact_s = time.monotonic()
             self.member_id = joined.member_id
             if joined.error_code == _MEMBER_ID_REQUIRED:
                 continue
@@ -206,7 +206,7 @@ class Consumer(Member):
         has_news = True
         while True:
             answer = await self._wires[0].ask(self._report(says_all=has_news))
-            self.heard_of_at = time.monotonic()
+            self.last_contact_s = time.monotonic()
             assert answer.error_code == 0, answer
             self.epoch = answer.member_epoch
             has_news = False
@@ -265,7 +265,7 @@ async def measure(port: int, topic: str, protocol: str, size: int, count: int) -
     await _whole(rest, count)
     result |= {
         "kill_ms": _since(began_s),
-        "kill_since_heard_ms": _since(second.heard_of_at),
+        "kill_since_contact_ms": _since(second.last_contact_s),
         **_cost("kill", rest, began_s),
     }
     for member in rest:

@@ -21,7 +21,7 @@ _SETTINGS = {
 _EVENTS = (
     ("join_ms", "join to stable"),
     ("leave_ms", "one leaves"),
-    ("kill_since_heard_ms", "one is killed, from its last heartbeat"),
+    ("kill_since_contact_ms", "one is killed, from its last heartbeat"),
 )
 
 

@@ -34,8 +34,8 @@ def _run(node: Node, records: int) -> dict[str, Any]:
         assert consumer.stdout is not None
         consumer.stdout.readline()
         subprocess.run([sys.executable, "-m", "bench.latency_ends", "produce", *ends], check=True)
-        told, _ = consumer.communicate(timeout=60)
-    result: dict[str, Any] = json.loads(told.splitlines()[-1])
+        output, _ = consumer.communicate(timeout=60)
+    result: dict[str, Any] = json.loads(output.splitlines()[-1])
     print(
         f"   {node.name:<6} p50 {result['p50_ms']:.2f} ms, p99 {result['p99_ms']:.2f} ms",
         flush=True,

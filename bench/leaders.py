@@ -18,9 +18,9 @@ def leader(cluster: Cluster, topic: str, partition: int = 0) -> int:
                 seen = cluster.seen_by(member.number, [topic])
             except OSError:
                 continue
-            told = seen.topics[topic].get(partition)
-            if told is not None and told.leader in seen.ports:
-                found.append(told.leader)
+            state = seen.topics[topic].get(partition)
+            if state is not None and state.leader in seen.ports:
+                found.append(state.leader)
                 return True
         return False
 
@@ -34,7 +34,7 @@ def controller(cluster: Cluster) -> int:
 
     def known() -> bool:
         try:
-            found.append(_controller_as_told_by(cluster, cluster.running[0]))
+            found.append(_controller_known_to(cluster, cluster.running[0]))
         except OSError:
             return False
         return found[-1] in cluster.members
@@ -43,7 +43,7 @@ def controller(cluster: Cluster) -> int:
     return found[-1]
 
 
-def _controller_as_told_by(cluster: Cluster, member: Member) -> int:
+def _controller_known_to(cluster: Cluster, member: Member) -> int:
     # A KRaft broker names any broker as the controller: it forwards what comes.
     if cluster.name == "kafka":
         return active_controller(member.port)

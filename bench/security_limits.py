@@ -70,7 +70,7 @@ def _measure(
     for _ in range(rounds):
         control.append(_known(tls_port, topic, seconds))
         options = (f"--idle={idle}", f"--stall={stall}", f"--fail={fail}")
-        with _strangers(tls_port, plain_port, *options) as told:
+        with _strangers(tls_port, plain_port, *options) as reports:
             # While they come; then, while they are there and are closed.
             arriving.append(_known(tls_port, topic, 5))
             began_s, used_s = time.monotonic(), node.process.cpu_seconds()
@@ -79,7 +79,7 @@ def _measure(
         more_mib.append(node.process.rss_peak_bytes() / _MIB - before_mib)
         print(f"   control  {control[-1]}\n   arriving {arriving[-1]}", flush=True)
         print(f"   attacked {attacked[-1]}", flush=True)
-        print(f"   {more_mib[-1]:.1f} MiB more, busy {busy[-1]:.2f}; {told[-1]}", flush=True)
+        print(f"   {more_mib[-1]:.1f} MiB more, busy {busy[-1]:.2f}; {reports[-1]}", flush=True)
         time.sleep(12)  # Until addresses are forgiven.
     p99 = [one["p99_ms"] / other["p99_ms"] for one, other in zip(attacked, control, strict=True)]
     what = f"{idle:,} idle, {stall} stalled, {fail} failing"
@@ -123,12 +123,12 @@ def _strangers(tls_port: int, plain_port: int, *options: str) -> Iterator[list[s
         stdout=subprocess.PIPE,
         text=True,
     )
-    told: list[str] = []
+    reports: list[str] = []
     try:
-        yield told
+        yield reports
     finally:
         output, _ = process.communicate()
-        told += output.splitlines()
+        reports += output.splitlines()
 
 
 def _known(port: int, topic: str, seconds: int) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def _produce(node: Node, sides: _Sides, seconds: int, *, is_secret: bool) -> dic
             *("--topic", name, "--batch-bytes", _BATCH_BYTES, "--seconds", seconds),
         )
         result["broker_cpu_s"] = node.process.cpu_seconds() - before_s
-    return _told("produce", node, result, is_secret=is_secret)
+    return _reported("produce", node, result, is_secret=is_secret)
 
 
 def _fetch(
@@ -135,7 +135,7 @@ def _fetch(
         *("--topic", topics[node.name], "--seconds", seconds),
     )
     result["broker_cpu_s"] = node.process.cpu_seconds() - before_s
-    return _told("fetch", node, result, is_secret=is_secret)
+    return _reported("fetch", node, result, is_secret=is_secret)
 
 
 def _rdkafka(node: Node, sides: _Sides, topics: dict[str, str], records: int) -> dict[str, Any]:
@@ -147,10 +147,10 @@ def _rdkafka(node: Node, sides: _Sides, topics: dict[str, str], records: int) ->
         *("--topic", topics[node.name], "--records", records),
     )
     result["broker_cpu_s"] = node.process.cpu_seconds() - before_s
-    return _told("librdkafka", node, result, is_secret=True)
+    return _reported("librdkafka", node, result, is_secret=True)
 
 
-def _told(what: str, node: Node, result: dict[str, Any], *, is_secret: bool) -> dict[str, Any]:
+def _reported(what: str, node: Node, result: dict[str, Any], *, is_secret: bool) -> dict[str, Any]:
     result["MB/s"] = result["bytes"] / result["seconds"] / 1e6
     result["cpu_s_per_gb"] = result["broker_cpu_s"] / (result["bytes"] / _GB)
     print(

@@ -15,8 +15,8 @@ from chaos.clocks import Clock
 from chaos.disks import Disk
 from chaos.hosts import Hosts, network
 from chaos.secured import ADMIN, Secured, secured
+from chaos.secured_metadata import ask_securely
 from chaos.stores import STORE, StoreServer, store
-from chaos.tells import ask_securely
 from ottla.client import sync
 from rig import metadata
 from rig.nodes import properties
@@ -73,7 +73,7 @@ class Member:
     def data(self) -> Path:
         return self.disk.mount_point / "data"
 
-    def tells(self, topics: list[str]) -> metadata.Seen:
+    def metadata_of(self, topics: list[str]) -> metadata.Seen:
         """What it knows of the cluster. Raises OSError while it does not serve."""
         if self.secured is not None:
             return ask_securely(self.address, topics, self.secured.security(ADMIN))
@@ -192,16 +192,16 @@ class Cluster:
             yield admin
 
     def controller(self) -> int | None:
-        """The broker in office, if one tells."""
+        """The id of the active controller, if any broker names one."""
         for member in self.members.values():
             with contextlib.suppress(OSError):
-                return member.tells([]).controller
+                return member.metadata_of([]).controller
         return None
 
     def in_sync(self) -> bool:
-        """Whether every replica of every partition is in the ISR, as each broker tells it."""
+        """Whether each broker reports every replica of every partition in the ISR."""
         with contextlib.suppress(OSError):
-            return all(self._all_in_sync(m.tells(WATCHED)) for m in self.members.values())
+            return all(self._all_in_sync(m.metadata_of(WATCHED)) for m in self.members.values())
         return False
 
     def _all_in_sync(self, seen: metadata.Seen) -> bool:

@@ -11,7 +11,7 @@ from verify.history.operation import Step
 
 from chaos.histories import Histories
 from chaos.reader import Reader
-from chaos.task import told
+from chaos.task import parsed_task
 
 _PATIENCE_S = 60.0
 
@@ -45,14 +45,14 @@ def _end_of(reader: Reader, partition: TopicPartition) -> int:
 
 def main() -> int:
     """Read as the command line says."""
-    task = told()
+    task = parsed_task()
     histories = Histories(task.folder, task.name)
     reader = Reader(task)
     for number, partition in enumerate(task.every_partition):
         begin_s = time.monotonic()
         steps, end = read_all(reader, number)
         times_s = (begin_s, time.monotonic())
-        histories.tell(partition, "final", times_s, steps=steps, offsets={partition: end})
+        histories.record(partition, "final", times_s, steps=steps, offsets={partition: end})
     reader.consumer.close()
     histories.close()
     return 0

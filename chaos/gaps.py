@@ -15,7 +15,7 @@ class Moment:
     """One fault from its making until all replicas were in sync again, in monotonic seconds."""
 
     name: str
-    told: str
+    description: str
     begin_s: float
     healed_s: float
     end_s: float

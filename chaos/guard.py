@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from chaos.secured import MECHANISM, VISITOR
-from chaos.task import Ending, Task, told
-from chaos.tells import dial
+from chaos.secured_metadata import dial
+from chaos.task import Ending, Task, parsed_task
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import sync
 from ottla.client.connection.blocking import BlockingConnection
@@ -180,7 +180,7 @@ class Asker:
 
 def main() -> int:
     """Guard as the command line says; OTTLA_CONFIG names the administrator's settings."""
-    task, ending = told(), Ending()
+    task, ending = parsed_task(), Ending()
     notes = Notes(task.folder / f"{task.name}.notes")
     visitor = read_config(str(Path(os.environ[CONFIG_VARIABLE]).with_name(f"{VISITOR}.properties")))
     guest = {name: text for name, text in visitor.items() if name != "sasl.jaas.config"}

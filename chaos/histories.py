@@ -24,7 +24,7 @@ class Histories:
         self._numbers = itertools.count(1)
         self._files: dict[str, IO[str]] = {}
 
-    def tell(
+    def record(
         self,
         part: str,
         f: str,
@@ -36,20 +36,20 @@ class Histories:
 
         `fields` are those of `Operation`; an operation that nobody answered ends NEVER.
         """
-        whose = {"process": self._name, "op": next(self._numbers)}
-        begin = {"type": "invoke", **whose, "f": f, "t": round(times_s[0], 6), **fields}
+        operation = {"process": self._name, "op": next(self._numbers)}
+        begin = {"type": "invoke", **operation, "f": f, "t": round(times_s[0], 6), **fields}
         text = to_line(begin) + "\n"
         if times_s[1] != NEVER:
-            text += to_line({"type": outcome, **whose, "t": round(times_s[1], 6)}) + "\n"
+            text += to_line({"type": outcome, **operation, "t": round(times_s[1], 6)}) + "\n"
         self._file(part).write(text)
 
-    def tell_reads(self, times_s: tuple[float, float], steps: Iterable[Step]) -> None:
+    def record_reads(self, times_s: tuple[float, float], steps: Iterable[Step]) -> None:
         """What was read at once, from whatever partitions."""
         by_partition: dict[str, list[Step]] = {}
         for step in steps:
             by_partition.setdefault(step.partition, []).append(step)
         for part, found in by_partition.items():
-            self.tell(part, "poll", times_s, steps=found)
+            self.record(part, "poll", times_s, steps=found)
 
     def close(self) -> None:
         """Nothing comes any more."""

@@ -16,7 +16,7 @@ from array import array
 from verify.history.operation import NEVER, Step
 
 from chaos.histories import Histories
-from chaos.task import Task, told
+from chaos.task import Task, parsed_task
 from ottla.client.connection.security import CONFIG_VARIABLE, read_config
 from rig.jars import KAFKA, class_path
 from rig.java import java
@@ -43,7 +43,7 @@ _TOGETHER = 20
 
 
 class Translator:
-    """Takes the tool's lines, and tells at the end, when it is known what was sent."""
+    """Collects the tool's output; at the end, when all sends are known, records them."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -75,20 +75,20 @@ class Translator:
                 # Nobody knows where to: it may have been any partition.
                 for partition in self._task.every_partition:
                     step = Step("send", partition, None, _value(number))
-                    histories.tell(partition, "send", (self._began_s, NEVER), steps=[step])
+                    histories.record(partition, "send", (self._began_s, NEVER), steps=[step])
                 continue
             numbers = waiting[self._partitions[number]]
             numbers.append(number)
             if len(numbers) == _TOGETHER:
-                self._tell(histories, numbers)
+                self._record(histories, numbers)
         for numbers in filter(None, waiting):
-            self._tell(histories, numbers)
+            self._record(histories, numbers)
 
-    def _tell(self, histories: Histories, numbers: list[int]) -> None:
+    def _record(self, histories: Histories, numbers: list[int]) -> None:
         part = self._task.every_partition[self._partitions[numbers[0]]]
         steps = [Step("send", part, self._offsets[number], _value(number)) for number in numbers]
         end_s = max(self._ends_s[number] for number in numbers)
-        histories.tell(part, "send", (self._began_s, end_s), steps=steps)
+        histories.record(part, "send", (self._began_s, end_s), steps=steps)
         numbers.clear()
 
     def _grow(self, size: int) -> None:
@@ -105,7 +105,7 @@ def _value(number: int) -> str:
 
 def main() -> int:
     """Write as the command line says."""
-    task = told()
+    task = parsed_task()
     settings = task.folder / f"{task.name}.properties"
     given = os.environ.get(CONFIG_VARIABLE)
     settings.write_text(properties({**_SETTINGS, **(read_config(given) if given else {})}))

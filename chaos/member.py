@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from verify.history.operation import NEVER, Step
 
 from chaos.histories import GROUP, Histories
-from chaos.task import Ending, Task, librdkafka_security, told
+from chaos.task import Ending, Task, librdkafka_security, parsed_task
 
 _GROUP = "chaos-group"
 _COMMIT_INTERVAL_S = 1.0
@@ -70,10 +70,10 @@ class GroupMember:
             assert isinstance(value, bytes)
             self._positions[topic, number] = offset + 1
             self._steps.append(Step("poll", f"{topic}-{number}", offset, value.decode()))
-        self._tell(begin_s)
+        self._record(begin_s)
 
-    def _tell(self, begin_s: float) -> None:
-        self._histories.tell_reads((begin_s, time.monotonic()), self._steps)
+    def _record(self, begin_s: float) -> None:
+        self._histories.record_reads((begin_s, time.monotonic()), self._steps)
         self._steps = []
 
     def _commit(self) -> None:
@@ -91,14 +91,14 @@ class GroupMember:
         if refused:
             print(f"{time.strftime('%H:%M:%S')} commit: {refused}", flush=True)
         end_s = NEVER if refused else time.monotonic()
-        self._histories.tell(GROUP, "commit", (begin_s, end_s), group=_GROUP, offsets=at)
+        self._histories.record(GROUP, "commit", (begin_s, end_s), group=_GROUP, offsets=at)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._tell(time.monotonic())
+        self._record(time.monotonic())
         begin_s = time.monotonic()
         self._positions.clear()
         for partition in self._task.every_partition:
-            self._histories.tell(partition, "subscribe", (begin_s, begin_s))
+            self._histories.record(partition, "subscribe", (begin_s, begin_s))
         try:
             found = consumer.committed(partitions, _ANSWER_S)
         except KafkaException:
@@ -107,12 +107,12 @@ class GroupMember:
             return
         at = {f"{p.topic}-{p.partition}": max(p.offset, 0) for p in found}
         times_s = (begin_s, time.monotonic())
-        self._histories.tell(GROUP, "committed", times_s, group=_GROUP, offsets=at)
+        self._histories.record(GROUP, "committed", times_s, group=_GROUP, offsets=at)
 
 
 def main() -> int:
     """Read as the command line says."""
-    task, ending = told(), Ending()
+    task, ending = parsed_task(), Ending()
     histories = Histories(task.folder, task.name)
     GroupMember(task, histories).run(ending)
     histories.close()

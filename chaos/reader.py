@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from verify.history.operation import Step
 
 from chaos.histories import Histories
-from chaos.task import Ending, Task, librdkafka_security, told
+from chaos.task import Ending, Task, librdkafka_security, parsed_task
 
 _BATCH = 2000
 
@@ -56,14 +56,14 @@ class Reader:
 
 def main() -> int:
     """Read as the command line says."""
-    task, ending = told(), Ending()
+    task, ending = parsed_task(), Ending()
     histories = Histories(task.folder, task.name)
     reader = Reader(task)
     reader.begin(range(task.partitions))
     while not ending.asked:
         begin_s = time.monotonic()
         steps = reader.poll(0.2)
-        histories.tell_reads((begin_s, time.monotonic()), steps)
+        histories.record_reads((begin_s, time.monotonic()), steps)
     reader.consumer.close()
     histories.close()
     return 0

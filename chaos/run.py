@@ -113,13 +113,13 @@ def _break_and_heal(
     fault = FAULTS[name]()
     began_s = time.monotonic()
     outcome.has_begun = True
-    told = fault.make(brokers, rng)
-    say(f"{len(outcome.moments) + 1:4}  {time.strftime('%H:%M:%S')}  {told}")
+    description = fault.make(brokers, rng)
+    say(f"{len(outcome.moments) + 1:4}  {time.strftime('%H:%M:%S')}  {description}")
     time.sleep(min(fault.broken_s, outcome.plan.broken_at_most_s))
     fault.heal(brokers)
     healed_s = time.monotonic()
     brokers.wait_in_sync()
-    outcome.moments.append(Moment(name, told, began_s, healed_s, time.monotonic()))
+    outcome.moments.append(Moment(name, description, began_s, healed_s, time.monotonic()))
     time.sleep(_CALM_S * rng.random())
 
 

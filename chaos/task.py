@@ -34,7 +34,7 @@ class Task:
     alone: int = 0
 
     def words(self) -> list[str]:
-        """The command line that `told` understands."""
+        """The command line that `parsed_task` understands."""
         words = []
         for field in fields(self):
             words += [f"--{field.name}", str(getattr(self, field.name))]
@@ -45,7 +45,7 @@ class Task:
         return [f"{self.topic}-{number}" for number in range(self.partitions)]
 
 
-def told() -> Task:
+def parsed_task() -> Task:
     """The task on this process's command line."""
     parser = argparse.ArgumentParser()
     for field in fields(Task):

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from verify.history.operation import NEVER, Step
 
 from chaos.histories import Histories
-from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, librdkafka_security, told
+from chaos.task import HASTY, INTERRUPTED, PATIENT, Ending, Task, librdkafka_security, parsed_task
 
 _CLOSING_S = 60.0
 _PENDING_MAX = 20_000
@@ -82,7 +82,7 @@ class Writer:
             self._producer.poll(max(0.0, due_s - time.monotonic()))
         self._producer.flush(_CLOSING_S)
         for burst in list(self._pending):
-            self._tell(burst)
+            self._record(burst)
 
     def _send(self, partition: int, size: int) -> None:
         name = self._task.name
@@ -109,16 +109,16 @@ class Writer:
         burst.left -= 1
         self._pending_records -= 1
         if burst.left == 0:
-            self._tell(burst)
+            self._record(burst)
 
-    def _tell(self, burst: _Burst) -> None:
+    def _record(self, burst: _Burst) -> None:
         del self._pending[burst]
         if known := burst.steps(acknowledged=True):
             times_s = (burst.begin_s, time.monotonic())
-            self._histories.tell(burst.partition, "send", times_s, steps=known)
+            self._histories.record(burst.partition, "send", times_s, steps=known)
         if unknown := burst.steps(acknowledged=False):
             times_s = (burst.begin_s, NEVER)
-            self._histories.tell(burst.partition, "send", times_s, steps=unknown)
+            self._histories.record(burst.partition, "send", times_s, steps=unknown)
 
     def _connect(self) -> Producer:
         return Producer(
@@ -140,10 +140,10 @@ class Writer:
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
             self._broken = True
-            told = f"{time.strftime('%H:%M:%S')} {error.name()}: {error.str()}"
-            print(f"fatal: {told}", flush=True)
+            line = f"{time.strftime('%H:%M:%S')} {error.name()}: {error.str()}"
+            print(f"fatal: {line}", flush=True)
             with (self._task.folder / f"{self._task.name}.fatal").open("a") as file:
-                file.write(f"{told}\n")
+                file.write(f"{line}\n")
 
 
 def _limits(name: str) -> dict[str, str | int | bool]:
@@ -157,7 +157,7 @@ def _limits(name: str) -> dict[str, str | int | bool]:
 
 def main() -> int:
     """Write as the command line says."""
-    task, ending = told(), Ending()
+    task, ending = parsed_task(), Ending()
     histories = Histories(task.folder, task.name)
     Writer(task, histories).run(ending)
     histories.close()

@@ -174,8 +174,8 @@ class Cluster:
             if condition():
                 return
             if time.perf_counter() > deadline_s:
-                told = "\n".join(_tail(member.log) for member in self.members.values())
-                raise DiedEarly(f"{self.name}: after {timeout_s:.0f} s not so: {what}\n{told}")
+                logs = "\n".join(_tail(member.log) for member in self.members.values())
+                raise DiedEarly(f"{self.name}: after {timeout_s:.0f} s not so: {what}\n{logs}")
             # Asking takes time from the brokers: not more than half of it.
             time.sleep(max(_POLL_S, time.perf_counter() - asked_s))
 

@@ -92,7 +92,7 @@ PARTS = (
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
 # How much of what a red part printed stands once more at the end.
-_LINES_TOLD = 60
+_LINES_SHOWN = 60
 # A part may run a Kafka and three brokers, or Spark: about 3 GB.
 _WORKERS_MAX = 2
 _running: "set[subprocess.Popen[str]]" = set()
@@ -169,7 +169,7 @@ def run(part: Part, ports: str) -> Result:
     closing = next((line for line in reversed(lines) if _OUTCOME.search(line)), "no closing line")
     counts = Counter({word.rstrip("s"): int(n) for n, word in _OUTCOME.findall(closing)})
     seconds = time.monotonic() - began_s
-    last = lines[-_LINES_TOLD:]
+    last = lines[-_LINES_SHOWN:]
     with _printing:
         print(f"\n== {part.name} ==\n{''.join(lines)}", flush=True)
     return Result(part, seconds, exit_code, over_budget, closing.strip(), counts, last)

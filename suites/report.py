@@ -38,8 +38,8 @@ def counts(rows: Sequence[Row]) -> str:
         ("Ottla", Counter(row.ottla.outcome for row in rows)),
         ("Kafka", Counter(row.kafka.outcome for row in rows)),
     ):
-        told = ", ".join(f"{outcomes[one]} {one}" for one in Outcome if outcomes[one])
-        parts.append(f"{name}: {told}")
+        description = ", ".join(f"{outcomes[one]} {one}" for one in Outcome if outcomes[one])
+        parts.append(f"{name}: {description}")
     return "; ".join(parts)
 
 

@@ -50,9 +50,9 @@ def _smoke(guarantee: str, side: Side) -> list[Result]:
     logs = [process.log for process in instances] + [folder / "driver.log"]
     verdict.append(_closed(ended, [log.read_text(errors="replace") for log in logs]))
     retried = java.retried(logs)
-    told = ", ".join(f"{count} × {name}" for name, count in sorted(retried.items()))
+    description = ", ".join(f"{count} × {name}" for name, count in sorted(retried.items()))
     outcome = Outcome.FAIL if retried else Outcome.PASS
-    verdict.append(Result("no produce error is retried", outcome, reason=told))
+    verdict.append(Result("no produce error is retried", outcome, reason=description))
     return verdict
 
 

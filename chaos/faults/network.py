@@ -24,10 +24,10 @@ class Split(Separation):
         lost = [] if with_client else [CLIENT]
         lost += [] if with_store else cluster.store_hosts
         cluster.hosts.split([cluster.members[hit].host], [*others, *lost])
-        told = f"broker {hit} cut off, clients {'still reach' if with_client else 'lose'} it"
+        description = f"broker {hit} cut off, clients {'still reach' if with_client else 'lose'} it"
         if cluster.store_hosts:
-            told += f", it {'reaches' if with_store else 'loses'} the store"
-        return told
+            description += f", it {'reaches' if with_store else 'loses'} the store"
+        return description
 
 
 @dataclass(slots=True)

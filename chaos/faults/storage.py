@@ -75,8 +75,10 @@ class BitFlip(Death):
             (byte,) = opened.read(1)
             opened.seek(position)
             opened.write(bytes([byte ^ 1 << rng.randrange(8)]))
-        told = f"broker {member.id} killed, a bit of {file.relative_to(member.data)} turned over"
-        return f"{told} at {position} of {file.stat().st_size}"
+        description = (
+            f"broker {member.id} killed, a bit of {file.relative_to(member.data)} turned over"
+        )
+        return f"{description} at {position} of {file.stat().st_size}"
 
 
 def _files(data: Path, rng: Random) -> list[Path]:

@@ -21,30 +21,30 @@ from rig.kafka_cluster import kafka_cluster
 from rig.ottla_cluster import ottla_cluster
 
 _EVERY_KIND = (*KINDS, JAVA)
-_tell = functools.partial(print, flush=True)
+_say = functools.partial(print, flush=True)
 
 
 def main() -> int:
     """Run as the command line says."""
     chosen = _parser().parse_args()
     folder = Path(tempfile.mkdtemp(prefix="ottla-copy-"))
-    _tell(f"logs come into {folder}")
+    _say(f"logs come into {folder}")
     outcomes = []
     for kind in chosen.copiers.split(","):
         if kind not in _EVERY_KIND:
             raise SystemExit(f"no copier is called {kind!r}; there are {', '.join(_EVERY_KIND)}")
         if reason := available(kind):
-            _tell(f"left out: {kind}: {reason}")
+            _say(f"left out: {kind}: {reason}")
             continue
         plan = Plan(
             kind, chosen.records, chosen.kills, chosen.seed, size=chosen.size, pairs=chosen.pairs
         )
-        _tell(f"-- {kind}")
+        _say(f"-- {kind}")
         clusters = kafka_cluster() if chosen.kafka else ottla_cluster(folder=folder / kind)
         with clusters as cluster:
-            outcomes.append(Run(plan, cluster, folder, _tell).run())
-        _tell(table(outcomes[-1:]))
-    _tell(table(outcomes))
+            outcomes.append(Run(plan, cluster, folder, _say).run())
+        _say(table(outcomes[-1:]))
+    _say(table(outcomes))
     good = all(outcome.verdict.is_good for outcome in outcomes)
     if good and not chosen.keep:
         shutil.rmtree(folder, ignore_errors=True)
@@ -67,7 +67,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
             f"{outcome.copiers_killed:>9}{outcome.copiers_gave_up:>6}{outcome.copiers_stuck:>7}{found.transactions:>8}"
             f"{found.given_up:>7}{found.hidden:>9}{found.lost:>6}{found.doubled:>7}"
             f"{found.torn:>6}{found.aborted_read:>9}{found.missing:>9}"
-            f"{found.told_differently:>9}{outcome.pause_s:>7.1f} s{outcome.seconds:>6.0f} s"
+            f"{found.read_differently:>9}{outcome.pause_s:>7.1f} s{outcome.seconds:>6.0f} s"
         )
     return "\n".join(rows)
 

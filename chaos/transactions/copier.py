@@ -13,7 +13,7 @@ from typing import Protocol
 from chaos.task import Ending
 from chaos.transactions.kafka_python import KafkaPython
 from chaos.transactions.librdkafka import Librdkafka
-from chaos.transactions.task import CopyTask, told
+from chaos.transactions.task import CopyTask, parsed_task
 
 
 class Copier(Protocol):
@@ -38,7 +38,7 @@ def main() -> int:
     """Copy as the command line says."""
     # Where it stands, for who thinks that it is stuck; a JVM does so by itself.
     faulthandler.register(signal.SIGQUIT)
-    task, ending = told(), Ending()
+    task, ending = parsed_task(), Ending()
     copier = KINDS[task.kind](task)
     while not ending.asked:
         copier.step()

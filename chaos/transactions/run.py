@@ -69,11 +69,11 @@ class Run:
     """One plan, carried out on a cluster that is whole."""
 
     def __init__(
-        self, plan: Plan, cluster: Cluster, folder: Path, tell: Callable[[str], None]
+        self, plan: Plan, cluster: Cluster, folder: Path, say: Callable[[str], None]
     ) -> None:
         self._plan = plan
         self._cluster = cluster
-        self._tell = tell
+        self._say = say
         self._chance = random.Random(plan.seed)
         stem = f"{plan.kind}-{plan.seed}-{time.time_ns() // 1_000_000}"
         self._folder = folder / stem
@@ -92,7 +92,7 @@ class Run:
         try:
             self._break(follower)
             self._wait(follower, self._plan.records)
-            self._tell("all has come; to its end")
+            self._say("all has come; to its end")
         finally:
             self._workers.stop()
         seconds = time.monotonic() - began_s
@@ -121,7 +121,7 @@ class Run:
                 self._feed(self._values[bounds[part] : bounds[part + 1]])
             half = (bounds[part] - bounds[part - 1]) // 2
             self._wait(follower, bounds[part - 1] + half)
-            self._tell(f"{follower.count()} of {self._plan.records} records have come")
+            self._say(f"{follower.count()} of {self._plan.records} records have come")
             self._wait_until_whole()
             backs = self._kill_brokers()
             try:
@@ -160,7 +160,7 @@ class Run:
             self._pause_s = max(self._pause_s, pause_s)
             if pause_s > self._plan.stuck_s * (replaced + 1):
                 replaced += 1
-                self._tell(f"no record has come for {pause_s:.0f} s: all copiers are replaced")
+                self._say(f"no record has come for {pause_s:.0f} s: all copiers are replaced")
                 self._workers.replace()
             if pause_s > self._plan.lost_s:
                 raise TimeoutError(
@@ -204,13 +204,13 @@ class Run:
         )
         failures: list[object] = []
 
-        def told(error: object, _message: object) -> None:
+        def on_delivery(error: object, _message: object) -> None:
             if error is not None:
                 failures.append(error)
 
         for value in values:
             place = int(value) % _PARTITIONS
-            producer.produce(self._source, value, partition=place, on_delivery=told)
+            producer.produce(self._source, value, partition=place, on_delivery=on_delivery)
             producer.poll(0)
         left = producer.flush(_PATIENCE_S)
         assert not left, f"{left} records did not come into {self._source}"

@@ -40,14 +40,14 @@ class CopyTask:
         return f"{self.group}.{self.name}"
 
     def words(self) -> list[str]:
-        """The command line that `told` understands."""
+        """The command line that `parsed_task` understands."""
         words = []
         for field in fields(self):
             words += [f"--{field.name}", str(getattr(self, field.name))]
         return words
 
 
-def told() -> CopyTask:
+def parsed_task() -> CopyTask:
     """The task on this process's command line."""
     parser = argparse.ArgumentParser()
     for field in fields(CopyTask):

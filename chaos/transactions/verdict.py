@@ -35,7 +35,7 @@ class Verdict:
     # Transactions that were committed, as their copiers were told, and not seen.
     missing: int
     # Records that a reader saw otherwise, who read while brokers died.
-    told_differently: int
+    read_differently: int
 
     @property
     def is_good(self) -> bool:
@@ -45,7 +45,7 @@ class Verdict:
             or self.torn
             or self.aborted_read
             or self.missing
-            or self.told_differently
+            or self.read_differently
         )
 
 
@@ -74,7 +74,7 @@ def judge(
         torn=sum(count != _size(name) for name, count in seen.items()),
         aborted_read=sum(count for name, count in seen.items() if name in aborted),
         missing=sum(outcome == COMMITTED and name not in seen for name, outcome in notes.items()),
-        told_differently=(Counter(committed) - Counter(meanwhile)).total()
+        read_differently=(Counter(committed) - Counter(meanwhile)).total()
         + (Counter(meanwhile) - Counter(committed)).total(),
     )
 

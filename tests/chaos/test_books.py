@@ -23,9 +23,9 @@ def test_what_is_told_of_each_partition_is_read_again(tmp_path):
     """Reads of several partitions are parted, and an operation without an answer stays open."""
     histories = Histories(tmp_path, "c")
     sent = Step("send", "t-0", None, "a")
-    histories.tell("t-0", "send", (1.0, NEVER), steps=[sent])
-    histories.tell_reads((2.0, 3.0), [Step("poll", "t-0", 7, "a"), Step("poll", "t-1", 9, "b")])
-    histories.tell(GROUP, "commit", (4.0, 5.0), group="g", offsets={"t-0": 8})
+    histories.record("t-0", "send", (1.0, NEVER), steps=[sent])
+    histories.record_reads((2.0, 3.0), [Step("poll", "t-0", 7, "a"), Step("poll", "t-1", 9, "b")])
+    histories.record(GROUP, "commit", (4.0, 5.0), group="g", offsets={"t-0": 8})
     histories.close()
     assert parts(tmp_path) == ["group", "t-0", "t-1"]
     first, second = read(tmp_path, "t-0")

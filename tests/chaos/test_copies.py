@@ -41,7 +41,7 @@ def test_what_is_wrong_is_counted() -> None:
     missing = found([record._replace(transaction=SECOND) for record in RIGHT])
     assert (missing.missing, missing.is_good) == (1, False)
     differs = found(RIGHT, [*RIGHT[:3], Copied(1, 3, b"3", SECOND)])
-    assert (differs.told_differently, differs.is_good) == (2, False)
+    assert (differs.read_differently, differs.is_good) == (2, False)
 
 
 def test_what_a_killed_copier_noted_is_read(

@@ -17,7 +17,7 @@ from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
 from ottla.client.admin.configs import ResourceKind
 from ottla.lake import run_here
-from ottla.ledger.partition import PartitionLedger, Told
+from ottla.ledger.partition import LedgerTotals, PartitionLedger
 from tests.replication.scenes import play
 
 MakeTopic = Callable[..., str]
@@ -69,7 +69,7 @@ def load(
     return ledger
 
 
-def proven(broker: ottla.testing.Broker, folder: Path) -> Told:
+def proven(broker: ottla.testing.Broker, folder: Path) -> LedgerTotals:
     """Verify the table; what the broker says of all that was loaded."""
     found = ottla.lake.verify(str(folder), bootstrap=broker.bootstrap)
     assert found.problems == []
@@ -91,8 +91,8 @@ def test_plain(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path) -
     name = topic()
     write(broker, name, 10)
     ledger = load(broker, name, tmp_path)
-    assert (ledger.loaded, ledger.told) == (10, Told(10, 0, 0, 0, 0, 0, 0))
-    assert proven(broker, tmp_path) == Told(10, 0, 0, 0, 0, 0, 0)
+    assert (ledger.loaded, ledger.told) == (10, LedgerTotals(10, 0, 0, 0, 0, 0, 0))
+    assert proven(broker, tmp_path) == LedgerTotals(10, 0, 0, 0, 0, 0, 0)
 
 
 def test_transactional(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_transactional(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path:
             producer.abort_transaction(60)
     ledger = load(broker, name, tmp_path)
     assert (ledger.loaded, ledger.control, ledger.aborted) == (4, 3, 2)
-    assert ledger.told == Told(4, 3, 2, 0, 0, 0, 0)
-    assert proven(broker, tmp_path) == Told(4, 3, 2, 0, 0, 0, 0)
+    assert ledger.told == LedgerTotals(4, 3, 2, 0, 0, 0, 0)
+    assert proven(broker, tmp_path) == LedgerTotals(4, 3, 2, 0, 0, 0, 0)
 
 
 def test_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path) -> None:
@@ -124,12 +124,12 @@ def test_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Pat
     compact(broker, name)
     first = load(broker, name, tmp_path)
     assert (first.loaded, first.compacted) == (3, 17)
-    assert first.told == Told(3, 0, 0, 17, 0, 0, 0)
+    assert first.told == LedgerTotals(3, 0, 0, 17, 0, 0, 0)
     write(broker, name, 6, first=20)
     second = load(broker, name, tmp_path)
     assert (second.loaded, second.compacted) == (6, 0)
     compact(broker, name)
-    assert proven(broker, tmp_path) == Told(3, 0, 0, 23, 0, 0, 0)
+    assert proven(broker, tmp_path) == LedgerTotals(3, 0, 0, 23, 0, 0, 0)
 
 
 def test_once_compacted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_deleted(broker: ottla.testing.Broker, topic: MakeTopic, tmp_path: Path)
         admin.logs.delete_records({TopicPartition(name, 0): 8})
     ledger = load(broker, name, tmp_path, accept_loss=True)
     assert (ledger.loaded, ledger.deleted) == (7, 3)
-    assert ledger.told == Told(7, 0, 0, 0, 3, 0, 0)
+    assert ledger.told == LedgerTotals(7, 0, 0, 0, 3, 0, 0)
     broker.apply_retention()
     told = proven(broker, tmp_path)
     assert told.deleted > 8
@@ -190,7 +190,7 @@ def test_truncated(tmp_path: Path) -> None:
         for _ in range(5):
             assert (await scene.write(1, "a", b"lost")).error_code == 0
         done = await load_here(scene)
-        assert done.ledgers[0].told == Told(8, 0, 0, 0, 0, 0, 0)
+        assert done.ledgers[0].told == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
         await scene.cluster.kill(1)
         await scene.cluster.restart(2)
         await scene.cluster.until(lambda: scene.partition(2, "a").leader is not None)
@@ -208,7 +208,7 @@ def test_truncated(tmp_path: Path) -> None:
         )
         assert "altered in the lake: 3, 4, 5, 6, 7" in "".join(found.problems)
         assert words in "".join(found.problems)
-        assert found.told[0] == Told(8, 0, 0, 0, 0, 0, 0)
+        assert found.told[0] == LedgerTotals(8, 0, 0, 0, 0, 0, 0)
 
     async def load_here(scene):  # type: ignore[no-untyped-def]
         return await asyncio.to_thread(

@@ -71,7 +71,7 @@ def listens_once(patch: pytest.MonkeyPatch) -> None:
 
 def idle_followers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
     """That a follower of an idle partition follows is known only by its next fetch (105a32d)."""
-    patch.setattr(ReplicaSessions, "tell_followed", lambda _: None, raising=False)
+    patch.setattr(ReplicaSessions, "report_followed", lambda _: None, raising=False)
 
 
 def only_looks_see_doubt(patch: pytest.MonkeyPatch) -> None:

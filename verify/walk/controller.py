@@ -113,7 +113,7 @@ class WalkController:
     ) -> WriteState | None:
         if change is None:
             return None
-        if change.how not in (None, How.NOBODY):
+        if change.how not in (None, How.NO_LEADER):
             self.world.seen[f"elected: {change.how}"] += 1
         message = WriteState(self.epoch, change.after, cleared)
         self.world.send(message)

@@ -16,7 +16,7 @@ class How(StrEnum):
     PREFERRED = "preferred"
     SHUTDOWN = "controlled shutdown"
     REASSIGNMENT = "reassignment"
-    NOBODY = "nobody can lead"
+    NO_LEADER = "nobody can lead"
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,7 +229,7 @@ def _offline(before: PartitionImage, partition: PartitionImage, cause: str) -> C
         return None
     waited = after.isr + after.elr or after.last_known_elr
     evidence = f"none of {_named(waited)} that could lead is alive"
-    return Change(after, How.NOBODY, cause, evidence, _UNCLEAN)
+    return Change(after, How.NO_LEADER, cause, evidence, _UNCLEAN)
 
 
 def _why_eligible(partition: PartitionImage) -> str | None:

@@ -171,7 +171,7 @@ def _restricted(
             leader_epoch=kept.leader_epoch + 1,
             leader_broker_epoch=0,
         )
-        return Change(after, How.NOBODY, cause, evidence)
+        return Change(after, How.NO_LEADER, cause, evidence)
     return Change(led(kept, candidates[0], live), How.REASSIGNMENT, cause, evidence)
 
 

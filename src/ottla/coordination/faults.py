@@ -116,7 +116,7 @@ class StoreFaults:
             raise error
         return answer  # type: ignore[return-value]  # None only where T is.
 
-    def tell(self, client: str, news: Callable[[], None]) -> None:
+    def notify(self, client: str, news: Callable[[], None]) -> None:
         """Call `news` once a notification has reached the client, after a delay."""
         delay_s = self._draw_s(self.watch_delay_ms)
         asyncio.get_running_loop().call_later(delay_s, self._deliver, client, news)

@@ -101,9 +101,9 @@ class MemoryStore(StoreClient):
         if self._faults is None:
             self._watches.fire(changes, asyncio.get_running_loop())
         elif self._watches.concern(changes):
-            self._faults.tell(self._name, lambda: self._hear_of(changes))
+            self._faults.notify(self._name, lambda: self._on_changes(changes))
 
-    def _hear_of(self, changes: ChangedPaths) -> None:
+    def _on_changes(self, changes: ChangedPaths) -> None:
         if self in self._tree.clients:
             self._watches.fire(changes, asyncio.get_running_loop())
 
@@ -120,7 +120,7 @@ class MemoryStore(StoreClient):
 
         def arrive() -> T:
             if session is not None:
-                session.hear()
+                session.renew()
             return action()
 
         answer = await self._faults.exchange(self._name, arrive, changes=changes)

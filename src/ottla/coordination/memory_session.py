@@ -41,11 +41,11 @@ class MemorySession:
         self._callbacks: list[Callable[[], None]] = []
         self._loop = asyncio.get_running_loop()
         self._confirmed_ms = clock.monotonic_ms()
-        self._heard_s = self._loop.time()
+        self._renewed_s = self._loop.time()
         self._abandoned = False
         self._timers: list[asyncio.TimerHandle] = []
         if faults is not None:
-            faults.on_return(self.hear)
+            faults.on_return(self.renew)
             self._beat()
             self._watch_over()
 
@@ -73,33 +73,33 @@ class MemorySession:
                 )
             except StoreUnavailable:
                 # The session ends with its lease; for its holder it has ended now.
-                self._be_told()
+                self._notify_expired()
         self.expire()
-        self._be_told()
+        self._notify_expired()
 
     def expire(self) -> None:
         """End the session, as the store does when its lease runs out."""
         self._tree.end_session(self.id)
         self._stop_timers()
         if self._faults is None:
-            self._be_told()
+            self._notify_expired()
         elif not (self.expired or self._abandoned):
-            self._faults.tell(self._client, self._be_told)
+            self._faults.notify(self._client, self._notify_expired)
 
     def abandon(self) -> None:
         """Let the holder's process die: it sends no more heartbeats, and is not notified."""
         self._abandoned = True
 
-    def hear(self) -> None:
+    def renew(self) -> None:
         """Restart the lease, after a heartbeat or an outage of the store."""
-        self._heard_s = self._loop.time()
+        self._renewed_s = self._loop.time()
 
     def confirm(self, sent_ms: int) -> None:
         """Note the store's answer to what the holder sent at `sent_ms` by its own clock."""
         if self._tree.is_alive(self.id):
             self._confirmed_ms = max(self._confirmed_ms, sent_ms)
 
-    def _be_told(self) -> None:
+    def _notify_expired(self) -> None:
         if self.expired or self._abandoned:
             return
         self.expired = True
@@ -111,14 +111,14 @@ class MemorySession:
         if self._abandoned or not self._tree.is_alive(self.id):
             return
         if self._faults.reachable(self._client):
-            self.hear()
+            self.renew()
             self.confirm(self._clock.monotonic_ms())
         self._again(self._lease_s / _HEARTBEATS_PER_LEASE, self._beat)
 
     def _watch_over(self) -> None:
         """On the store's side, end the session when the lease has run out."""
         assert self._faults is not None
-        left_s = self._heard_s + self._lease_s - self._loop.time()
+        left_s = self._renewed_s + self._lease_s - self._loop.time()
         if not self._tree.is_alive(self.id):
             return
         if left_s <= 0 and not self._faults.out:

@@ -52,7 +52,7 @@ class MemoryTree:
             for step in reversed(self._undo):
                 step()
             raise
-        self._tell(changes)
+        self._notify(changes)
         return results
 
     def begin_session(self) -> int:
@@ -69,7 +69,7 @@ class MemoryTree:
         for path in [p for p, entry in self.entries.items() if entry.owner == session_id]:
             self.remove(path)
             changes.note(path, listed=True)
-        self._tell(changes)
+        self._notify(changes)
 
     def history(self) -> str:
         return f"{_MARK_KIND}:{self.changes_made}"
@@ -128,7 +128,7 @@ class MemoryTree:
         self._undo.append(restore)
         return number
 
-    def _tell(self, changes: ChangedPaths) -> None:
+    def _notify(self, changes: ChangedPaths) -> None:
         self.changes_made += 1
         for client in self.clients:
             client.on_changes(changes)

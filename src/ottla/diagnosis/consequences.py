@@ -21,7 +21,7 @@ def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | 
     `least` replicas are alive of the partition that has the fewest alive.
     """
     some = len(away) > 1
-    who = ("brokers " if some else "broker ") + ", ".join(map(str, away))
+    named = ("brokers " if some else "broker ") + ", ".join(map(str, away))
     wanted = int(settings.get("min.insync.replicas") or 1)
     writable = (
         ""
@@ -30,7 +30,7 @@ def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | 
         "(min.insync.replicas)."
     )
     return (
-        f"{who} {'are' if some else 'is'} down: replicas placed there are not in sync, and catch "
+        f"{named} {'are' if some else 'is'} down: replicas placed there are not in sync, and catch "
         f"up when {'they are' if some else 'it is'} back.{writable}"
     )
 

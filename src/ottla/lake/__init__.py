@@ -58,7 +58,7 @@ from ottla.lake.upkeep.expiring import ExpiryResult, expire
 from ottla.lake.upkeep.replacing import ReplacementResult, replace
 from ottla.lake.verifying.report import Verification
 from ottla.lake.verifying.verify import verify
-from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 __all__ = [
     "Changelog",
@@ -78,6 +78,7 @@ __all__ = [
     "FollowProgress",
     "Format",
     "LakeRows",
+    "LedgerTotals",
     "LoadLost",
     "LoadResult",
     "LoadTask",
@@ -103,7 +104,6 @@ __all__ = [
     "TableSchema",
     "Task",
     "TaskResult",
-    "Told",
     "TopicRows",
     "Type",
     "TypedSchema",

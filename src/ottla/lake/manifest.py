@@ -24,7 +24,7 @@ from ottla.lake.events import times
 from ottla.lake.events.times import EventTimes
 from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
 # Those that move the positions on.
@@ -151,7 +151,7 @@ T = TypeVar(
     PartitionLedger,
     SchemaChange,
     TableSchema,
-    Told,
+    LedgerTotals,
     Unreadable,
 )
 
@@ -295,7 +295,7 @@ def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
 
 def _ledger(content: dict[str, Any]) -> PartitionLedger:
     told = content.pop("told", None)
-    return _typed(PartitionLedger(**content, told=_typed(Told(**told)) if told else None))
+    return _typed(PartitionLedger(**content, told=_typed(LedgerTotals(**told)) if told else None))
 
 
 def _schema(content: dict[str, Any] | None) -> TableSchema | None:

@@ -12,7 +12,7 @@ from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Range
 from ottla.lake.source import Cluster, TopicDescription
-from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 # Damaged places named one by one for each partition.
 _NAMED_MAX = 10
@@ -77,9 +77,9 @@ def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
         admin.groups.set_offsets(group, offsets)
 
 
-def told(account: OffsetAccount) -> Told:
+def told(account: OffsetAccount) -> LedgerTotals:
     """A broker's account, as it stands in a manifest."""
-    return Told(
+    return LedgerTotals(
         data=account.data + account.undecided,
         control=account.control,
         aborted=account.aborted,

@@ -19,7 +19,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LedgerTotals:
     """What the broker's own ledger said of the range after it was read.
 
     Records may have gone meanwhile: what was loaded may be compacted or deleted by then.
@@ -33,9 +33,9 @@ class Told:
     lost: int
     unexplained: int
 
-    def and_of(self, later: "Told") -> "Told":
+    def and_of(self, later: "LedgerTotals") -> "LedgerTotals":
         """Of both ranges."""
-        return Told(
+        return LedgerTotals(
             self.data + later.data,
             self.control + later.control,
             self.aborted + later.aborted,
@@ -75,7 +75,7 @@ class PartitionLedger:
     dead_letters: int = 0
     keyless: int = 0
     # Of a broker that keeps a ledger; None of Apache Kafka.
-    told: Told | None = None
+    told: LedgerTotals | None = None
 
     @property
     def accounted(self) -> int:
@@ -110,7 +110,7 @@ class PartitionLedger:
             told=self.told.and_of(later.told) if self.told and later.told else None,
         )
 
-    def settled(self, told: Told) -> "PartitionLedger":
+    def settled(self, told: LedgerTotals) -> "PartitionLedger":
         """The account with what the broker's ledger says of the holes that were found.
 
         Holes are those counted as compacted so far. A hole that the broker's ledger lays neither

@@ -17,7 +17,7 @@ BY_DEFAULT = -1
 
 # Brokers that ever registered, alive or not, with their racks. Live brokers are in the image.
 Registered = Mapping[BrokerId, str | None]
-_NOBODY_ELSE: Registered = {}
+_NONE_REGISTERED: Registered = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def plan_topic(
     image: ClusterImage,
     defaults: TopicDefaults,
     start: int,
-    registered: Registered = _NOBODY_ELSE,
+    registered: Registered = _NONE_REGISTERED,
 ) -> TopicImage:
     """The topic to create. Its settings are taken as they are: the caller has checked them.
 
@@ -70,7 +70,7 @@ def plan_growth(
     assignments: Sequence[Sequence[int]] | None,
     image: ClusterImage,
     start: int,
-    registered: Registered = _NOBODY_ELSE,
+    registered: Registered = _NONE_REGISTERED,
 ) -> TopicImage:
     """The topic with partitions added until there are `count`; `assignments` are of the new ones.
 

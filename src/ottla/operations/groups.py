@@ -23,9 +23,9 @@ def require_idle(description: GroupDescription, doing: str) -> None:
         return
     count = len(description.members)
     names = ", ".join(sorted({f"{one.client_id} at {one.host}" for one in description.members}))
-    who = f", {counted(count, 'member')}: {names}" if count else ""
+    members = f", {counted(count, 'member')}: {names}" if count else ""
     raise OttlaError(
         ErrorCode.NON_EMPTY_GROUP,
-        f"group {description.group_id!r} is active ({description.state}{who}); stop its consumers "
-        f"to {doing} it. One that crashed counts as a member until its session times out",
+        f"group {description.group_id!r} is active ({description.state}{members}); stop its "
+        f"consumers to {doing} it. One that crashed counts as a member until its session times out",
     )

@@ -188,8 +188,8 @@ class Follower:
             f"leader {self.leader} has nothing to compare with offset {fetch_offset} and epoch "
             f"{last_fetched_epoch}; its log begins at {log_start_offset}"
         )
-        told = self._decision(DecisionKind.RESTARTED, cause, evidence, now_ms)
-        return (RestartAt(log_start_offset), told)
+        decision = self._decision(DecisionKind.RESTARTED, cause, evidence, now_ms)
+        return (RestartAt(log_start_offset), decision)
 
     def on_no_answer(self, nonce: int, *, now_ms: int) -> None:
         """The fetch failed on its way; an answer that still comes is ignored."""

@@ -40,8 +40,8 @@ def out_of_room(full: Remote, log_end: int) -> Reason:
 
 def joining(remote: Remote, high_watermark: int, epoch_start: int) -> Reason:
     """Why a follower is proposed in."""
-    who = f"{remote.broker_id} (broker epoch {remote.broker_epoch}): end {remote.end}"
-    return f"{who}; high watermark {high_watermark}, epoch start {epoch_start}", None
+    follower = f"{remote.broker_id} (broker epoch {remote.broker_epoch}): end {remote.end}"
+    return f"{follower}; high watermark {high_watermark}, epoch start {epoch_start}", None
 
 
 def named(brokers: Sequence[BrokerId]) -> str:

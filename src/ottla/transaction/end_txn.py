@@ -53,7 +53,7 @@ def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Tr
     if known.state is _State.ONGOING:
         prepared = _prepare(known, wish, timestamp_ms)
         return TransactionVerdict(ErrorCode.NONE, to=prepared, identity=known.identity)
-    return _told_again(known, wish)
+    return _repeat(known, wish)
 
 
 def _end_with_next_epoch(
@@ -61,7 +61,7 @@ def _end_with_next_epoch(
 ) -> TransactionVerdict:
     """KIP-890: the epoch shows whether it is this transaction's end, or an earlier one's again."""
     if _is_again(known, wish.identity):
-        return _told_again(known, wish)
+        return _repeat(known, wish)
     if known.is_prepared and wish.identity == known.next_identity:
         # The next transaction ends before the last one is through.
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
@@ -98,7 +98,7 @@ def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
     )
 
 
-def _told_again(known: Transaction, wish: End) -> TransactionVerdict:
+def _repeat(known: Transaction, wish: End) -> TransactionVerdict:
     """Answer a repeated EndTxn: the outcome was decided before, the same or the other."""
     if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
         return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)

@@ -9,8 +9,8 @@ from ottla.transaction.end_txn import fence
 from ottla.transaction.state import TransactionState
 from ottla.transaction.transaction import (
     EPOCH_MAX,
+    NO_IDENTITY,
     NO_TIMESTAMP,
-    NOBODY,
     ProducerIdentity,
     Transaction,
 )
@@ -21,7 +21,7 @@ class ProducerIdWish(NamedTuple):
     """A producer's request. `identity` is its id and epoch so far (KIP-360), if it has any."""
 
     timeout_ms: int
-    identity: ProducerIdentity = NOBODY
+    identity: ProducerIdentity = NO_IDENTITY
 
 
 def initialize(
@@ -42,7 +42,7 @@ def initialize(
     if known.is_prepared:
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if known.state is TransactionState.ONGOING:
-        if wish.identity != NOBODY and wish.identity != known.identity:
+        if wish.identity != NO_IDENTITY and wish.identity != known.identity:
             # Not the producer of the open transaction: a late request of an earlier one.
             return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
         aborted = fence(known, timestamp_ms)
@@ -66,7 +66,7 @@ def _go_on(
 ) -> TransactionVerdict:
     """The next epoch, or the next id where there is none."""
     asked = wish.identity
-    is_named = asked != NOBODY
+    is_named = asked != NO_IDENTITY
     if is_named and _is_repetition(known, asked):
         return TransactionVerdict(ErrorCode.NONE, identity=known.identity)
     if is_named and asked != known.identity:
@@ -96,7 +96,7 @@ def _go_on(
 def _may_be(known: Transaction, asked: ProducerIdentity) -> bool:
     """Whether a producer that had `asked` can be the one that the id belongs to."""
     return (
-        asked == NOBODY
+        asked == NO_IDENTITY
         or asked.producer_id == known.producer_id
         or asked == known.next_identity
         or (

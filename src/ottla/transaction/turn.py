@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.transaction.transaction import NOBODY, ProducerIdentity, Transaction
+from ottla.transaction.transaction import NO_IDENTITY, ProducerIdentity, Transaction
 
 # A request that waits for its answer; only the shell looks inside.
 Ticket = object
@@ -36,7 +36,7 @@ class Answered(NamedTuple):
     """The answer to InitProducerId and EndTxn: an error, or with what the producer goes on."""
 
     code: ErrorCode
-    identity: ProducerIdentity = NOBODY
+    identity: ProducerIdentity = NO_IDENTITY
 
 
 class TransactionVerdict(NamedTuple):
@@ -44,7 +44,7 @@ class TransactionVerdict(NamedTuple):
 
     code: ErrorCode
     to: Transaction | None = None
-    identity: ProducerIdentity = NOBODY
+    identity: ProducerIdentity = NO_IDENTITY
     # Refused only because an outcome is still being written: those that wait for it may go on.
     waits: bool = False
 

@@ -48,7 +48,7 @@ def test_nothing_changes_where_all_live():
         ((3,), 3, 6, (3,), (1, 2), How.IN_SYNC),
         ((1,), 1, 5, (1,), (2, 3), None),
         # Nobody: the partition is offline, and nobody is forgotten.
-        ((), NO_LEADER, 6, (), (1, 2, 3), How.NOBODY),
+        ((), NO_LEADER, 6, (), (1, 2, 3), How.NO_LEADER),
     ],
 )
 def test_the_dead_leave_and_the_first_live_replica_in_the_isr_leads(
@@ -161,7 +161,7 @@ def test_without_leave_nobody_outside_isr_and_elr_leads():
     """unclean.leader.election.enable=false: offline, not lossy (P22)."""
     before = partition(1, (1,), elr=(2,))
     change = settle(before, alive(3), TWO, cause="")
-    assert (change.after.leader, change.how) == (NO_LEADER, How.NOBODY)
+    assert (change.after.leader, change.how) == (NO_LEADER, How.NO_LEADER)
     assert change.setting == "unclean.leader.election.enable"
 
 

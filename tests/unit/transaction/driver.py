@@ -8,7 +8,7 @@ from ottla.transaction.init_producer_id import ProducerIdWish
 from ottla.transaction.records import decode, encode
 from ottla.transaction.settings import TransactionSettings
 from ottla.transaction.state import TransactionState
-from ottla.transaction.transaction import NOBODY, ProducerIdentity, Transaction
+from ottla.transaction.transaction import NO_IDENTITY, ProducerIdentity, Transaction
 from ottla.transaction.turn import Answered, Markers, TransactionDecision
 
 TIMESTAMP = 1_700_000_000_000
@@ -50,7 +50,7 @@ class Driver:
         self.carry_out(self.coordinator.start())
 
     def init(
-        self, name: str = "x", had: ProducerIdentity = NOBODY, timeout_ms: int = TIMEOUT_MS
+        self, name: str = "x", had: ProducerIdentity = NO_IDENTITY, timeout_ms: int = TIMEOUT_MS
     ) -> Answered:
         """InitProducerId."""
         fresh = self._fresh(name)

@@ -72,14 +72,14 @@ def main() -> int:
         throttle = CleaningThrottle(job.bytes_per_second, descriptor)
         outcome = Cleaning(OsFileSystem(), job, throttle).run()
         outcome.elapsed_ms = int((time.monotonic() - began_s) * 1000)
-        told = {"outcome": outcome.encode()}
+        answer = {"outcome": outcome.encode()}
     except LogCorrupt as error:
-        told = {"corrupt": error.message, "path": error.path}
+        answer = {"corrupt": error.message, "path": error.path}
     except OttlaError as error:
-        told = {"error": error.message}
+        answer = {"error": error.message}
     except OSError as error:
-        told = {"error": str(error), "errno": str(error.errno)}
-    sys.stdout.write(json.dumps(told) + "\n")
+        answer = {"error": str(error), "errno": str(error.errno)}
+    sys.stdout.write(json.dumps(answer) + "\n")
     return 0
 
 

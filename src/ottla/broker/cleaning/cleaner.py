@@ -243,7 +243,7 @@ class Cleaner(BrokerPart):
             status.note_success(outcome, clock.now_ms())
             self._passes += 1
             self._last = log.topic_partition, outcome, clock.now_ms()
-            _told(partition, outcome)
+            _log_outcome(partition, outcome)
         except CleaningStopped:
             return
         except OttlaError as error:
@@ -356,7 +356,7 @@ def _remove_unfinished(cleaning: LogCleaning) -> None:
                 filesystem.unlink(f"{folder}/{name}")
 
 
-def _told(partition: Partition, outcome: CleaningOutcome) -> None:
+def _log_outcome(partition: Partition, outcome: CleaningOutcome) -> None:
     _log.info(
         "%s: compacted up to offset %d: %d of %d records and %d of %d bytes stay, %d keys, %d ms",
         partition.topic_partition,

@@ -70,10 +70,10 @@ class ChildWorker:
             child.stdin.write(job.encode().encode() + b"\n")
             child.stdin.flush()
             # The child's input stays open: its end would be the sign to give up.
-            told, trouble = child.stdout.readline(), child.stderr.read()
+            output, trouble = child.stdout.readline(), child.stderr.read()
             code = child.wait()
         except BrokenPipeError:
-            told, trouble, code = b"", b"", child.wait()
+            output, trouble, code = b"", b"", child.wait()
         finally:
             self._child = None
             child.kill()
@@ -84,7 +84,7 @@ class ChildWorker:
             child.wait()
         if self._killed:
             raise CleaningStopped
-        return _outcome(job, told, trouble, code)
+        return _outcome(job, output, trouble, code)
 
     def kill(self) -> None:
         self._killed = True
@@ -109,10 +109,10 @@ class OwnWorker:
         """Do nothing: a cleaning is done before another task has a turn."""
 
 
-def _outcome(job: CleaningJob, told: bytes, trouble: bytes, code: int) -> CleaningOutcome:
+def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> CleaningOutcome:
     """What the child's answer means. Raises as `CleaningWorker.run`."""
     try:
-        answer = json.loads(told)
+        answer = json.loads(output)
     except ValueError:
         last = trouble.decode(errors="replace").strip().splitlines()[-1:] or ["no word"]
         raise OttlaError(

@@ -68,7 +68,7 @@ class MetadataUpdates:
         self.changing = asyncio.Lock()
         self._waiters: list[tuple[Callable[[ClusterImage], bool], asyncio.Future[None]]] = []
         # Whether a controller has sent an image in this registration.
-        self.heard = False
+        self.received_image = False
 
     async def apply(self, request: UpdateMetadataRequest) -> None:
         """Show clients the controller's state. Raises OttlaError where the controller is fenced."""
@@ -84,8 +84,8 @@ class MetadataUpdates:
             self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
             image = _updated(self._view.image, request, configs)
             await self._show(image)
-        self.heard = True
-        self._tell()
+        self.received_image = True
+        self._notify()
 
     def show(self, image: ClusterImage) -> None:
         """Make `image` the current one, in the same turn in which it was derived.
@@ -139,7 +139,7 @@ class MetadataUpdates:
         finally:
             self._view.replace(image)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._image_changed.emit()
         for condition, waiter in list(self._waiters):
             if not waiter.done() and condition(self._view.image):
@@ -182,13 +182,13 @@ def _partitions(
     partitions = dict(enumerate(topic.partitions))
     for state in states:
         known = partitions.get(state.partition_index)
-        told = _partition(state)
+        sent = _partition(state)
         # A state that a later one overtook is dropped.
-        if known is None or (told.leader_epoch, told.version) >= (
+        if known is None or (sent.leader_epoch, sent.version) >= (
             known.leader_epoch,
             known.version,
         ):
-            partitions[state.partition_index] = told
+            partitions[state.partition_index] = sent
     count = 0
     while count in partitions:
         count += 1

@@ -106,7 +106,7 @@ class ConfigChanges:
                 continue
             node = await self._store.get(path)
             if node is not None:
-                await self._tell(path, node.data)
+                await self._notify(path, node.data)
             self._last = name
         deleted, version = await self._deleted()
         self._last = max(self._last, deleted)
@@ -125,7 +125,7 @@ class ConfigChanges:
         node = await self._store.get(paths.CONFIG_CHANGES)
         return ("", 0) if node is None else (node.data.decode("ascii", "replace"), node.version)
 
-    async def _tell(self, path: str, data: bytes) -> None:
+    async def _notify(self, path: str, data: bytes) -> None:
         try:
             entity, _ = decode_config_change(path, data)
             await self._on_changed(entity)

@@ -219,13 +219,13 @@ def _broker(broker: BrokerImage) -> UpdateMetadataBroker:
 
 
 def _live_leaders(context: Context, leaders: Iterable[BrokerId]) -> list[LeaderAndIsrLiveLeader]:
-    told: list[LeaderAndIsrLiveLeader] = []
+    found: list[LeaderAndIsrLiveLeader] = []
     for leader in leaders:
         broker = context.brokers.get(leader)
         if leader == NO_LEADER or broker is None or not broker.endpoints:
             continue
         endpoint = next(iter(broker.endpoints.values()))
-        told.append(
+        found.append(
             LeaderAndIsrLiveLeader(broker_id=leader, host_name=endpoint.host, port=endpoint.port)
         )
-    return told
+    return found

@@ -62,17 +62,17 @@ class IncrementalReply:
 
     def build(self, found: Read) -> FetchResponse:
         partitions = self._session.partitions
-        told = []
+        answers = []
         for key, answer in found.answers:
             remembered = partitions.get(key)
             has_records = bool(answer.records)
             if remembered is None or is_news(remembered, answer) or has_records:
-                told.append((key, answer))
+                answers.append((key, answer))
             if remembered is not None:
                 remember(remembered, answer)
                 if has_records:
                     partitions[key] = partitions.pop(key)
-        return FetchResponse(session_id=self._session.id, responses=by_topic(told))
+        return FetchResponse(session_id=self._session.id, responses=by_topic(answers))
 
     def nothing(self, _sessions: FetchSessions) -> FetchResponse:
         """As if nothing had changed."""

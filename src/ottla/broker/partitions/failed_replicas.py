@@ -29,18 +29,18 @@ class FailedReplicas:
         self._store = store
         self._broker_id = broker_id
         self._spawn = spawn
-        self._telling = False
+        self._is_reporting = False
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Report that a replica has just failed."""
-        if not self._telling:
-            self._telling = True
-            self._spawn(self._tell())
+        if not self._is_reporting:
+            self._is_reporting = True
+            self._spawn(self._write_notice())
 
-    async def _tell(self) -> None:
+    async def _write_notice(self) -> None:
         # Failures of the same turn share one notice.
         await asyncio.sleep(0)
-        self._telling = False
+        self._is_reporting = False
         data = encode_log_dir_event(self._broker_id)
         while True:
             try:

@@ -234,7 +234,7 @@ class Partition:
             if unflushed >= log.config.flush_messages or log.flush_state.rolled:
                 self._flusher.mark_dirty(self)
         if self.watchers:
-            self._tell_appended()
+            self._notify_appended()
 
     def _append_in_order(self, buffer: memoryview, header: BatchHeader, now_ms: int) -> Appended:
         """Append, unless batches of the producer that come before this one may be on their way."""
@@ -389,11 +389,11 @@ class Partition:
         self.check_led()
         self.log.advance_log_start(offset, StartCause.DELETE_RECORDS, self._clock.now_ms())
         self._wake()
-        self.tell_log_start()
+        self.notify_log_start()
 
-    def tell_log_start(self) -> None:
+    def notify_log_start(self) -> None:
         """Send followers the new log start at once, even if no record is appended."""
-        self._tell_appended()
+        self._notify_appended()
 
     def on_follower_start(self, broker_id: int, log_start_offset: int) -> None:
         """Note that a follower's log begins at `log_start_offset`."""
@@ -470,9 +470,9 @@ class Partition:
             return
         if self.group_commit:
             self._roles.on_own_end(self, self.own_end)
-        told = self.on_next_flush
-        if told is not None:
-            told(self)
+        on_flushed = self.on_next_flush
+        if on_flushed is not None:
+            on_flushed(self)
 
     def on_flush_failed(self, error: StorageError) -> None:
         """A flush failed, so the disk may have lost writes: trust the log no more."""
@@ -551,7 +551,7 @@ class Partition:
         """The log was truncated: what is known to be committed ends with it."""
         self.high_watermark = min(self.high_watermark, offset)
 
-    def _tell_appended(self) -> None:
+    def _notify_appended(self) -> None:
         for watcher in self.watchers:
             watcher.on_appended()
 

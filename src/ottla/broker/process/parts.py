@@ -144,7 +144,7 @@ class Parts:
         on_role.subscribe(self.transactions.coordinator.on_role)
         on_role.subscribe(self.share.on_role)
         failed_replicas = FailedReplicas(cluster.store, cluster.view.broker_id, spawn)
-        replication.partitions.on_failed.subscribe(failed_replicas.tell)
+        replication.partitions.on_failed.subscribe(failed_replicas.report)
         cluster.peers.on_lost.subscribe(controller.suspect)
 
         async def on_joined(session: Session) -> None:

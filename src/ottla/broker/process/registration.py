@@ -51,7 +51,7 @@ class Registration(BrokerPart):
         if not clean:
             await self._parts.runtime.in_thread(directories.confirm_run)
         updates.show(view.image.with_broker(replace(image, epoch=epoch)))
-        if not await updates.wait_for(lambda _image: updates.heard, _PATIENCE_S):
+        if not await updates.wait_for(lambda _image: updates.received_image, _PATIENCE_S):
             _log.warning(
                 "no controller has sent this broker its partitions yet; it accepts clients anyway"
             )
@@ -78,7 +78,7 @@ class Registration(BrokerPart):
         await asyncio.sleep(0)
 
     def status(self) -> RegistrationStatus:
-        return RegistrationStatus(self._parts.metadata.updates.heard)
+        return RegistrationStatus(self._parts.metadata.updates.received_image)
 
     async def _hand_over(self) -> None:
         """Have the controller move away what this broker leads, before it stops (P30)."""

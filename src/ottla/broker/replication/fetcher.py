@@ -17,7 +17,7 @@ from ottla.base.ids import BrokerId, TopicId
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.follower_session import FetchLimits, FollowerSession
 from ottla.broker.replication.follower_shell import FollowerShell
-from ottla.broker.replication.ledger_news import told_lost
+from ottla.broker.replication.ledger_news import lost_offsets_of
 from ottla.broker.replication.source_link import SourceLink, SourcePeers, Spawn
 from ottla.network.peer import PeerConnection
 from ottla.replica.follower import NO_FETCH
@@ -177,7 +177,7 @@ class ReplicaFetcher:
                 nonce=follower.nonce,
             )
             if partition.log.ledger.history.lost:
-                asked.lost = told_lost(partition)
+                asked.lost = lost_offsets_of(partition)
             if follower.is_full:
                 asked.is_full = True
             if partition.topic_id is not topic_id:  # An id is slow to look up.

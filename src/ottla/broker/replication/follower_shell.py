@@ -242,8 +242,8 @@ def _learn(partition: Partition, data: PartitionData) -> None:
     """Learn from the leader's ledger which offsets were deleted or lost before this replica."""
     history = partition.log.ledger.history
     history.compacted_to(data.compacted_below)
-    for told in data.deleted:
-        history.learn(gone_of(told))
+    for deleted in data.deleted:
+        history.learn(gone_of(deleted))
 
 
 def _floor(partition: Partition, data: PartitionData) -> int | None:

@@ -5,7 +5,7 @@ from ottla.ledger.history import Gone, Loss, StartCause
 from ottla.wire.messages.fetch import DeletedOffsets, LostOffsets, PartitionData
 
 
-def told_lost(partition: Partition) -> list[LostOffsets]:
+def lost_offsets_of(partition: Partition) -> list[LostOffsets]:
     """The committed offsets that this replica truncated, to be reported to its leader."""
     return [
         LostOffsets(
@@ -15,14 +15,14 @@ def told_lost(partition: Partition) -> list[LostOffsets]:
     ]
 
 
-def learn_lost(partition: Partition, told: list[LostOffsets]) -> None:
+def learn_lost(partition: Partition, reported: list[LostOffsets]) -> None:
     """Enter into the ledger the offsets that a follower reports as lost."""
     history = partition.log.ledger.history
-    for loss in told:
+    for loss in reported:
         history.lose(Loss(loss.start, loss.end, loss.leader_epoch, loss.at_ms))
 
 
-def tell_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
+def attach_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
     """Add to an answer why the leader's log begins where it does.
 
     `follower_start`: where the follower's log begins; it knows why offsets before that are gone.
@@ -30,10 +30,12 @@ def tell_ledger(partition: Partition, data: PartitionData, follower_start: int) 
     history, start = partition.log.ledger.history, partition.log_start_offset
     data.compacted_below = history.compacted_below
     if follower_start < start:
-        data.deleted = [_told(one) for one in history.entries(max(0, follower_start), start)]
+        data.deleted = [
+            _deleted_offsets(one) for one in history.entries(max(0, follower_start), start)
+        ]
 
 
-def _told(one: Gone) -> DeletedOffsets:
+def _deleted_offsets(one: Gone) -> DeletedOffsets:
     return DeletedOffsets(
         start=one.start,
         end=one.end,
@@ -44,11 +46,11 @@ def _told(one: Gone) -> DeletedOffsets:
     )
 
 
-def gone_of(told: DeletedOffsets) -> Gone:
+def gone_of(reported: DeletedOffsets) -> Gone:
     """The ledger entry for a deletion that the leader reports."""
     known = {int(cause) for cause in StartCause}
     counts: dict[StartCause, int] = {}
-    for number, count in zip(told.causes, told.counts, strict=True):
+    for number, count in zip(reported.causes, reported.counts, strict=True):
         cause = StartCause(number) if number in known else StartCause.LEADER
         counts[cause] = counts.get(cause, 0) + count
-    return Gone(told.start, told.end, counts, told.first_ms, told.last_ms)
+    return Gone(reported.start, reported.end, counts, reported.first_ms, reported.last_ms)

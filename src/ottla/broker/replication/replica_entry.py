@@ -7,7 +7,7 @@ from ottla.broker.fetch.read import as_part, failed
 from ottla.broker.fetch.sessions import PartitionKey
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.replication.leader_shell import NOT_LEADER, Answer
-from ottla.broker.replication.ledger_news import tell_ledger
+from ottla.broker.replication.ledger_news import attach_ledger
 from ottla.replica.effects import Diverging, Refuse
 from ottla.wire.messages.fetch import EpochEndOffset, LeaderIdAndEpoch, PartitionData
 
@@ -36,9 +36,9 @@ class ReplicaEntry:
         "nonce",
         "offset",
         "partition",
+        "sent_high_watermark",
+        "sent_log_start",
         "session",
-        "told_high_watermark",
-        "told_log_start",
     )
 
     def __init__(self, session: EntrySession, key: PartitionKey) -> None:
@@ -51,8 +51,8 @@ class ReplicaEntry:
         self.nonce = 0
         self.offset = 0
         self.max_bytes = 0
-        self.told_high_watermark = -1
-        self.told_log_start = -1
+        self.sent_high_watermark = -1
+        self.sent_log_start = -1
         # Where the follower's own log begins, as it said last.
         self.log_start = -1
 
@@ -98,8 +98,8 @@ def has_news(entry: ReplicaEntry) -> bool:
     """Whether high watermark or log start differ from those last sent to the follower."""
     partition = entry.partition
     return partition is not None and (
-        partition.high_watermark != entry.told_high_watermark
-        or partition.log_start_offset != entry.told_log_start
+        partition.high_watermark != entry.sent_high_watermark
+        or partition.log_start_offset != entry.sent_log_start
     )
 
 
@@ -116,7 +116,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
         if partition is not None:
             data.current_leader = _leader(partition)
             data.log_start_offset = partition.log_start_offset
-            tell_ledger(partition, data, 0)
+            attach_ledger(partition, data, 0)
         return data, 0
     data = good(entry)
     if isinstance(answer, Diverging):
@@ -137,7 +137,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
         refused.nonce = entry.nonce
         refused.current_leader = _leader(partition)
         refused.log_start_offset = log.log_start_offset
-        tell_ledger(partition, refused, 0)
+        attach_ledger(partition, refused, 0)
         return refused, 0
     return data, located.size
 
@@ -147,9 +147,9 @@ def good(entry: ReplicaEntry) -> PartitionData:
     partition = entry.partition
     assert partition is not None
     entry.asked = False
-    entry.told_high_watermark = partition.high_watermark
-    is_start_new = entry.told_log_start != partition.log_start_offset
-    entry.told_log_start = partition.log_start_offset
+    entry.sent_high_watermark = partition.high_watermark
+    is_start_new = entry.sent_log_start != partition.log_start_offset
+    entry.sent_log_start = partition.log_start_offset
     data = PartitionData(
         partition_index=entry.key.partition,
         high_watermark=partition.high_watermark,
@@ -162,7 +162,7 @@ def good(entry: ReplicaEntry) -> PartitionData:
     if is_start_new or partition.log.ledger.history.compacted_below:
         # Send again what was sent before, if the follower has not reached it yet.
         start = entry.log_start if is_start_new else partition.log_start_offset
-        tell_ledger(partition, data, start)
+        attach_ledger(partition, data, start)
     return data
 
 

@@ -162,7 +162,7 @@ class ReplicaSession:
 
     def respond(self, max_bytes: int, now_ms: int) -> FetchResponse:
         """Answer with up to `max_bytes` of records; the rest waits for the next fetch."""
-        told: list[tuple[PartitionKey, PartitionData]] = []
+        answers: list[tuple[PartitionKey, PartitionData]] = []
         size_bytes = 0
         self._let_go()
         for entry in list(self._ready):
@@ -175,8 +175,8 @@ class ReplicaSession:
             self._news.pop(entry, None)
             data, size = self._answer(entry, max_bytes - size_bytes, first=size_bytes == 0)
             size_bytes += size
-            told.append((entry.key, data))
-        told += [
+            answers.append((entry.key, data))
+        answers += [
             (entry.key, good(entry))
             for entry in self._news
             if entry.asked
@@ -187,8 +187,8 @@ class ReplicaSession:
         self._news.clear()
         if now_ms - self._outsiders_ms >= _OUTSIDERS_MS:
             self._outsiders_ms = now_ms
-            told += [(entry.key, good(entry)) for entry in self._outsiders()]
-        return FetchResponse(session_id=self.id, responses=by_topic(told))
+            answers += [(entry.key, good(entry)) for entry in self._outsiders()]
+        return FetchResponse(session_id=self.id, responses=by_topic(answers))
 
     def _answer(
         self, entry: ReplicaEntry, budget: int, *, first: bool

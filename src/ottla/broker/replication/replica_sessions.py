@@ -67,19 +67,19 @@ class ReplicaSessions:
         session.followed_ms = session.used_ms
         session.used_ms = self._contact_ms[session.broker_id] = now_ms
         if not self._roles.is_confirmed(now_ms):
-            self._tell_followed(session)
+            self._report_followed(session)
         return session
 
-    def tell_followed(self) -> None:
+    def report_followed(self) -> None:
         """Report to all leaders until when they were followed.
 
         This is not done with each fetch while the store confirms the broker's session. When it no
         longer does, only the followers' fetches show whether this broker still leads (S33).
         """
         for session in self._sessions.values():
-            self._tell_followed(session)
+            self._report_followed(session)
 
-    def _tell_followed(self, session: ReplicaSession) -> None:
+    def _report_followed(self, session: ReplicaSession) -> None:
         self._roles.on_still_followed(
             session.broker_id, (e.partition for e in session.entries.values()), session.followed_ms
         )

@@ -290,10 +290,10 @@ class Replication(BrokerPart):
                 partition.high_watermark < partition.log.log_end_offset
                 or leader.term.negotiation.retry_at_ms is not None
             ):
-                contact_ms = contact_ms or self._heard()
+                contact_ms = contact_ms or self._last_contacts()
                 self.roles.on_deadline(partition, contact_ms)
 
-    def _heard(self) -> dict[BrokerId, int]:
+    def _last_contacts(self) -> dict[BrokerId, int]:
         """When each live broker last fetched here, or could have done so for the first time."""
         return {
             broker_id: max(self.sessions.contact_ms(broker_id), self._listening.awake_ms)
@@ -309,7 +309,7 @@ class Replication(BrokerPart):
         if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
             return
         if self._was_confirmed and not confirmed:
-            self.sessions.tell_followed()
+            self.sessions.report_followed()
         self._was_confirmed = confirmed
         self.roles.closed_in_doubt = False
         for partition in self._led():

@@ -142,9 +142,9 @@ class RetentionKeeper(BrokerPart):
             verdict, segments = verdict.without(some.count), segments[some.count :]
             await asyncio.sleep(0)
         if partition.config.hold_groups and partition.leader is not None:
-            partition.tell_log_start()
+            partition.notify_log_start()
         if found.setting:
-            self._tell_unread(partition, readers, start, end, found.setting, now_ms)
+            self._report_unread(partition, readers, start, end, found.setting, now_ms)
 
     @staticmethod
     def _end(log: Log, verdict: Verdict) -> int:
@@ -187,7 +187,7 @@ class RetentionKeeper(BrokerPart):
             self.held[partition] = (found, readers)
         return found
 
-    def _tell_unread(
+    def _report_unread(
         self,
         partition: Partition,
         readers: dict[str, int],

@@ -107,8 +107,8 @@ class Readers:
             return coordinator.offsets.fetch(call, group, wanted, lambda topics: topics)
 
         asker = cast("RequestContext", _Asker())
-        told: list[FetchedTopic] = await self._groups.run_and_wait(asker, group, fetch)
-        return told[0].partitions[0].offset
+        topics: list[FetchedTopic] = await self._groups.run_and_wait(asker, group, fetch)
+        return topics[0].partitions[0].offset
 
     async def _there(self, leader: BrokerId, group: str, partition: TopicPartition) -> int:
         image = self._view.image.topics.get(partition.topic)
@@ -123,8 +123,8 @@ class Readers:
         answer: OffsetFetchResponse = await self._links.request(
             leader, request, timeout_ms=_TIMEOUT_MS
         )
-        (told,) = answer.groups
-        if told.error_code or not told.topics:
+        (committed,) = answer.groups
+        if committed.error_code or not committed.topics:
             return UNKNOWN
-        found = told.topics[0].partitions[0]
+        found = committed.topics[0].partitions[0]
         return UNKNOWN if found.error_code else found.committed_offset

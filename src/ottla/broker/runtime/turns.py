@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 class FairTurns:
     """`places` for all, of which one user has at most `share`.
 
-    Each who takes a place, or waits for one, calls `leave` in the end. Of those that have begun,
+    Each client takes a place, or waits for one, calls `leave` in the end. Of those that have begun,
     `begun` at most, some may be aside: they have no place, and still count in their user's share.
     """
 
@@ -35,49 +35,49 @@ class FairTurns:
         """How many of these have no place at the moment."""
         return len(self._aside)
 
-    def take(self, user: Hashable, who: Hashable, on_place: Callable[[], None]) -> bool:
-        """Take a place for `who`, of `user`. False: `on_place` is called when it has one."""
-        if who in self._taken:
+    def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
+        """Take a place for `client`, of `user`. False: `on_place` is called when it has one."""
+        if client in self._taken:
             return True
         if self._may_begin(user):
-            self._give(user, who)
+            self._give(user, client)
             return True
-        self._waiting.setdefault(user, {})[who] = on_place
+        self._waiting.setdefault(user, {})[client] = on_place
         return False
 
-    def step_aside(self, who: Hashable) -> None:
-        """Let others have the place of `who` until it comes back."""
-        if who in self._taken and who not in self._aside:
-            self._aside[who] = None
+    def step_aside(self, client: Hashable) -> None:
+        """Let others have the place of `client` until it comes back."""
+        if client in self._taken and client not in self._aside:
+            self._aside[client] = None
             self._free += 1
             self._call_next()
 
-    def come_back(self, who: Hashable, on_place: Callable[[], None]) -> None:
+    def come_back(self, client: Hashable, on_place: Callable[[], None]) -> None:
         """Take a place again, before those that have not begun; `on_place` is called then."""
-        if who not in self._aside:
+        if client not in self._aside:
             on_place()
         elif self._free:
-            self._return(who, on_place)
+            self._return(client, on_place)
         else:
             # Those that wait come back in the order in which they called.
-            del self._aside[who]
-            self._aside[who] = on_place
+            del self._aside[client]
+            self._aside[client] = on_place
 
-    def leave(self, who: Hashable) -> None:
+    def leave(self, client: Hashable) -> None:
         """Give the place back, or wait no longer; without either, nothing happens."""
-        if who not in self._taken:
+        if client not in self._taken:
             for user, waiting in self._waiting.items():
-                if waiting.pop(who, None) is not None:
+                if waiting.pop(client, None) is not None:
                     if not waiting:
                         del self._waiting[user]
                     return
             return
-        user = self._taken.pop(who)
+        user = self._taken.pop(client)
         self._places_of[user] -= 1
         if not self._places_of[user]:
             del self._places_of[user]
-        if who in self._aside:
-            del self._aside[who]
+        if client in self._aside:
+            del self._aside[client]
         else:
             self._free += 1
         self._call_next()
@@ -89,27 +89,27 @@ class FairTurns:
     def _call_next(self) -> None:
         if not self._free:
             return
-        for who, on_place in self._aside.items():
+        for client, on_place in self._aside.items():
             if on_place is not None:
-                self._return(who, on_place)
+                self._return(client, on_place)
                 return
         user = next((one for one in self._waiting if self._may_begin(one)), None)
         if user is None:
             return
         waiting = self._waiting.pop(user)
-        who = next(iter(waiting))
-        on_place = waiting.pop(who)
+        client = next(iter(waiting))
+        on_place = waiting.pop(client)
         if waiting:
             self._waiting[user] = waiting
-        self._give(user, who)
+        self._give(user, client)
         on_place()
 
-    def _return(self, who: Hashable, on_place: Callable[[], None]) -> None:
-        del self._aside[who]
+    def _return(self, client: Hashable, on_place: Callable[[], None]) -> None:
+        del self._aside[client]
         self._free -= 1
         on_place()
 
-    def _give(self, user: Hashable, who: Hashable) -> None:
+    def _give(self, user: Hashable, client: Hashable) -> None:
         self._free -= 1
-        self._taken[who] = user
+        self._taken[client] = user
         self._places_of[user] += 1

@@ -86,7 +86,7 @@ class Topics:
         self._updates = updates
         self._random_bytes = random_bytes
         # Why an internal topic cannot be made yet, as last logged: clients ask many times.
-        self._told_to_wait = ""
+        self._logged_wait = ""
         # In the order they were begun.
         self._tasks: dict[asyncio.Task[None], None] = {}
 
@@ -246,8 +246,8 @@ class Topics:
         try:
             return automatic_topic(name, self._settings, known | self._view.image.brokers.keys())
         except OttlaError as error:
-            if self._told_to_wait != error.message:
-                self._told_to_wait = error.message
+            if self._logged_wait != error.message:
+                self._logged_wait = error.message
                 _log.warning("%s", error.message)
             raise
 

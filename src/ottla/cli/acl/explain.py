@@ -27,9 +27,9 @@ def explain(
     ottla acl explain User:alice write topic:flights
     ottla acl explain User:alice read group:readers --host 10.0.0.7
     """  # noqa: D301
-    who, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
+    user, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
     origin = _address(host)
-    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, who, origin, what, pattern))
+    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, user, origin, what, pattern))
     answer = {
         "allowed": "yes" if ruling.allowed else "no",
         "why": ruling.reason.value,

@@ -100,7 +100,7 @@ def _show(one: DescribedRebalance) -> None:
         bold=True,
     )
     for cause in one.causes:
-        click.echo(f"  because     {_who(cause)}{cause.words}")
+        click.echo(f"  because     {_member(cause)}{cause.words}")
         if cause.setting is not None:
             click.echo(f"  decided by  {cause.setting}")
     if one.causes_omitted:
@@ -120,7 +120,7 @@ def _show(one: DescribedRebalance) -> None:
         click.echo("  stopped     no member")
 
 
-def _who(cause: RebalanceCause) -> str:
+def _member(cause: RebalanceCause) -> str:
     if not cause.member_id:
         return ""
     place = f" at {cause.host.removeprefix('/')}" if cause.host else ""

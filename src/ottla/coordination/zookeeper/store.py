@@ -49,7 +49,7 @@ Request: TypeAlias = Callable[[KazooClient], Any]
 Read: TypeAlias = Callable[[Request, str], Awaitable[Any]]
 
 
-class _Nobody:
+class _NoListener:
     """A listener that ignores its connection."""
 
     def on_connected(self, connection: EnsembleConnection) -> None:
@@ -59,7 +59,7 @@ class _Nobody:
         """Do nothing."""
 
 
-_NOBODY = _Nobody()
+_NO_LISTENER = _NoListener()
 
 
 class ZookeeperStore(StoreClient):
@@ -183,7 +183,7 @@ class ZookeeperStore(StoreClient):
             _FIRST_LEASE_MS,
             security=self._security,
             patience_ms=_PATIENCE_MS,
-            listener=_NOBODY,
+            listener=_NO_LISTENER,
             client_id=client_id,
         )
         # If the session has ended already, this begins another and ends that.

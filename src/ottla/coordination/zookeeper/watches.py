@@ -52,38 +52,38 @@ class ZookeeperWatches:
         if connection is None:
             return
         place = self._locate(path)
-        heard = partial(self._hear, connection, kind, path)
+        on_event = partial(self._on_event, connection, kind, path)
         if kind == "data":
-            connection.send(lambda client: client.exists_async(place, watch=heard), _ignore)
+            connection.send(lambda client: client.exists_async(place, watch=on_event), _ignore)
         else:
             connection.send(
-                lambda client: client.get_children_async(place, watch=heard),
+                lambda client: client.get_children_async(place, watch=on_event),
                 lambda error: self._await_creation(connection, path, error),
             )
 
     def _await_creation(self, connection: EnsembleConnection, path: str, error: str) -> None:
         """Watch for the parent, as there are no children to watch yet."""
         if error == "NoNodeError" and connection is self._connection:
-            heard = partial(self._hear, connection, "children", path)
+            on_event = partial(self._on_event, connection, "children", path)
             place = self._locate(path)
 
             def ask(client: Any) -> Any:
-                result = client.exists_async(place, watch=heard)
+                result = client.exists_async(place, watch=on_event)
                 # It may have been made meanwhile.
-                result.rawlink(lambda done: done.value and heard(None))
+                result.rawlink(lambda done: done.value and on_event(None))
                 return result
 
             connection.send(ask, _ignore)
 
-    def _hear(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
+    def _on_event(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
         """Called on kazoo's thread: a change, or the watch was lost with its connection."""
         if event is None or event.type != EventType.NONE:
             try:
-                self._loop.call_soon_threadsafe(self._tell, connection, kind, path)
+                self._loop.call_soon_threadsafe(self._notify, connection, kind, path)
             except RuntimeError:
                 return
 
-    def _tell(self, connection: EnsembleConnection, kind: Kind, path: str) -> None:
+    def _notify(self, connection: EnsembleConnection, kind: Kind, path: str) -> None:
         if connection is not self._connection:
             return
         changes = ChangedPaths()

@@ -41,7 +41,7 @@ from ottla.lake.tables.overriding import Foundation
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.task import LoadTask, TaskResult
 from ottla.lake.telling import settled, told_of_loss
-from ottla.ledger.partition import PartitionLedger, Told
+from ottla.ledger.partition import LedgerTotals, PartitionLedger
 
 # How often a load begins again since its records have fields that its columns do not have.
 SCHEMAS_MAX = 5
@@ -419,7 +419,7 @@ def explained_ledgers(
 
 def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
     """Accounts of no offsets, for the positions that they write."""
-    told = Told(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
+    told = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
     starts = plan.limits.starts
     return [PartitionLedger(p, starts[p], starts[p], told=told) for p in plan.idle]
 

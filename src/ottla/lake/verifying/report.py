@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ottla.lake.row_hash import hash_text
-from ottla.ledger.partition import PartitionLedger, Told, Unreadable
+from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Verification:
     only_in_lake: int = 0
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
     # What the brokers' own ledger says of all that was loaded, by partition; none of Kafka's.
-    told: dict[int, Told] = field(default_factory=dict)
+    told: dict[int, LedgerTotals] = field(default_factory=dict)
     # What was left out as unreadable, by the manifests, and not read again since.
     skipped: list[Unreadable] = field(default_factory=list)
     # Accounts of ranges that replacements read again, in place of what the ledgers say of them.

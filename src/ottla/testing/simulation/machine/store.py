@@ -48,10 +48,10 @@ class SimulatedSession(MemorySession):
     process: Process
 
     def on_expired(self, callback: Callable[[], None]) -> None:
-        def tell() -> None:
+        def notify() -> None:
             self._loop.call_soon(callback, context=self.process.context)
 
-        super().on_expired(tell)
+        super().on_expired(notify)
 
 
 class SimulatedStore(MemoryStore):
@@ -107,11 +107,11 @@ class SimulatedStore(MemoryStore):
 
     def on_changes(self, changes: ChangedPaths) -> None:
         if self._watches.concern(changes):
-            KERNEL.copy().run(self._line_faults.tell, self._name, lambda: self._pass_on(changes))
+            KERNEL.copy().run(self._line_faults.notify, self._name, lambda: self._pass_on(changes))
 
     def _pass_on(self, changes: ChangedPaths) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_soon(self._hear_of, changes, context=self._process.context)
+        loop.call_soon(self._on_changes, changes, context=self._process.context)
 
     def _make_session(self, session_id: int, lease_ms: int) -> SimulatedSession:
         session = SimulatedSession(
