@@ -1,7 +1,6 @@
 """A load builds on a table that contradicts itself only by an operator's word, on record."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,10 +108,7 @@ def test_what_is_overridden_stands_in_the_certificate(node: Node, table: tuple[s
 
 
 def _rewrite_logged(folder: Path, version: int, change: Callable[[dict], None]) -> None:
-    """Change a manifest that the log of a table names, and its digest wherever it stands.
-
-    The table has no record of the log's bytes then, as one of an earlier version.
-    """
+    """Change a manifest that the log of a table names, and its digest wherever it stands."""
     manifests = folder / "_ottla" / "manifests"
     [path] = manifests.glob(f"{version:020d}-*.json")
     fields, old = unseal(path.read_bytes())
@@ -124,9 +120,8 @@ def _rewrite_logged(folder: Path, version: int, change: Callable[[dict], None]) 
     for head in (folder / "_ottla" / "heads").iterdir():
         named, _ = unseal(head.read_bytes())
         if named["manifest"] == old:
-            named.update(manifest=new, record=None)
+            named.update(manifest=new)
             head.write_bytes(seal(named))
-    shutil.rmtree(folder / "_ottla" / "log")
     for log in folder.rglob("*.json"):
         if "_ottla" in log.parts:
             continue

@@ -181,27 +181,6 @@ def test_a_load_that_lost_to_its_own_epoch_is_no_fenced_writer(tmp_path: Path) -
         table.commit(late)
 
 
-def test_manifest_of_format_2_is_read_as_a_load(tmp_path: Path) -> None:
-    """What earlier versions wrote has fewer fields, and its own digest."""
-    content = (Path(__file__).parent / "manifest_of_format_2.json").read_bytes()
-    manifest, digest = from_bytes(content, "x")
-    assert digest in content.decode()
-    assert (manifest.kind, manifest.writer_epoch, manifest.removed) == ("load", 0, ())
-    assert (manifest.rows, manifest.positions) == (20, {0: 10, 1: 10})
-    assert manifest.ledgers[0].dead_letters == 0
-
-
-def test_table_of_format_2_is_loaded_on(tmp_path: Path) -> None:
-    """A manifest of format 3 follows one of format 2, by its digest."""
-    table = open_table(str(tmp_path))
-    path = tmp_path / "_ottla/manifests" / f"{1:020d}.json"
-    path.write_bytes((Path(__file__).parent / "manifest_of_format_2.json").read_bytes())
-    commit(table, 5)
-    newest, _ = table.latest()
-    assert newest is not None
-    assert (newest.version, newest.total_rows) == (2, 30)
-
-
 def test_new_fields_survive_the_disk(table: OwnTable) -> None:
     manifest = replace(
         compaction(table),

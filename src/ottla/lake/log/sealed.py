@@ -17,12 +17,9 @@ from collections.abc import Mapping
 from typing import Any
 
 FORMAT = 3
-# What can still be read. Format 2 has fewer fields in manifests, which have defaults.
-_OLDEST = 2
-
 _FORMAT_LINE = re.compile(rb'\{\n "format": (\d+),\n')
-_OPENING = re.compile(rb'\{\n "format": [%d-%d],\n "sha256": "' % (_OLDEST, FORMAT))
-_OPENING_SIZE = len(b'{\n "format": %d,\n "sha256": "' % FORMAT)
+_OPENING = b'{\n "format": %d,\n "sha256": "' % FORMAT
+_OPENING_SIZE = len(_OPENING)
 _BLANK = b"0" * 64
 
 
@@ -40,19 +37,14 @@ def seal(fields: Mapping[str, Any]) -> bytes:
 def unseal(content: bytes) -> tuple[dict[str, Any], str]:
     """Return the fields and the digest of a file. Raises SealBroken."""
     found = _FORMAT_LINE.match(content)
-    if found and int(found[1]) < _OLDEST:
-        raise SealBroken(
-            f"is of format {int(found[1])}, which an earlier version of ottla wrote: load the "
-            "topic into a new folder"
-        )
-    if found and int(found[1]) > FORMAT:
+    if found and int(found[1]) != FORMAT:
         raise SealBroken(
             f"is of format {int(found[1])}, which this version of ottla does not know: use a "
             "later version, if one wrote it"
         )
     digest = content[_OPENING_SIZE : _OPENING_SIZE + len(_BLANK)]
     actual = hashlib.sha256(_with_digest(content, _BLANK)).hexdigest()
-    if not _OPENING.match(content) or digest != actual.encode():
+    if not content.startswith(_OPENING) or digest != actual.encode():
         raise SealBroken("can't be read: its bytes do not match the SHA-256 in it")
     fields: dict[str, Any] = json.loads(content)
     del fields["format"], fields["sha256"]

@@ -6,18 +6,20 @@ is forced to disk before a call returns.
 
 import errno
 import os
+import platform
 import re
 import stat
+import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from ottla.base.errors import ErrorCode
+from ottla.base.file_lock import is_free, try_lock
 from ottla.base.system import sync_folder
-from ottla.lake.stores import local_hold
 from ottla.lake.stores.store import PutUnknown, StoredFile, StoreWriter, no_put_if_absent
 
 # What a crash may leave of a small file that was being written.
@@ -167,10 +169,10 @@ class LocalStore:
         (self.root / path).unlink(missing_ok=True)
 
     def hold(self, path: str) -> AbstractContextManager[None]:
-        return local_hold.hold(self.root / path)
+        return _hold(self.root / path)
 
     def is_held(self, path: str) -> bool:
-        return local_hold.is_held(self.root / path)
+        return _is_held(self.root / path)
 
 
 def _draft_for(target: Path) -> Path:
@@ -223,3 +225,53 @@ def _require_exclusive_links(folder: Path, place: str) -> None:
         source.unlink()
         target.unlink(missing_ok=True)
     raise no_put_if_absent(place, "a taken name was given away again", _REMEDY)
+
+
+_MARGIN_S = 24 * 3600
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@contextmanager
+def _hold(path: Path) -> Iterator[None]:
+    """Keep a marker until the context is left or the process ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        with draft.open("wb", buffering=0) as file:
+            file.write(_machine())
+            with suppress(OSError):  # No locks on this file system: the age decides.
+                try_lock(file.fileno())
+            # Under its own name a marker is locked from the start.
+            os.replace(draft, path)
+            yield
+    finally:
+        path.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
+
+
+def _is_held(path: Path) -> bool:
+    """False only where there is no marker, or where its process has ended."""
+    try:
+        with path.open("rb") as file:
+            machine = file.read()
+            is_locked = not is_free(file.fileno())
+            age_s = time.time() - os.fstat(file.fileno()).st_mtime
+    except FileNotFoundError:
+        return False
+    except OSError:  # No locks, or no right to look: nothing says that it has ended.
+        return _age_s(path) < _MARGIN_S
+    return is_locked or (machine != _machine() and age_s < _MARGIN_S)
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _machine() -> bytes:
+    """What processes that see each other's locks have in common: one running kernel."""
+    with suppress(OSError):
+        return _BOOT_ID.read_bytes().strip()
+    return platform.node().encode()

@@ -35,7 +35,6 @@ from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import FileStore, PutUnknown
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
-from ottla.lake.tables.delta_statistics import delta_statistics
 from ottla.lake.tables.durable import (
     CommitRefused,
     Doubt,
@@ -51,7 +50,7 @@ from ottla.lake.tables.log import (
     NamedLoad,
     positions_text,
 )
-from ottla.lake.tables.statistics import read_statistics
+from ottla.lake.tables.statistics import delta_statistics, read_statistics
 
 VERSION_APP = "ottla"
 DIGEST_APP = "ottla.digest"

@@ -2,8 +2,7 @@
 
     DIR/_ottla/format.json     {format, sha256, table: "delta", settings: {…}}
 
-Of two first loads with different formats one decides. Tables that were made before this file
-existed are `parquet`.
+Of two first loads with different formats one decides.
 """
 
 from collections.abc import Mapping

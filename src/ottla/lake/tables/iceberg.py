@@ -47,14 +47,13 @@ from ottla.lake.events.iceberg_transforms import (
 )
 from ottla.lake.folder.library_faults import as_log_error
 from ottla.lake.folder.storage_errors import refusal_of_disk
-from ottla.lake.folder.version_hint import write_hint
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.columns import buckets_of_table, columns_of
 from ottla.lake.tables.durable import CommitRefused, Doubt, doubted_once_tried
-from ottla.lake.tables.iceberg_catalog import CatalogSettings
+from ottla.lake.tables.iceberg_catalog import CatalogSettings, write_hint
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
     KEEP,

@@ -9,12 +9,14 @@ beside the table, without what is secret, so that later ones need not name them 
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -142,3 +144,24 @@ def _without_password(value: str) -> str:
         return value
     user, _, host = parts.netloc.rpartition("@")
     return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))
+
+
+_FOLDER = "metadata/"
+_HINT = f"{_FOLDER}version-hint.text"
+_NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
+# Readers that have just read the pointer may still open the one before.
+_KEPT = 2
+
+
+def write_hint(store: LocalStore, table: Table) -> None:
+    """Point to the table's metadata. The commit counts whether that succeeds or not."""
+    current = PurePosixPath(table.metadata_location).name
+    number = int(current.partition("-")[0])
+    with suppress(OSError, OttlaError):
+        with suppress(FileExistsError):
+            folder = store.root / _FOLDER
+            os.link(folder / current, folder / f"v{number}.metadata.json")
+        store.replace(_HINT, str(number).encode())
+        numbered = map(_NUMBERED.fullmatch, store.names(_FOLDER))
+        for one in [each for each in numbered if each and int(each[1]) <= number - _KEPT]:
+            store.remove(_FOLDER + one[0])

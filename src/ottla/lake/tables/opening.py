@@ -8,12 +8,12 @@ from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.opening import open_store
 from ottla.lake.stores.store import FileStore
 from ottla.lake.stores.webhdfs import WebHdfsStore
-from ottla.lake.tables import logs
 from ottla.lake.tables.formats import Format, TableFormat, decide_format, read_format
+from ottla.lake.tables.log import TableLog
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.options import catalog_options, file_options
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
 from ottla.lake.tables.table import LakeTable
 
 
@@ -36,7 +36,7 @@ def open_table(
     """
     store = open_store(target, file_options(options))
     require_own(store)
-    decided = _format_of(store)
+    decided = read_format(store)
     if decided is None:
         new = _new_format(store, wanted or "parquet", options)
         store.prepare((OWN_FOLDER,))
@@ -49,7 +49,7 @@ def open_table(
         )
     if decided.name == "parquet":
         return OwnTable.create_or_open(store, on_step)
-    log = logs.open_log(store, decided, options)
+    log = _open_log(store, decided, options)
     return LoggedTable.create_or_open(store, log, on_step)
 
 
@@ -58,18 +58,10 @@ def existing_table(target: str, options: Mapping[str, str] | None = None) -> Lak
     store = open_store(target, file_options(options))
     with as_storage_error(store.url):
         require_table(store, target)
-        decided = _format_of(store)
+        decided = read_format(store)
         if decided is None or decided.name == "parquet":
             return OwnTable.open(store, target)
-        return LoggedTable(store, logs.open_log(store, decided, options))
-
-
-def _format_of(store: FileStore) -> TableFormat | None:
-    """The format of a table; None where no load has come so far as to decide it."""
-    decided = read_format(store)
-    if decided is None and store.names(HEADS):
-        return TableFormat("parquet")  # Of before formats were written down.
-    return decided
+        return LoggedTable(store, _open_log(store, decided, options))
 
 
 def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
@@ -90,4 +82,47 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"a table of format {wanted} has no catalog (catalog.…)"
         )
-    return logs.new_format(store, wanted, options)
+    return _decided(store, wanted, options)
+
+
+def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
+    """What the first load of a table decides. Raises OttlaError where a package is missing."""
+    if wanted == "parquet":
+        return TableFormat(wanted)
+    try:
+        if wanted == "delta":
+            import deltalake  # noqa: F401, PLC0415  # As above.
+
+            return TableFormat(wanted)
+        from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+    except ImportError as error:
+        raise _not_installed(wanted, error) from None
+    settings = CatalogSettings.of(store, catalog_options(options), file_options(options))
+    return TableFormat(wanted, settings.stored())
+
+
+def _open_log(
+    store: FileStore, decided: TableFormat, options: Mapping[str, str] | None
+) -> TableLog:
+    """The log of a table of Delta's or Iceberg's format. Raises OttlaError as `_decided`."""
+    try:
+        if decided.name == "delta":
+            from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # As above.
+
+            return DeltaLog(store, file_options(options))
+        from ottla.lake.tables.iceberg import IcebergLog  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+    except ImportError as error:
+        raise _not_installed(decided.name, error) from None
+    settings = CatalogSettings.of(
+        store, catalog_options(options), file_options(options), decided.settings
+    )
+    return IcebergLog(store, settings)
+
+
+def _not_installed(wanted: Format, error: ImportError) -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"tables of format {wanted} need a package that is not installed ({error.name}): "
+        f"pip install 'ottla[{wanted}]'",
+    )

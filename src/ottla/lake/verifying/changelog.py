@@ -1,25 +1,73 @@
 """The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.decode.layout import DEAD
 from ottla.lake.evidence import may_be_compacted
+from ottla.lake.folder.damaged_files import DamagedFiles
 from ottla.lake.folder.log_bounds import LogBounds
 from ottla.lake.job.workers import Workers
 from ottla.lake.loads.committing import explained_ledgers
 from ottla.lake.log.live import hidden_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.plan import Range
+from ottla.lake.proof import keyed_hash
 from ottla.lake.row_hash import MODULUS
 from ottla.lake.source import Cluster, TopicDescription
+from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, skipped_lines
 from ottla.lake.verifying.differences import Differences
+from ottla.lake.verifying.file_findings import FileFindings, checked_rows
 from ottla.lake.verifying.findings import Findings, is_among
-from ottla.lake.verifying.letters import LettersFound, read_letters
 from ottla.lake.verifying.replay import ChangelogFiles, ReplayedTopic, Replaying, bucket_tasks
 from ottla.ledger.partition import PartitionLedger
+
+
+@dataclass(slots=True)
+class LettersFound:
+    """The dead letters of a table, and what is wrong with their files."""
+
+    rows: int = 0
+    offsets: dict[int, list[int]] = field(default_factory=dict)
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def hash_of(self, met: Mapping[int, Collection[int]], key: bytes) -> int:
+        """The hash under `key` of those at some offsets of their partitions."""
+        total = 0
+        for batch in self.batches:
+            partition = batch.column("partition")[0].as_py()
+            offsets = pa.array(met.get(partition, ()), pa.int64())
+            inside = pc.is_in(batch.column("offset"), offsets)
+            total += keyed_hash(batch.filter(inside), key)
+        return total % MODULUS
+
+
+def _read_letters(store: FileStore, manifests: Sequence[Manifest]) -> LettersFound:
+    """Read the files of dead letters, which are few, and compare them with their manifests."""
+    found = LettersFound()
+    for manifest in manifests:
+        for file in manifest.dead_letters:
+            _read_file(store, file, found)
+    return found
+
+
+def _read_file(store: FileStore, file: DataFile, found: LettersFound) -> None:
+    in_file = FileFindings()
+    place = f"dead letters of partition {file.partition}"
+    with DamagedFiles(store) as damaged:
+        for batch in checked_rows(store, file, DEAD, damaged, in_file, place=place):
+            offsets = batch.column("offset").to_pylist()
+            found.offsets.setdefault(file.partition, []).extend(offsets)
+            found.batches.append(batch)
+    found.rows += in_file.rows
+    found.problems += in_file.problems
 
 
 def check_changelog(
@@ -37,7 +85,7 @@ def check_changelog(
     Returns what was found, and what the replay of the topic met, by ranges.
     """
     whole = Findings()  # Of no bucket.
-    letters = read_letters(table.store, manifests)
+    letters = _read_letters(table.store, manifests)
     whole.dead_letters += letters.rows
     whole.of_dead_letters += letters.problems
     files = replace(
