@@ -15,8 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from ottla_command import Command
 from rig.broker import ottla
 
-from ottla.security.audit.chain import Chain
-from ottla.security.audit.line import hash_of
+from ottla.security.audit.chain import Chain, hash_of
 
 CHECKER = Path(__file__).resolve().parents[2] / "examples" / "check_audit.py"
 COUNT = 30

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.security.audit.line import Line, parse_line
-from ottla.security.audit.names import (
+from ottla.security.audit.chain import (
     AuditFile,
     Head,
+    Line,
     head_name,
     parse_file_name,
     parse_head,
     parse_head_name,
+    parse_line,
 )
 from ottla.security.audit.verification import ChainCheck, Remark, Verified
 

@@ -13,8 +13,7 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.broker.audit.files import AuditFiles, AuditLimits
 from ottla.broker.audit.writer import AuditWriter
-from ottla.security.audit.line import parse_line
-from ottla.security.audit.names import Head, head_name, parse_file_name, parse_head
+from ottla.security.audit.chain import Head, head_name, parse_file_name, parse_head, parse_line
 from ottla.security.audit.verification import ChainCheck, Verified
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 

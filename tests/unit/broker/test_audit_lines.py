@@ -21,8 +21,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.network.connection import Connection
 from ottla.record.builder import build_batch
 from ottla.security.acl import Acl, Pattern
-from ottla.security.audit.line import hash_of
-from ottla.security.audit.names import parse_file_name
+from ottla.security.audit.chain import hash_of, parse_file_name
 from ottla.security.audit.verification import ChainCheck
 from ottla.security.names import AclOperation, AclResource, Permission
 from ottla.security.principal import ANONYMOUS, Principal

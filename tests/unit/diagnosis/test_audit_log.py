@@ -6,8 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.diagnosis import audit_log
-from ottla.security.audit.chain import Chain
-from ottla.security.audit.names import AuditFile, Head, file_name, head_name, head_text
+from ottla.security.audit.chain import AuditFile, Chain, Head, file_name, head_name, head_text
 
 
 def written(folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.connection import Connection
-from ottla.security.audit.line import Event, bounded, canonical
+from ottla.security.audit.chain import Event, bounded, canonical
 from ottla.security.audit.repeats import Repeats
 from ottla.security.authorizer import Authorizer, Ruling, RulingReason
 from ottla.security.names import AclOperation, title

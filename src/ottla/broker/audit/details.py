@@ -12,7 +12,7 @@ from ottla.broker.configs.configs import ResourceType
 from ottla.broker.configs.requests import Resource, settings_need
 from ottla.broker.requests.auditing import AdminChange, Need, cluster_need, topic_need
 from ottla.security.acl import Acl, Pattern
-from ottla.security.audit.line import bounded, canonical
+from ottla.security.audit.chain import bounded, canonical
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
 # Of one line, which has other fields beside them.

@@ -9,12 +9,15 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.security.audit.chain import Chain, Tail, find_tail
-from ottla.security.audit.line import Event, hash_of
-from ottla.security.audit.names import (
+from ottla.security.audit.chain import (
     AuditFile,
+    Chain,
+    Event,
     Head,
+    Tail,
     file_name,
+    find_tail,
+    hash_of,
     head_name,
     head_text,
     parse_file_name,

@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.seldom import Seldom
-from ottla.security.audit.line import canonical
-from ottla.security.audit.names import Head
+from ottla.security.audit.chain import Head, canonical
 
 _log = logging.getLogger(__name__)
 

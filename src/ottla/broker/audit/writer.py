@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from ottla.base.seldom import Seldom
 from ottla.broker.audit.files import AuditFiles
-from ottla.security.audit.line import Event
-from ottla.security.audit.names import Head
+from ottla.security.audit.chain import Event, Head
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.quota_entity import QuotaEntity, parse_entity
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

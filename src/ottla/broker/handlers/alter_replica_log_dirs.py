@@ -14,7 +14,7 @@ from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,

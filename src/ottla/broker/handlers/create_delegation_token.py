@@ -17,7 +17,7 @@ from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import DeniedAnswer
 from ottla.broker.requests.request import RequestContext
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.security.principal import Principal
 from ottla.security.tokens import check_count, check_principals, new_token_id

@@ -22,7 +22,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.topics.topics import TopicOutcome, Topics, patience_ms
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_plan import RequestedTopic, check_partition_count
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.create_topics import (
     CreatableTopic,

@@ -17,7 +17,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.group_state import GroupShareStates, require
 from ottla.group.share.groups import Allowed
 from ottla.metadata.features import SHARE
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation, AclResource
 from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.delete_share_group_offsets import (

@@ -13,7 +13,7 @@ from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.features import FeatureUpdate, UpgradeType
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import AclOperation
 from ottla.wire.messages.update_features import (
     UpdatableFeatureResult,

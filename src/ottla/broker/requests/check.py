@@ -12,7 +12,7 @@ from ottla.broker.requests.auditing import Denials, Need
 from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
-from ottla.security.audit.line import bounded
+from ottla.security.audit.chain import bounded
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource, title
 from ottla.wire.api import api_name
 from ottla.wire.notation import RESPONSES

@@ -10,7 +10,7 @@ import click
 from ottla.cli import options
 from ottla.cli.text.output import show
 from ottla.diagnosis.audit_log import audit_lines
-from ottla.security.audit.line import EVENTS, Line
+from ottla.security.audit.chain import EVENTS, Line
 from ottla.security.names import AclResource, title
 
 _TYPES = [title(kind.name) for kind in AclResource if kind > AclResource.ANY]

@@ -1,41 +1,63 @@
-"""The end of a chain, to which lines are added, and how it is found after a crash."""
+"""A broker's audit log: lines of canonical JSON, each with the SHA-256 of the line before it.
 
-from typing import NamedTuple
+A line is a JSON object in ASCII, its keys sorted, without spaces, and ends with a newline. `line`
+is its number in the broker's chain, from 1 on; `previous` the SHA-256 of the line before it, as
+lower-case hex, without the newline; that of line 1 is 64 zeros. Files are named
+`ottla-audit-<broker>-<first line>.log`; beside them a head file has number and hash of the last
+line that is on the disk.
+"""
 
-from ottla.security.audit.line import (
-    LINE_BYTES_MAX,
-    NO_LINE,
-    Event,
-    Line,
-    canonical,
-    hash_of,
-    parse_line,
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+# What line 1 has in place of a hash.
+NO_LINE = "0" * 64
+# Without the newline. A longer line loses its details.
+LINE_BYTES_MAX = 64 << 10
+_TEXT_MAX = 300
+# What lines are about: clients, and the log itself.
+EVENTS = (
+    *("denied", "changed", "login", "login_failed"),
+    *("start", "stop", "removed", "altered", "missing", "lost", "torn"),
 )
+_FILE = re.compile(r"ottla-audit-(\d+)-(\d{20})\.log")
+_HEAD_FILE = re.compile(r"ottla-audit-(\d+)\.head")
+_HEAD = re.compile(r"([0-9]{1,20}) ([0-9a-f]{64})\n?")
+
+# The fields of a line besides `line` and `previous`: texts, integers, lists and objects of them.
+Event = Mapping[str, Any]
 
 
-class Chain:
-    """Adds lines behind the last one."""
+class Line(NamedTuple):
+    """A line that was read."""
 
-    def __init__(self, number: int = 0, head: str = NO_LINE) -> None:
-        """`number` is that of the last line, `head` its hash."""
-        self.number = number
-        self.head = head
+    number: int
+    previous: str
+    fields: Event
 
-    def link(self, event: Event) -> bytes:
-        """The next line, with its newline."""
-        self.number += 1
-        line = canonical({**event, "line": self.number, "previous": self.head})
-        if len(line) > LINE_BYTES_MAX:
-            kept = {name: value for name, value in event.items() if isinstance(value, str | int)}
-            short = {**kept, "detail": {"too_long_bytes": len(line)}}
-            line = canonical({**short, "line": self.number, "previous": self.head})
-        self.head = hash_of(line)
-        return line + b"\n"
+    @property
+    def event(self) -> str:
+        """What kind of line it is."""
+        return str(self.fields.get("event"))
 
-    def skip(self, number: int) -> None:
-        """The next line comes after `number`: those in between are gone, and stay unused."""
-        assert number >= self.number
-        self.number = number
+
+class Head(NamedTuple):
+    """The last line of a chain: its number and its hash."""
+
+    number: int
+    hash: str
+
+
+class AuditFile(NamedTuple):
+    """A file of a broker's chain. Sorted, files are in the order of their lines."""
+
+    broker: int
+    # The number of its first line.
+    first: int
+    name: str
 
 
 class Tail(NamedTuple):
@@ -47,6 +69,62 @@ class Tail(NamedTuple):
     torn: bytes | None
     # What completes the file, so that the next line begins a line.
     missing: bytes
+
+
+def bounded(text: str) -> str:
+    """A client's text as a line has it: not longer than 300 characters."""
+    return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
+
+
+def canonical(fields: Event) -> bytes:
+    """The one spelling of a line, without the newline."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return text.encode("ascii")
+
+
+def hash_of(line: bytes) -> str:
+    """The hash of a line without its newline, as the next line carries it."""
+    return hashlib.sha256(line).hexdigest()
+
+
+class Chain:
+    """Adds lines after the last one, whose number is `number` and whose hash is `head`."""
+
+    def __init__(self, number: int = 0, head: str = NO_LINE) -> None:
+        self.number = number
+        self.head = head
+
+    def link(self, event: Event) -> bytes:
+        """The next line, with its newline."""
+        self.number += 1
+        place = {"line": self.number, "previous": self.head}
+        line = canonical({**event, **place})
+        if len(line) > LINE_BYTES_MAX:
+            kept = {name: value for name, value in event.items() if isinstance(value, str | int)}
+            line = canonical({**kept, "detail": {"too_long_bytes": len(line)}, **place})
+        self.head = hash_of(line)
+        return line + b"\n"
+
+    def skip(self, number: int) -> None:
+        """The next line comes after `number`: those in between are gone, and stay unused."""
+        assert number >= self.number
+        self.number = number
+
+
+def parse_line(line: bytes) -> Line | None:
+    """The line; None where these bytes are none that a broker writes."""
+    if len(line) > LINE_BYTES_MAX:
+        return None
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    number, previous = fields.get("line"), fields.get("previous")
+    if type(number) is not int or number < 1 or not isinstance(previous, str):
+        return None
+    return Line(number, previous, fields) if canonical(fields) == line else None
 
 
 def find_tail(data: bytes) -> Tail:
@@ -65,3 +143,39 @@ def find_tail(data: bytes) -> Tail:
             return Tail(line, head, whole[end:-1] if end < len(whole) else None, missing)
         end = begin
     return Tail(None, NO_LINE, whole[:-1] if whole else None, missing)
+
+
+# -- names
+
+
+def file_name(broker: int, first: int) -> str:
+    """The file that begins with line `first`."""
+    return f"ottla-audit-{broker}-{first:020}.log"
+
+
+def parse_file_name(name: str) -> AuditFile | None:
+    """None where it is no audit file's name."""
+    found = _FILE.fullmatch(name)
+    return None if found is None else AuditFile(int(found[1]), int(found[2]), name)
+
+
+def head_name(broker: int) -> str:
+    """The head file of a broker."""
+    return f"ottla-audit-{broker}.head"
+
+
+def parse_head_name(name: str) -> int | None:
+    """The broker whose head file that is; None where it is no head file's name."""
+    found = _HEAD_FILE.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def head_text(head: Head) -> bytes:
+    """The content of the head file."""
+    return f"{head.number} {head.hash}\n".encode()
+
+
+def parse_head(data: bytes) -> Head | None:
+    """None where it is no head file's content."""
+    found = _HEAD.fullmatch(data.decode("ascii", "replace"))
+    return None if found is None else Head(int(found[1]), found[2])

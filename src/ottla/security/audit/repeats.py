@@ -18,7 +18,7 @@ budget of bytes allows, or its principal's, waits before it makes others; `wait_
 from typing import Any
 
 from ottla.base.addresses import counted_address
-from ottla.security.audit.line import Event
+from ottla.security.audit.chain import Event
 from ottla.security.principal import ANONYMOUS
 
 # In which fields events of one kind are equal, and what is equal where kinds are counted together.

@@ -9,8 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ottla.security.audit.line import NO_LINE, Line, hash_of, parse_line
-from ottla.security.audit.names import AuditFile, Head
+from ottla.security.audit.chain import NO_LINE, AuditFile, Head, Line, hash_of, parse_line
 
 _NO_LINE_OF_A_BROKER = "was changed: it is none that a broker writes"
 

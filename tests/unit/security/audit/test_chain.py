@@ -7,15 +7,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ottla.security.audit.chain import Chain, find_tail
-from ottla.security.audit.line import LINE_BYTES_MAX, hash_of, parse_line
-from ottla.security.audit.names import (
+from ottla.security.audit.chain import (
+    LINE_BYTES_MAX,
     AuditFile,
+    Chain,
     Head,
     file_name,
+    find_tail,
+    hash_of,
     parse_file_name,
     parse_head,
     parse_head_name,
+    parse_line,
 )
 from ottla.security.audit.verification import ChainCheck, Verified
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ottla.security.audit.line import canonical
+from ottla.security.audit.chain import canonical
 from ottla.security.audit.repeats import Repeats
 
 
