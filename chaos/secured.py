@@ -17,7 +17,7 @@ from ottla.base.settings import BrokerSettings
 from ottla.broker.process.store_access import store_access
 from ottla.client.connection.security import ClientSecurity, read_config, security_of
 from ottla.coordination.connect import connect
-from ottla.coordination.store import Create, NodeExists
+from ottla.coordination.interface.store import Create, NodeExists
 from ottla.metadata.nodes import encode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS
 from ottla.operations.certificates import Issued, issue, new_authority

@@ -17,7 +17,7 @@ from typing import Any
 
 from ottla.base.patterns import PATTERN_BYTES_MAX, PATTERN_CHARACTERS_MAX
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.setting import Setting, Use
+from ottla.base.settings.declaration.setting import Setting, Use
 from ottla.broker.access.acls import ACLS_PER_REQUEST_MAX
 from ottla.broker.login.login import FIRST_BYTES_MAX
 from ottla.broker.login.logins import REQUEST_BYTES_MAX
@@ -28,7 +28,7 @@ from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
 from ottla.network.before_login import BYTES_MAX
 from ottla.network.limits import ConnectionLimits
-from ottla.network.tls.acceptor import HANDSHAKE_TIMEOUT_S
+from ottla.network.tls_acceptor import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX
 from ottla.security.tokens import NAMES_CHARACTERS_MAX, TOKENS_OF_REQUESTER_MAX

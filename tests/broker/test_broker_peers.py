@@ -10,7 +10,7 @@ from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.handshake import Credentials
 from ottla.broker.cluster.peers import PeerLimits, Peers
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.simulation.machine.machine import PORT

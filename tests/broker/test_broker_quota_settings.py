@@ -4,7 +4,7 @@ from broker_client import connected
 from quota_client import FETCH_KEY, PRODUCE_KEY, USER, alter, quotas, run
 
 from ottla.base.errors import ErrorCode
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.wire.messages import describe_client_quotas
 from ottla.wire.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from ottla.wire.messages.describe_user_scram_credentials import (

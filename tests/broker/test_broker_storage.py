@@ -20,7 +20,7 @@ from broker_client import (
 )
 
 from ottla.base.errors import ErrorCode
-from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER
 from ottla.storage.disk.filesystem import OsFileSystem
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

@@ -8,7 +8,7 @@ from rig.issuer import AUDIENCE, Issuer, serving
 from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
-from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.operations.certificates import make_development_files
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from tests.broker.broker_client import until

@@ -9,7 +9,7 @@ from two_brokers import OLD, QUESTION, opener_of, peers_of, refusal, run
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.broker.cluster.secret import agree_on_secret
-from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest
 from ottla.wire.messages.fetch import ReplicaState
 from ottla.wire.messages.stop_replica import StopReplicaRequest

@@ -10,7 +10,7 @@ from two_brokers import two
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.share.assignment_lookup import AssignmentLookup
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.header import read_header
 from ottla.share.records import ShareKey
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

@@ -19,7 +19,7 @@ from ottla.broker.topics.internal_topics import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
 )
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.share.records import ShareKey, ShareState, SnapshotRecord, encode
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.configs import ResourceType
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.operations.certificates import (
     issue,
     load_authority,

@@ -188,7 +188,7 @@ def test_a_resumed_session_ends_with_its_certificate(files, caplog, monkeypatch,
             _, *second = await asyncio.to_thread(shake, broker.port, context, session)
             assert (first, second) == ([False, True], [True, True])
             later = NOW + timedelta(days=4000)
-            monkeypatch.setattr("ottla.network.tls.security._now", lambda: later)
+            monkeypatch.setattr("ottla.network.tls_security._now", lambda: later)
             assert not (await asyncio.to_thread(shake, broker.port, context, session))[2]
 
     run(scenario)
@@ -321,7 +321,7 @@ def test_connections_count_before_their_handshake(files):
 
 def test_a_handshake_has_a_limit_of_time(files, caplog, monkeypatch):
     """A client that stalls in the middle is closed and counted out."""
-    monkeypatch.setattr("ottla.network.tls.acceptor.HANDSHAKE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("ottla.network.tls_acceptor.HANDSHAKE_TIMEOUT_S", 0.2)
 
     async def scenario():
         async with running(settings(files)) as broker:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory.faults import StoreFaults
 from ottla.testing.cluster import Cluster
 
 

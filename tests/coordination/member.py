@@ -12,7 +12,7 @@ import sys
 import time
 
 from ottla.coordination.connect import connect
-from ottla.coordination.store import Create, StoreError
+from ottla.coordination.interface.store import Create, StoreError
 
 
 def say(*words: object) -> None:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ottla.coordination.connect import connect
-from ottla.coordination.store import Create
+from ottla.coordination.interface.store import Create
 from tests.coordination.processes import members
 
 

@@ -7,9 +7,9 @@ import pytest
 from kazoo.client import KazooClient
 from rig.zookeeper import Ensemble
 
-from ottla.coordination.access import StoreAccess
 from ottla.coordination.connect import connect
-from ottla.coordination.store import (
+from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.store import (
     Create,
     SessionExpired,
     StoreDenied,

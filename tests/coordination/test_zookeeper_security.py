@@ -18,7 +18,7 @@ from ottla.broker.process.broker import Broker
 from ottla.broker.process.store_access import store_access
 from ottla.cli.command import cli
 from ottla.coordination.connect import connect
-from ottla.coordination.store import StoreDenied, StoreUnavailable
+from ottla.coordination.interface.store import StoreDenied, StoreUnavailable
 from ottla.metadata.paths import SENSITIVE
 from ottla.operations.certificates import new_authority
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

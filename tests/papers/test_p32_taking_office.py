@@ -8,9 +8,9 @@ import pytest
 
 from ottla.broker.controller.sender import BrokerSender
 from ottla.broker.process.broker import Broker
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.operations import Operation, Result
-from ottla.coordination.store import Node, Watch
+from ottla.coordination.interface.operations import Operation, Result
+from ottla.coordination.interface.store import Node, Watch
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.image import BrokerImage
 from ottla.testing.cluster import Cluster
 from ottla.wire.notation import Message

@@ -17,7 +17,7 @@ from rig.nodes import Node
 from rig.wire_client import WireClient
 
 from ottla.coordination.connect import connect
-from ottla.coordination.store import Create
+from ottla.coordination.interface.store import Create
 from ottla.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,

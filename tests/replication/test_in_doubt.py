@@ -4,7 +4,7 @@ from random import Random
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory.faults import StoreFaults
 from ottla.metadata.decisions import DecisionKind
 
 from .scenes import play, values

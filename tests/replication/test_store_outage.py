@@ -3,7 +3,7 @@
 from random import Random
 
 from ottla.base.errors import ErrorCode
-from ottla.coordination.faults import StoreFaults
+from ottla.coordination.memory.faults import StoreFaults
 
 from .scenes import play, values
 

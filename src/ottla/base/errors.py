@@ -237,3 +237,12 @@ class WrongWords(OttlaError):
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> None:
         super().__init__(code, message)
+
+
+# Characters of a client's text that a message repeats.
+_SHOWN_MAX = 200
+
+
+def shortened(text: str) -> str:
+    """`text` for a message: no error may be longer than a response can carry."""
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 # What one pattern, and what RE2 remembers of it, may take. RE2's own default is 8 MiB.
 PATTERN_BYTES_MAX: Final = 1 << 18

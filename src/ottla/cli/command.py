@@ -1,8 +1,8 @@
 """The `ottla` command: finds the noun that was asked for, and shows every error in one way.
 
 A command's module is imported only when that command runs. An error is one sentence with its cause
-and remedy, or with `-o json` an object (`cli.error_output`), on standard error; the exit code is 1,
-and 2 for wrong usage, as shells expect.
+and remedy, or with `-o json` an object (`cli.common.error_output`), on standard error; the exit
+code is 1, and 2 for wrong usage, as shells expect.
 """
 
 import errno
@@ -15,7 +15,7 @@ import click
 
 from ottla import __version__, _compiled
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.cli.error_output import show_error, show_misuse
+from ottla.cli.common.error_output import show_error, show_misuse
 
 # Why a write fails where there is no room.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -5,11 +5,11 @@ from urllib.parse import urlsplit
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.private_files import make_private_folder
-from ottla.coordination.access import StoreAccess
-from ottla.coordination.errors import StoreUnavailable
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import Store
+from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.errors import StoreUnavailable
+from ottla.coordination.interface.store import Store
+from ottla.coordination.memory.memory import MemoryStore
+from ottla.coordination.sqlite.sqlite import SqliteStore
 
 _CONNECTION_TIMEOUT_MS = 15_000
 

@@ -11,7 +11,7 @@ from ottla.base.settings import (
     Setting,
     UpdateMode,
 )
-from ottla.base.settings.setting import Use
+from ottla.base.settings.declaration.setting import Use
 from ottla.base.settings.tables import unknown_name
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 GROUP: Final = "group.version"
 SHARE: Final = "share.version"

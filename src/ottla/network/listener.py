@@ -15,8 +15,8 @@ from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
 from ottla.network.service import Service
-from ottla.network.tls.acceptor import TlsAcceptor
-from ottla.network.tls.security import ListenerTls
+from ottla.network.tls_acceptor import TlsAcceptor
+from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 from ottla.security.principal import ANONYMOUS
 

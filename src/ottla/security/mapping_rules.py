@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import re2
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 _DEFAULT = "DEFAULT"
 _RULE = "RULE:"

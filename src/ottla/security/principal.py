@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 
 class Principal(NamedTuple):

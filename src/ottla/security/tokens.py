@@ -9,8 +9,7 @@ import hmac
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.security.principal import USER, Principal
 
 # All brokers keep all tokens, and every user that has logged in may make some.

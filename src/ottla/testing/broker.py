@@ -22,8 +22,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker as BrokerProcess
 from ottla.broker.process.stored_security import security_in, stored_security
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.operations.secure.login import PROTOCOL, ClientLogin
 from ottla.operations.secure.passwords import new_password

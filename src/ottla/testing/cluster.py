@@ -17,8 +17,8 @@ from typing import Self
 from ottla.base.clock import Clock
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.image import NO_LEADER, PartitionImage
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

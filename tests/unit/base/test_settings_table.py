@@ -7,11 +7,11 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.check import check_broker_configs
-from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, Use
+from ottla.base.settings.declaration.setting import ConfigType, Setting, UpdateMode, Use
+from ottla.base.settings.declaration.validators import at_least, between
 from ottla.base.settings.tables import setting_named
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 from ottla.base.settings.tables.synonyms import BROKER_SYNONYMS, GROUP_SYNONYMS, TOPIC_SYNONYMS
-from ottla.base.settings.validators import at_least, between
 
 EVERY = [
     *BROKER_SETTINGS.values(),

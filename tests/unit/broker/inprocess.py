@@ -5,7 +5,7 @@ import struct
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.frames import decode_response, encode_request

@@ -21,7 +21,7 @@ from ottla.broker.handlers.produce import Produce
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.process.broker import Broker
 from ottla.broker.produce.shortcut import ProduceShortcuts
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.network.connection import Connection
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem

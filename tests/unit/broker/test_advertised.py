@@ -21,8 +21,8 @@ from ottla.broker.cluster.registration import (
     prepare,
     register,
 )
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import NodeExists
+from ottla.coordination.interface.store import NodeExists
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint
 

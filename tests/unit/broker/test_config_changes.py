@@ -6,8 +6,8 @@ import pytest
 
 from ottla.broker.configs.changes import ConfigChanges, change_notice
 from ottla.broker.configs.reading_all import reading_all
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import Create
+from ottla.coordination.interface.store import Create
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.testing.clock import ManualClock
 

@@ -9,10 +9,10 @@ from ottla.base.clock import SystemClock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.registration import prepare
 from ottla.broker.configs.stored import change
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.store import Create, Delete
+from ottla.coordination.interface.store import Create, Delete
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore
+from ottla.coordination.memory.tree import MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.nodes import decode_configs
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.controller.jobs import Jobs
 from ottla.broker.controller.store_writes import Deposed
-from ottla.coordination.store import SessionExpired, StoreUnavailable
+from ottla.coordination.interface.store import SessionExpired, StoreUnavailable
 
 
 def play(scenario):

@@ -17,9 +17,9 @@ from ottla.broker.controller.store_reads import read_states
 from ottla.broker.controller.store_writes import Deposed, Planned, write_changes
 from ottla.broker.topics.operations import creation
 from ottla.controller.change import Change, Rules
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import Set, StoreUnavailable
+from ottla.coordination.interface.store import Set, StoreUnavailable
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.metadata.loader import load_topics

@@ -9,7 +9,7 @@ from ottla.broker.cluster.registration import prepare
 from ottla.broker.configs.features import Features
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.features import FeatureUpdate
 from ottla.testing.clock import ManualClock
 from ottla.wire.messages.update_metadata import UpdateMetadataBroker, UpdateMetadataRequest

@@ -8,7 +8,7 @@ from inprocess import run
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.resolve import THROTTLES
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages import alter_configs as legacy

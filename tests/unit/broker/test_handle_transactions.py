@@ -8,7 +8,7 @@ from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.builder import BatchBuilder
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

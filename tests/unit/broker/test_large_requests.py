@@ -13,7 +13,7 @@ from ottla.broker.process.broker import Broker
 from ottla.broker.process.warm_up import warm_up
 from ottla.broker.serving.large import LargeRequests
 from ottla.broker.serving.stalls import Stalls
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.builder import build_batch
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock

@@ -7,7 +7,7 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.old_session import OldSessionWait, duplicate
-from ottla.coordination.store import Node
+from ottla.coordination.interface.store import Node
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.metadata.nodes import encode_broker
 

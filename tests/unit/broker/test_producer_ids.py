@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.broker.produce.producer_ids import BLOCK_SIZE, ProducerIdBlocks
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import Create, NodeExists
+from ottla.coordination.interface.store import Create, NodeExists
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 
 

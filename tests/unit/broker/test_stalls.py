@@ -7,7 +7,7 @@ import pytest
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.broker.serving.stalls import Stalls
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.api import ApiKey

@@ -6,7 +6,7 @@ from enum import Enum
 
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 

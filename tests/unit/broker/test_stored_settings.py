@@ -7,8 +7,8 @@ import pytest
 from inprocess import run
 from test_handle_configs import BROKER, DELETE, SET, alter, value_of
 
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.store import Create, Set
+from ottla.coordination.interface.store import Create, Set
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS
 from ottla.metadata.nodes import decode_configs, encode_configs

@@ -11,8 +11,8 @@ from ottla.base.ids import BrokerId
 from ottla.base.settings import BrokerSettings
 from ottla.broker.cluster.registration import known_racks, remove
 from ottla.broker.process.broker import Broker
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import Create, StoreUnavailable
+from ottla.coordination.interface.store import Create, StoreUnavailable
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import encode_broker

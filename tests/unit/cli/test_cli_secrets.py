@@ -12,8 +12,8 @@ from rig.secret_search import register
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BROKER_SETTINGS, is_secret
-from ottla.cli import options
 from ottla.cli.command import cli
+from ottla.cli.common import options
 from ottla.cli.user.secret import read_password
 from ottla.client.connection.security import CONFIG_VARIABLE, default_security, security_by
 from ottla.client.errors import ClientError

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.text.output import show, show_one
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.cli.error_output import wants_json
+from ottla.cli.common.error_output import wants_json
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import asyncio
 import pytest
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Check,
     Create,

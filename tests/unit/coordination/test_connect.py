@@ -7,8 +7,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.coordination.connect import connect
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.store import StoreUnavailable
+from ottla.coordination.interface.store import StoreUnavailable
+from ottla.coordination.memory.memory import MemoryStore
 
 
 def test_a_sqlite_address_makes_the_file_and_its_folder(tmp_path):

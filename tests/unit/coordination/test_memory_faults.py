@@ -6,9 +6,9 @@ import selectors
 
 import pytest
 
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.store import Create, Node, SessionExpired, StoreUnavailable
+from ottla.coordination.interface.store import Create, Node, SessionExpired, StoreUnavailable
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from tests.unit.coordination.writes import create, set_data
 
 

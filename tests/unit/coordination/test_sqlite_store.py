@@ -13,12 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.coordination.bell import Bell
 from ottla.coordination.connect import connect
-from ottla.coordination.lease import CLOCK
-from ottla.coordination.session_lock import SessionLock
-from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     Create,
     Node,
     SessionExpired,
@@ -26,6 +22,10 @@ from ottla.coordination.store import (
     StoreRolledBack,
     StoreUnavailable,
 )
+from ottla.coordination.sqlite.bell import Bell
+from ottla.coordination.sqlite.lease import CLOCK
+from ottla.coordination.sqlite.session_lock import SessionLock
+from ottla.coordination.sqlite.sqlite import SqliteStore
 from tests.unit.coordination.contract import eventually
 from tests.unit.coordination.writes import create, delete, set_data
 
@@ -177,7 +177,7 @@ def test_a_store_of_another_user_is_refused_with_both_users(tmp_path, monkeypatc
         raise PermissionError(errno.EACCES, "Permission denied")
 
     async def main():
-        monkeypatch.setattr("ottla.coordination.sqlite_file.os.open", denied)
+        monkeypatch.setattr("ottla.coordination.sqlite.file.os.open", denied)
         with pytest.raises(StoreUnavailable) as refused:
             await SqliteStore.open(str(tmp_path / "store.db"))
         return refused.value.message
@@ -433,7 +433,7 @@ def test_changes_are_heard_without_a_bell(tmp_path, monkeypatch):
 
 def test_a_file_that_others_hold_is_unavailable(tmp_path, monkeypatch):
     """After a bounded time; and serves again afterwards."""
-    monkeypatch.setattr("ottla.coordination.sqlite_file._BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("ottla.coordination.sqlite.file._BUSY_TIMEOUT_S", 0.01)
 
     async def main():
         path = tmp_path / "store.db"

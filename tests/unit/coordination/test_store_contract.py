@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore, MemoryTree
-from ottla.coordination.sqlite import SqliteStore
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
+from ottla.coordination.sqlite.sqlite import SqliteStore
 from tests.unit.coordination.contract import StoreContract
 
 

@@ -1,6 +1,6 @@
 """Writes of one node, as the tests of stores make them."""
 
-from ottla.coordination.store import ANY_VERSION, Create, Delete, Set, Store
+from ottla.coordination.interface.store import ANY_VERSION, Create, Delete, Set, Store
 
 
 async def create(store: Store, path: str, data: bytes = b"") -> None:

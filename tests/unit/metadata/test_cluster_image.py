@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.metadata.loader import load_image

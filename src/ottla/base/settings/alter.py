@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
+from ottla.base.settings.declaration.setting import ConfigType, Setting
 from ottla.base.settings.tables import setting_named
 
 

@@ -7,8 +7,8 @@ the broker's own file, Kafka's default. Reading is a dictionary look-up of a typ
 from collections.abc import Callable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.order import check_order, check_together, no_connections
-from ottla.base.settings.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.tables import BROKER_SETTINGS, setting_named, unknown_name
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 

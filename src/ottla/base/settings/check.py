@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings, dynamic_setting, own_name, refused
+from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use
 from ottla.base.settings.oddities import LOOKED_AT, MIN_ISR, Oddity, oddities
 from ottla.base.settings.order import no_connections
 from ottla.base.settings.resolve import group_value, topic_value
-from ottla.base.settings.setting import Setting, UpdateMode, Use
 from ottla.base.settings.tables import (
     BROKER_SETTINGS,
     GROUP_SETTINGS,

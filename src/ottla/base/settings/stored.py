@@ -7,12 +7,12 @@ refused today. It is ignored: a broker that obeyed it might accept no connection
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ottla.base.errors import OttlaError
+from ottla.base.errors import OttlaError, shortened
 from ottla.base.settings.broker import BrokerSettings
 from ottla.base.settings.check import check_broker_configs
+from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order, check_together
-from ottla.base.settings.setting import Value, shortened
 from ottla.base.settings.tables import BROKER_SETTINGS
 
 # A list that also names other brokers' folders is used as far as it names this broker's.

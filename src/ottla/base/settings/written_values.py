@@ -7,8 +7,8 @@ broker, or written to a `.properties` file, is the plain number, so Kafka's own 
 import re
 from collections.abc import Iterator
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import ConfigType, Setting, shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
+from ottla.base.settings.declaration.setting import ConfigType, Setting
 from ottla.base.settings.tables import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.units import amount, span_ms
 

@@ -8,7 +8,7 @@ from ottla.broker.access.acls import Acls, new_authorizer
 from ottla.broker.access.gate import Gate
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.cluster.old_session import OldSessionWait, duplicate
 from ottla.broker.cluster.registration import check_registration, register
 from ottla.broker.cluster.session_note import NotedSession, SessionNote, noted
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     Delete,
     NodeExists,
     Session,

@@ -13,7 +13,7 @@ from ottla.base.ids import BrokerId, TopicId, broker_ids
 from ottla.broker.cluster.controller_fence import ControllerFence
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import (
     PROTOCOL_NAMES,

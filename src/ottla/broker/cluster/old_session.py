@@ -7,7 +7,7 @@ after that, or whose session this broker never had, is another broker's.
 import logging
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.coordination.store import Node
+from ottla.coordination.interface.store import Node
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import decode_broker

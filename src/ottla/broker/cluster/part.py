@@ -20,7 +20,7 @@ from ottla.broker.cluster.session_note import SessionNote
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.store import Session, Store
+from ottla.coordination.interface.store import Session, Store
 from ottla.network.dialer import Dialer
 from ottla.storage.disk.filesystem import FileSystem
 

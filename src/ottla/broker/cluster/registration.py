@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Check,
     Create,

@@ -3,7 +3,7 @@
 import contextlib
 
 from ottla.broker.cluster.handshake import RandomBytes
-from ottla.coordination.store import Create, NodeExists, Store
+from ottla.coordination.interface.store import Create, NodeExists, Store
 from ottla.metadata import paths
 from ottla.metadata.nodes import decode_cluster_secret, encode_cluster_secret
 

@@ -15,7 +15,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.coordination.store import Session
+from ottla.coordination.interface.store import Session
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.files.checkpoint import write_atomically
 

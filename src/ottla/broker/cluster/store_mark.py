@@ -8,7 +8,7 @@ writes anything.
 import logging
 from collections.abc import Awaitable, Callable
 
-from ottla.coordination.store import Store, StoreError
+from ottla.coordination.interface.store import Store, StoreError
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.files.checkpoint import write_atomically
 

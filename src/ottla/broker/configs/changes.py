@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Create,
     Delete,

@@ -9,7 +9,15 @@ import logging
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, BrokerSettings
 from ottla.broker.configs.changes import change_notice
-from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
+from ottla.coordination.interface.store import (
+    BadVersion,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+)
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS
 from ottla.metadata.nodes import decode_configs, encode_configs

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 
 from ottla.base.clock import Clock
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS, BrokerSettings
 from ottla.base.settings.alter import Alteration, altered
 from ottla.base.settings.broker import dynamic_setting, own_name, without_secrets
@@ -20,6 +20,7 @@ from ottla.base.settings.client_metrics import (
     check_operations,
     client_metrics_value,
 )
+from ottla.base.settings.declaration.setting import ConfigType, Setting, Value
 from ottla.base.settings.listeners import without_listener
 from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order, check_together
@@ -33,7 +34,6 @@ from ottla.base.settings.resolve import (
     listener_values,
     topic_value,
 )
-from ottla.base.settings.setting import ConfigType, Setting, Value, shortened
 from ottla.base.settings.stored import Ignored, usable
 from ottla.broker.cluster.metadata_updates import MetadataUpdates, PartitionHost
 from ottla.broker.configs.cluster_min_isr import check_min_isr_change
@@ -42,12 +42,12 @@ from ottla.broker.configs.stored import change
 from ottla.broker.configs.tls_at_start import TlsAtStart
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import unknown_topic
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS, ClusterImage, TopicImage
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.topic_names import check_topic_name
-from ottla.network.tls.security import check_listeners
+from ottla.network.tls_security import check_listeners
 from ottla.share import dead_letters
 
 _log = logging.getLogger(__name__)

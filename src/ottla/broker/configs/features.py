@@ -8,7 +8,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.cluster.metadata_updates import MetadataUpdates
 from ottla.broker.configs.changes import OnChanged, change_notice
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
+from ottla.coordination.interface.store import (
+    BadVersion,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+)
 from ottla.metadata import paths
 from ottla.metadata.features import FeatureUpdate, updated
 from ottla.metadata.image import ClusterImage

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings.alter import Alteration, AlterOperation
+from ottla.base.settings.declaration.setting import ConfigType, Setting, UpdateMode
 from ottla.base.settings.resolve import ConfigSource, Resolved, Synonym
-from ottla.base.settings.setting import ConfigType, Setting, UpdateMode, shortened
 
 ROOT = "ottla"
 

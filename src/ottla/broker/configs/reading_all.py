@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.changes import OnChanged
-from ottla.coordination.store import Store, StoreError
+from ottla.coordination.interface.store import Store, StoreError
 from ottla.metadata import paths
 from ottla.security.stored import CONFIG_ACLS
 

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.requests.auditing import Need, cluster_need, group_need, topic_need
 from ottla.broker.requests.check import RequestCheck

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.broker.configs.changes import change_notice
-from ottla.coordination.store import BadVersion, Create, NodeExists, NoNode, Operation, Set, Store
+from ottla.coordination.interface.store import (
+    BadVersion,
+    Create,
+    NodeExists,
+    NoNode,
+    Operation,
+    Set,
+    Store,
+)
 from ottla.metadata.nodes import decode_configs, encode_configs
 
 _log = logging.getLogger(__name__)

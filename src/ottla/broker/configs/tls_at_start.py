@@ -12,7 +12,7 @@ from itertools import combinations
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings, own_name
-from ottla.network.tls.security import check_listeners
+from ottla.network.tls_security import check_listeners
 
 _log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from ottla.broker.controller.store_reads import read_brokers
 from ottla.broker.controller.store_writes import Deposed
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import found_cause, lose
-from ottla.coordination.store import BadVersion, Delete, NoNode, Operation, Store
+from ottla.coordination.interface.store import BadVersion, Delete, NoNode, Operation, Store
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, PartitionImage
 from ottla.metadata.loader import load_topics

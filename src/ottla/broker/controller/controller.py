@@ -21,7 +21,7 @@ from ottla.broker.controller.silence import Reaches
 from ottla.broker.controller.store_writes import Deposed
 from ottla.broker.controller.topic_changes import TopicChanges
 from ottla.broker.runtime.part import BrokerPart
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Create,
     Delete,

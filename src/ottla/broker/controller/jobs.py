@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import OttlaError
 from ottla.broker.controller.store_writes import Deposed
-from ottla.coordination.store import SessionExpired, StoreError, StoreUnavailable
+from ottla.coordination.interface.store import SessionExpired, StoreError, StoreUnavailable
 
 _log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from ottla.broker.controller.store_writes import Planned, write_changes
 from ottla.controller.change import Change, Rules
 from ottla.controller.election import settle
 from ottla.controller.reassignment import complete, is_moving
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata.image import PartitionImage
 from ottla.metadata.loader import load_topics
 

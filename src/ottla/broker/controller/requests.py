@@ -14,7 +14,7 @@ from ottla.controller.change import Change, Rules
 from ottla.controller.election import elect_unclean, prefer
 from ottla.controller.rebalance import to_return
 from ottla.controller.shutdown import move_away, still_led
-from ottla.coordination.store import Delete, NoNode, StoreError
+from ottla.coordination.interface.store import Delete, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import PartitionImage
 from ottla.metadata.notices import decode_partitions, decode_reassignments

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ottla.base.ids import BrokerId, TopicPartition
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 

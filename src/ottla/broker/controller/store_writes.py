@@ -12,7 +12,7 @@ from ottla.broker.cluster.registration import check_controller
 from ottla.broker.controller.context import Context
 from ottla.broker.topics.operations import topic_node
 from ottla.controller.change import Change
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     NoNode,
     Operation,

@@ -10,7 +10,7 @@ from ottla.broker.controller.store_reads import read_states
 from ottla.broker.controller.store_writes import Deposed
 from ottla.broker.topics.operations import removal
 from ottla.controller.deletion import plan_deletion
-from ottla.coordination.store import Create, Delete, NodeExists, NoNode, StoreError
+from ottla.coordination.interface.store import Create, Delete, NodeExists, NoNode, StoreError
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, TopicImage
 from ottla.metadata.loader import load_topics

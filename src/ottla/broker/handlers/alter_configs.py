@@ -7,8 +7,7 @@ send IncrementalAlterConfigs.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.broker.audit.details import setting_changes
 from ottla.broker.configs.configs import Configs
 from ottla.broker.configs.requests import alter_each, of_settings

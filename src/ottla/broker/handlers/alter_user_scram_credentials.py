@@ -8,8 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions

@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.settings import TOPIC_SETTINGS, BrokerSettings, topic_value
-from ottla.base.settings.setting import shortened
 from ottla.broker.audit.details import created, portions, shown_setting
 from ottla.broker.configs.configs import ResourceType
 from ottla.broker.quotas.mutation_quota import admit

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import ErrorCode, shortened
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster

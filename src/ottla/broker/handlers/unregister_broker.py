@@ -14,7 +14,7 @@ from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
 from ottla.broker.requests.request import RequestContext
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.security.names import AclOperation
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,

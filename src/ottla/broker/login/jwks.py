@@ -5,8 +5,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ottla.base.errors import OttlaError
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import OttlaError, shortened
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.oauth.beside import in_daemon
 from ottla.network.oauth.issuer_reader import FetchFailed

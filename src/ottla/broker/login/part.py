@@ -10,7 +10,7 @@ from ottla.broker.login.users import ScramUsers
 from ottla.broker.requests.auditing import Auditing
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 
 _CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
 

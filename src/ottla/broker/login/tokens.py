@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.broker.configs.changes import change_notice
 from ottla.broker.runtime.runtime import Runtime
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Create,
     Delete,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from ottla.base.ids import BrokerId
-from ottla.coordination.store import Create, Store, StoreError
+from ottla.coordination.interface.store import Create, Store, StoreError
 from ottla.metadata import paths
 from ottla.metadata.notices import encode_log_dir_event
 

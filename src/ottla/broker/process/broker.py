@@ -27,7 +27,7 @@ from ottla.broker.process.storage import Storage
 from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.runtime import Runtime, new_runtime
 from ottla.broker.runtime.stop_mode import StopMode
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata.image import ClusterImage
 from ottla.network.dialer import Dialer
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem

@@ -31,7 +31,7 @@ from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.share.part import SharePart
 from ottla.broker.topics.part import MetadataPart
 from ottla.broker.transactions.part import TransactionPart
-from ottla.coordination.store import Session
+from ottla.coordination.interface.store import Session
 from ottla.metadata.decisions import Decisions
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ottla.base.clock import Clock
 from ottla.broker.partitions.flush import Worker
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.network.dialer import Dialer
 from ottla.storage.disk.filesystem import FileSystem
 

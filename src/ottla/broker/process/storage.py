@@ -27,9 +27,9 @@ from ottla.broker.runtime.part import BrokerPart
 from ottla.broker.runtime.patience import StorePatience
 from ottla.broker.runtime.runtime import Runtime
 from ottla.coordination.connect import connect
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.sqlite import SqliteStore
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
+from ottla.coordination.memory.memory import MemoryStore
+from ottla.coordination.sqlite.sqlite import SqliteStore
 from ottla.metadata.paths import SENSITIVE
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import storage_error

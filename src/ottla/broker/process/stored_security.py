@@ -15,7 +15,7 @@ from ottla.broker.access.acls import Acls
 from ottla.broker.cluster.registration import prepare
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.process.storage import configured_store
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.security.authorizer import Authorizer
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,

@@ -5,7 +5,7 @@ import json
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId, ProducerId
-from ottla.coordination.store import BadVersion, Create, NodeExists, Set, Store
+from ottla.coordination.interface.store import BadVersion, Create, NodeExists, Set, Store
 from ottla.metadata import paths
 
 # Ids are reserved in the store a block at a time. A crash skips the rest of its block.

@@ -12,7 +12,7 @@ from ottla.base.settings.listeners import inter_broker_listener, listen_addresse
 from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.throttling import Throttling
 from ottla.broker.runtime.part import BrokerPart
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.connections import (
     UNLIMITED,

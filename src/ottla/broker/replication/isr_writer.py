@@ -16,7 +16,7 @@ from ottla.base.clock import Clock
 from ottla.base.errors import OttlaError
 from ottla.broker.cluster.registration import check_controller, check_registration
 from ottla.broker.partitions.partition import Partition
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Check,
     Create,

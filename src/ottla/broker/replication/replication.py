@@ -34,7 +34,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.stop_mode import StopMode
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.store import Session, Store
+from ottla.coordination.interface.store import Session, Store
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import ClusterImage
 from ottla.replica.registration import Registration

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ottla.base.clock import Clock
-from ottla.coordination.store import StoreUnavailable
+from ottla.coordination.interface.store import StoreUnavailable
 
 _log = logging.getLogger(__name__)
 

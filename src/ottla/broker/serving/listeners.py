@@ -11,7 +11,7 @@ from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.service import Service
-from ottla.network.tls.security import ListenerTls
+from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 
 # Bytes of large requests under assembly, where queued.max.request.bytes sets no limit.

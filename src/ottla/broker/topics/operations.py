@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ottla.base.ids import TopicPartition
-from ottla.coordination.store import Create, Delete, Operation, Set
+from ottla.coordination.interface.store import Create, Delete, Operation, Set
 from ottla.metadata import paths
 from ottla.metadata.image import TopicImage
 from ottla.metadata.nodes import TopicNode, encode_configs, encode_partition, encode_topic

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ottla.base.chance import random_bytes
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.base.ids import TopicId
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.check import check_new_topic
-from ottla.base.settings.setting import shortened
 from ottla.broker.cluster.registration import known_racks
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.internal_topics import CONSUMER_OFFSETS, automatic_topic
 from ottla.broker.topics.operations import creation, growth
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     BadVersion,
     Check,
     Create,

@@ -7,7 +7,7 @@ serve already. The store has the truth.
 from collections.abc import Iterable
 
 from ottla.base.ids import TopicPartition
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.metadata import nodes, paths
 
 

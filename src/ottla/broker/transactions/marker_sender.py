@@ -16,7 +16,7 @@ from ottla.broker.runtime.view import ClusterView
 from ottla.broker.transactions.deleted import deleted_among
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.broker.transactions.shard import TransactionShard
-from ottla.coordination.store import Store
+from ottla.coordination.interface.store import Store
 from ottla.transaction.outcome import TransactionOutcome
 from ottla.transaction.turn import Markers
 from ottla.wire.messages.write_txn_markers import (

@@ -4,9 +4,9 @@ from ipaddress import ip_address
 
 import click
 
-from ottla.cli import options
 from ottla.cli.acl.rule import operation_of, principal_of, resource_of, rule_arguments
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.diagnosis.access import explain_access
 

@@ -2,9 +2,9 @@
 
 import click
 
-from ottla.cli import options
 from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, principal_of, resource_of, row
+from ottla.cli.common import options
 from ottla.cli.text.output import show
 from ottla.security.acl import AclFilter
 from ottla.security.names import PatternType

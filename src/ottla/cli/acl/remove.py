@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
 from ottla.cli.acl.acls import with_acls
 from ottla.cli.acl.rule import COLUMNS, row, rule_arguments, rule_of, rule_options
+from ottla.cli.common import options
 from ottla.cli.text.output import show
 from ottla.security.acl import AclFilter
 

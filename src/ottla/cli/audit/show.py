@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.text.output import show
 from ottla.diagnosis.audit_log import audit_lines
 from ottla.security.audit.chain import EVENTS, Line

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.text.output import show_one
 from ottla.diagnosis.audit_log import AuditVerdict, verify_audit
 from ottla.security.audit.verification import Remark, Verified

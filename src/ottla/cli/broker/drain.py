@@ -2,10 +2,10 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.completion import brokers
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.completion import brokers
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import few
 from ottla.operations.drain import plan_drain

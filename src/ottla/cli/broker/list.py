@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.operations.restart import pids

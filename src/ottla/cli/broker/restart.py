@@ -2,9 +2,9 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import brokers
+from ottla.cli.common import options
+from ottla.cli.common.completion import brokers
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import interval
 from ottla.operations.restart import restart as restart_broker

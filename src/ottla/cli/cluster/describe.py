@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
 from ottla.cli.cluster.numbers import numbers_sentence
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
 from ottla.cli.cluster.cleaners import cleaner_line, cleaner_row
 from ottla.cli.cluster.numbers import numbers_sentence
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.cli.text.places import few
 from ottla.diagnosis import cluster

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from ottla.base.quantities import size_words
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.client.admin.logs import LogDirectory

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.text.output import show, show_one
 from ottla.diagnosis.explanations import Explanation, explanations, settings_with
 

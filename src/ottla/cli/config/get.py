@@ -3,9 +3,9 @@
 import click
 
 from ottla.base.settings.tables import unknown_name
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.config.resources import KINDS, kind_argument, name_argument, require, resource
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.settings import changed_rows, setting_row
 from ottla.client.admin import Admin

@@ -4,7 +4,7 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
-from ottla.base.settings.setting import Setting
+from ottla.base.settings.declaration.setting import Setting
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ResourceKind
 

@@ -2,7 +2,8 @@
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.config.resources import (
     KINDS,
     TABLES,
@@ -11,7 +12,6 @@ from ottla.cli.config.resources import (
     require,
     resource,
 )
-from ottla.cli.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.settings import change_rows, show_remarks
 from ottla.client.admin import Admin

@@ -5,11 +5,11 @@ import sys
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import run
+from ottla.cli.common import options
+from ottla.cli.common.completion import groups, topics
+from ottla.cli.common.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reader import Wish, read
-from ottla.cli.text.completion import groups, topics
 from ottla.cli.text.topics import regex
 from ottla.cli.text.words import Position, moment, position
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.connect import reach
+from ottla.cli.common.connect import reach
 from ottla.cli.consume.places import resolved
 from ottla.cli.consume.shape import Shape
 from ottla.cli.text.topics import matching

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ottla.cli.connect import with_admin
+from ottla.cli.common.connect import with_admin
 from ottla.cli.lake.ledgers import import_lake
 from ottla.operations.dead_letters import FoundLetter, letters_of
 

@@ -6,11 +6,11 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
-from ottla.cli import options
-from ottla.cli.connect import run, with_admin
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import run, with_admin
 from ottla.cli.dlq.letters import choosing, chosen_by, is_table, read_letters
 from ottla.cli.lake.ledgers import import_lake
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show_one
 from ottla.operations import dead_letters
 from ottla.operations.dead_letters import Redriven

@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.dlq.letters import choosing, chosen_by, read_letters
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show_one
 from ottla.operations.dead_letters import FoundLetter
 

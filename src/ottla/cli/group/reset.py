@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ottla.base.ids import TopicPartition
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import groups
-from ottla.cli.text.completion import topics as complete_topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import groups
+from ottla.cli.common.completion import topics as complete_topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin

@@ -6,7 +6,7 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.pipelines import table_argument

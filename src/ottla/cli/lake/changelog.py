@@ -8,7 +8,8 @@ import click
 
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import (
@@ -24,7 +25,6 @@ from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show, show_one
 
 

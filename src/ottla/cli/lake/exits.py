@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from ottla.base.errors import OttlaError
-from ottla.cli.error_output import show_error
+from ottla.cli.common.error_output import show_error
 
 REFUSED_BY_RECORDS = 3
 LOST_THE_RACE = 4

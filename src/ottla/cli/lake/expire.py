@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from ottla.base.quantities import counted, size_words
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.pipelines import table_argument
 from ottla.cli.lake.stores import store_options as with_store_options

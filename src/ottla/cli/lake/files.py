@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show

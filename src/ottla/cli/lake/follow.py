@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.lake import load_options
 from ottla.cli.lake.changelog import keep_pipeline
 from ottla.cli.lake.decoding import declared, decode_options
@@ -23,7 +24,6 @@ from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text import words
-from ottla.cli.text.completion import topics
 
 # What stands in a pipeline's file may not be said beside it.
 _BESIDE_A_FILE = frozenset(

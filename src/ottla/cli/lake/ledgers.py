@@ -9,7 +9,7 @@ from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import counted
-from ottla.cli.error_output import wants_json
+from ottla.cli.common.error_output import wants_json
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 LEDGER_COLUMNS = [

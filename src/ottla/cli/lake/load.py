@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted, iso
-from ottla.cli import options
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
 from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import (
@@ -20,7 +21,6 @@ from ottla.cli.lake.ledgers import (
 from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.lake.stores import store_options as with_store_options
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show, show_one
 
 

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from ottla.base.errors import OttlaError
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.ledgers import import_lake
 
 _SUFFIX = ".toml"

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted, size_words
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.pipelines import read_pipeline
 from ottla.cli.text.output import show, show_one

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.text import words
 from ottla.cli.text.output import show_one

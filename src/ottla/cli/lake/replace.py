@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake import load_options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, ledger_rows, skipped_lines
 from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.pipelines import read_pipeline, with_spark

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import counted
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.lake.decoding import declared, decode_options
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import import_lake

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ottla.base.quantities import iso
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.text.output import show
 from ottla.diagnosis.segments import NoBatch, SegmentBatch, batches_in, segments
 from ottla.record.codec import Record

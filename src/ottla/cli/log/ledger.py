@@ -7,8 +7,8 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin import Admin

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.completion import partitions
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text import plans
-from ottla.cli.text.completion import partitions
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, broker_list, named
 from ottla.cli.text.words import size

@@ -2,8 +2,8 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.operations.throttle import remove_throttle
 
 

@@ -2,10 +2,10 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import run
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import run
 from ottla.cli.perf.shown import show_performance
-from ottla.cli.text.completion import topics
 from ottla.diagnosis.performance import consume as measured
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import run
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import run
 from ottla.cli.produce.lines import size_of
 from ottla.cli.produce.progress import Bar
 from ottla.cli.produce.sender import Form, Sent, send
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli.connect import administration
+from ottla.cli.common.connect import administration
 from ottla.cli.produce.json_lines import record_of
 from ottla.cli.produce.lines import lines_of
 from ottla.cli.produce.progress import Bar

@@ -6,8 +6,8 @@ import click
 
 from ottla.base.errors import OttlaError
 from ottla.base.units import amount
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.quota.entity import entity_of, entity_options, number
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin

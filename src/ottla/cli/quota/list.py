@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.quota.entity import number
 from ottla.cli.text.output import show
 from ottla.metadata.quota_entity import QuotaEntity

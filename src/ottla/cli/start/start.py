@@ -15,7 +15,7 @@ from ottla.base.log_lines import log_to_stderr
 from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import is_wildcard
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secured import Secured
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import principal, span
 from ottla.cli.token.rows import row

@@ -3,8 +3,8 @@
 import click
 
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin
 

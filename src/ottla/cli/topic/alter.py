@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import click
 
 from ottla.base.settings import TOPIC_SETTINGS
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.settings import change_rows, show_remarks
 from ottla.cli.topic.rows import topic_row

@@ -2,9 +2,9 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.words import interval
 from ottla.client.admin import Admin

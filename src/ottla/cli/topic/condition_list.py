@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ottla.cli.connect import with_admin
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.topics import matching
 from ottla.client.admin import Admin

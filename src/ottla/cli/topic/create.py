@@ -2,8 +2,8 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.cli.text.settings import changed_rows, show_notes
 from ottla.cli.topic.rows import topic_row

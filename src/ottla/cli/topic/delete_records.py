@@ -4,10 +4,10 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.consume.places import resolved
-from ottla.cli.text.completion import topics
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.cli.text.words import Position, position

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from ottla.base.settings.written_values import with_unit
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_title
 from ottla.cli.text.settings import changed_rows
 from ottla.cli.text.topics import matching, regex

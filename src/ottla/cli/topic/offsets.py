@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
 from ottla.cli.text.words import moment

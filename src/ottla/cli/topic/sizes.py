@@ -5,9 +5,9 @@ from dataclasses import asdict
 import click
 
 from ottla.base.quantities import size_words
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.diagnosis.sizes import topic_sizes
 

@@ -3,9 +3,9 @@
 import click
 
 from ottla.base.ids import TopicPartition
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import partitions, transactional_ids
+from ottla.cli.common import options
+from ottla.cli.common.completion import partitions, transactional_ids
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.places import place
 from ottla.operations.transactions import abort_hanging
 

@@ -6,9 +6,9 @@ import click
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import transactional_ids
+from ottla.cli.common import options
+from ottla.cli.common.completion import transactional_ids
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.client.admin import Admin
 from ottla.client.admin.transactions import TransactionDescription

@@ -5,9 +5,9 @@ import time
 import click
 
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import topics as complete_topics
+from ottla.cli.common import options
+from ottla.cli.common.completion import topics as complete_topics
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin

@@ -2,8 +2,8 @@
 
 import click
 
-from ottla.cli import options
-from ottla.cli.connect import with_admin
+from ottla.cli.common import options
+from ottla.cli.common.connect import with_admin
 from ottla.cli.user.secret import read_password
 from ottla.cli.user.users import ListedUsers, with_users
 from ottla.client.admin import Admin

@@ -2,7 +2,7 @@
 
 import click
 
-from ottla.cli import options
+from ottla.cli.common import options
 from ottla.cli.user.users import with_users
 
 

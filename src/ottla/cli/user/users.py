@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from ottla.cli.connect import with_admin
-from ottla.cli.store_place import store_settings
+from ottla.cli.common.connect import with_admin
+from ottla.cli.start.store_place import store_settings
 from ottla.client.admin.users import UserDescription
 
 Result = TypeVar("Result")

@@ -3,8 +3,8 @@
 import click
 
 from ottla.base.ids import TopicPartition
-from ottla.cli import options
-from ottla.cli.text.completion import partitions
+from ottla.cli.common import options
+from ottla.cli.common.completion import partitions
 from ottla.cli.text.places import place
 from ottla.cli.why.story import show_story
 from ottla.diagnosis.decisions import ABOUT_ISR

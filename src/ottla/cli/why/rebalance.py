@@ -5,9 +5,9 @@ from typing import Any
 import click
 
 from ottla.base.quantities import iso
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import groups
+from ottla.cli.common import options
+from ottla.cli.common.completion import groups
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.diagnosis.rebalances import first_cause, rebalances_of
 from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause

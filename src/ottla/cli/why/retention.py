@@ -6,9 +6,9 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
-from ottla.cli import options
-from ottla.cli.connect import with_admin
-from ottla.cli.text.completion import partitions
+from ottla.cli.common import options
+from ottla.cli.common.completion import partitions
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin.retention import RetentionStanding

@@ -7,7 +7,7 @@ import click
 
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
-from ottla.cli.connect import with_admin
+from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one, show_title
 from ottla.cli.topic.condition_list import standing_row
 from ottla.client.admin.decisions import DecisionRecord, Story

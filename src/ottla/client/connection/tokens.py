@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import Value
+from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
 from ottla.client.connection.supplying import supplier_of_program
 from ottla.network.oauth.options import TokenOptions, token_options, token_source

@@ -20,7 +20,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
-from ottla.coordination.errors import (
+from ottla.coordination.interface.errors import (
     BadVersion,
     NodeExists,
     NoNode,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
-from ottla.coordination.access import StoreAccess
+from ottla.coordination.interface.access import StoreAccess
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.errors import StoreError
+from ottla.coordination.interface.errors import StoreError
 
 _CONFIRMATIONS_PER_LEASE = 6
 _CLOCK = SystemClock()

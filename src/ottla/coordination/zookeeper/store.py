@@ -1,7 +1,7 @@
 """The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
 
 Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. Their ACLs are
-those of `coordination.access`.
+those of `coordination.interface.access`.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from typing import Any, TypeAlias
 from kazoo.client import KazooClient
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.access import StoreAccess
-from ottla.coordination.client import StoreClient
-from ottla.coordination.errors import (
+from ottla.coordination.interface.access import StoreAccess
+from ottla.coordination.interface.client import StoreClient
+from ottla.coordination.interface.errors import (
     BadVersion,
     SessionExpired,
     StoreDenied,
     StoreRolledBack,
     StoreUnavailable,
 )
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     Create,
     Node,
     NodeExists,

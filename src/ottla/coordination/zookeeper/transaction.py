@@ -6,7 +6,7 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import RolledBackError, RuntimeInconsistency
 
-from ottla.coordination.store import Check, Create, Delete, Operation, Result, Set
+from ottla.coordination.interface.store import Check, Create, Delete, Operation, Result, Set
 
 
 def transaction(

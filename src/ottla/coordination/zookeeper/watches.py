@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from kazoo.protocol.states import EventType
 
-from ottla.coordination.operations import ChangedPaths
-from ottla.coordination.store import Watch
-from ottla.coordination.watches import Watches
+from ottla.coordination.interface.operations import ChangedPaths
+from ottla.coordination.interface.store import Watch
+from ottla.coordination.interface.watches import Watches
 from ottla.coordination.zookeeper.connection import EnsembleConnection
 
 Kind = Literal["data", "children"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.base.settings.setting import Value
+from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
 from ottla.network.tls.ciphers import ALL, Ciphers, read_ciphers
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, TypeGuard
 
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import shortened
 from ottla.security.jwt.policy import Claims, TokenPolicy
 from ottla.security.sasl.bearer import RefusedToken
 

@@ -4,7 +4,7 @@ import base64
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import shortened
 from ottla.security.jwt.json_object import read_object
 from ottla.security.sasl.bearer import RefusedToken
 

@@ -1,6 +1,6 @@
 """Judges a token: its header, its signature by the issuer's keys, its claims."""
 
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import shortened
 from ottla.security.jwt.claims import check_claims
 from ottla.security.jwt.header import read_header
 from ottla.security.jwt.json_object import read_object

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Callable
 
-from ottla.base.settings.setting import shortened
+from ottla.base.errors import shortened
 from ottla.security.sasl import scram_messages
 from ottla.security.sasl.disguise import Disguise
 from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange

@@ -9,7 +9,7 @@ from ottla.broker.cluster.registration import prepare, register
 from ottla.broker.controller import Controller
 from ottla.broker.topics.operations import creation
 from ottla.controller.change import Rules
-from ottla.coordination.memory import MemoryStore, MemoryTree
+from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 from ottla.metadata.loader import load_topics

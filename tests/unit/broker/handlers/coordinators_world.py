@@ -53,7 +53,7 @@ from ottla.broker.transactions.add_partitions_sender import AddPartitionsSender
 from ottla.broker.transactions.marker_sender import MarkerSender
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.broker.transactions.verification import Verifications
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.network.known_client import KnownClient

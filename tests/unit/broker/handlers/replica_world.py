@@ -25,7 +25,7 @@ from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import new_runtime
 from ottla.broker.runtime.signal import Signal
 from ottla.broker.runtime.view import ClusterView
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.decisions import Decisions
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.network.refusals import Refusals

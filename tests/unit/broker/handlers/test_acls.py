@@ -9,7 +9,7 @@ from ottla.broker.handlers.delete_acls import DeleteAcls
 from ottla.broker.handlers.describe_acls import DescribeAcls
 from ottla.broker.process.apis import served
 from ottla.broker.requests.needs import brokers_only
-from ottla.coordination.memory import MemoryStore
+from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata import paths
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.authorizer import Authorizer
@@ -188,7 +188,7 @@ def test_an_unreadable_node_denies_what_it_protects(caplog):
         await store.ensure("/config/acls/literal/Topic/t")
         path = "/config/acls/literal/Topic/t"
         node = await store.get(path)
-        from ottla.coordination.store import Set
+        from ottla.coordination.interface.store import Set
 
         await store.multi([Set(path, b"{", node.version)])
         await acls.load()

@@ -11,7 +11,7 @@ from ottla.broker.handlers.api_versions import ApiVersions
 from ottla.broker.handlers.describe_cluster import DescribeCluster
 from ottla.broker.handlers.describe_topic_partitions import DescribeTopicPartitions
 from ottla.broker.handlers.metadata import Metadata
-from ottla.coordination.store import Create
+from ottla.coordination.interface.store import Create
 from ottla.metadata import paths
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.metadata.nodes import encode_broker

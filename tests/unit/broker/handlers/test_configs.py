@@ -7,7 +7,7 @@ from ottla.broker.handlers.alter_configs import AlterConfigs
 from ottla.broker.handlers.describe_configs import DescribeConfigs
 from ottla.broker.handlers.incremental_alter_configs import IncrementalAlterConfigs
 from ottla.broker.handlers.list_config_resources import ListConfigResources
-from ottla.coordination.store import Create, Delete, Set
+from ottla.coordination.interface.store import Create, Delete, Set
 from ottla.metadata import paths
 from ottla.metadata.image import ALL_BROKERS
 from ottla.metadata.nodes import decode_configs, encode_configs

@@ -10,7 +10,7 @@ from ottla.broker.handlers.leader_and_isr import LeaderAndIsr
 from ottla.broker.handlers.log_ends import LogEnds
 from ottla.broker.handlers.stop_replica import StopReplica
 from ottla.broker.handlers.update_metadata import UpdateMetadata
-from ottla.coordination.store import Create, Set
+from ottla.coordination.interface.store import Create, Set
 from ottla.metadata import paths
 from ottla.metadata.nodes import encode_configs
 from ottla.wire.messages.leader_and_isr import (

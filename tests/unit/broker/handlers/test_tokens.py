@@ -14,7 +14,7 @@ from ottla.broker.handlers.describe_delegation_token import DescribeDelegationTo
 from ottla.broker.handlers.expire_delegation_token import ExpireDelegationToken
 from ottla.broker.handlers.renew_delegation_token import RenewDelegationToken
 from ottla.broker.login.tokens import DelegationTokens, new_tokens
-from ottla.coordination.store import Set
+from ottla.coordination.interface.store import Set
 from ottla.security.acl import Acl, Pattern
 from ottla.security.authorizer import Authorizer
 from ottla.security.names import AclOperation, AclResource, Permission

@@ -1,7 +1,6 @@
 """Broker settings: the broker in its cluster, replication, transactions, quotas."""
 
-from ottla.base.settings.setting import Setting
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -13,8 +12,9 @@ from ottla.base.settings.tables.notation import (
     READ_ONLY,
     SHORT,
     STRING,
+    Setting,
 )
-from ottla.base.settings.validators import at_least, between, one_of
+from ottla.base.settings.declaration.validators import at_least, between, one_of
 
 _OF_KAFKA_3 = "Kafka had it while it used ZooKeeper."
 

@@ -1,7 +1,6 @@
 """Settings of Kafka's that configure parts Ottla does not have. Accepted, with a note."""
 
-from ottla.base.settings.setting import Setting, Use
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLASS,
     CLUSTER_WIDE,
@@ -13,8 +12,10 @@ from ottla.base.settings.tables.notation import (
     LONG_MAX,
     READ_ONLY,
     STRING,
+    Setting,
+    Use,
 )
-from ottla.base.settings.validators import at_least, between, list_of
+from ottla.base.settings.declaration.validators import at_least, between, list_of
 
 TIERED = "Tiered storage of Kafka's; Ottla keeps all segments in its own folders."
 STREAMS = "Streams groups of Kafka's; Ottla does not offer them."

@@ -1,8 +1,6 @@
 """Broker settings: consumer groups and their offsets."""
 
-from ottla.base.settings.assignors import CONSUMER_ASSIGNOR_CLASSES
-from ottla.base.settings.setting import Setting
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
@@ -12,8 +10,15 @@ from ottla.base.settings.tables.notation import (
     READ_ONLY,
     SHORT,
     STRING,
+    Setting,
 )
-from ottla.base.settings.validators import at_least, between, list_of, one_of
+from ottla.base.settings.declaration.validators import (
+    CONSUMER_ASSIGNOR_CLASSES,
+    at_least,
+    between,
+    list_of,
+    one_of,
+)
 
 # Two lines a row keep the table readable.
 # fmt: off

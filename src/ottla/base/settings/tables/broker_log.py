@@ -1,7 +1,6 @@
 """Broker settings: topics, logs, retention, compaction, flushing."""
 
-from ottla.base.settings.setting import Setting
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
@@ -13,8 +12,9 @@ from ottla.base.settings.tables.notation import (
     PER_BROKER,
     READ_ONLY,
     STRING,
+    Setting,
 )
-from ottla.base.settings.validators import (
+from ottla.base.settings.declaration.validators import (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
     GZIP_LEVEL,

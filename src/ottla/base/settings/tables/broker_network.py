@@ -1,7 +1,6 @@
 """Broker settings: listeners, connections, requests in flight."""
 
-from ottla.base.settings.setting import Setting
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     CLUSTER_WIDE,
     INT,
     INT_MAX,
@@ -10,8 +9,9 @@ from ottla.base.settings.tables.notation import (
     PER_BROKER,
     READ_ONLY,
     STRING,
+    Setting,
 )
-from ottla.base.settings.validators import (
+from ottla.base.settings.declaration.validators import (
     CONNECTION_OVERRIDES,
     IDLE_TIME,
     LISTENERS,

@@ -1,8 +1,6 @@
 """Settings of share groups (KIP-932) and of the coordinator of their state."""
 
-from ottla.base.settings.assignors import SHARE_ASSIGNOR_CLASSES
-from ottla.base.settings.setting import Setting, Use
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     INT,
@@ -11,8 +9,15 @@ from ottla.base.settings.tables.notation import (
     READ_ONLY,
     SHORT,
     STRING,
+    Setting,
+    Use,
 )
-from ottla.base.settings.validators import at_least, between, list_of
+from ottla.base.settings.declaration.validators import (
+    SHARE_ASSIGNOR_CLASSES,
+    at_least,
+    between,
+    list_of,
+)
 
 # Two lines a row keep the table readable.
 # fmt: off

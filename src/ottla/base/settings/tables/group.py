@@ -1,9 +1,8 @@
 """Settings of single groups (KIP-848, KIP-932)."""
 
-from ottla.base.settings.offset_reset import offset_reset
-from ottla.base.settings.setting import Setting
-from ottla.base.settings.tables.notation import BOOLEAN, CLUSTER_WIDE, INT, STRING
-from ottla.base.settings.validators import at_least, one_of
+from ottla.base.settings.declaration.offset_reset import offset_reset
+from ottla.base.settings.declaration.setting import BOOLEAN, CLUSTER_WIDE, INT, STRING, Setting
+from ottla.base.settings.declaration.validators import at_least, one_of
 
 STREAMS = "Streams groups of Kafka's; Ottla does not offer them."
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import Setting, Use, shortened
+from ottla.base.errors import ErrorCode, OttlaError, shortened
+from ottla.base.settings.declaration.setting import Setting, Use
 from ottla.base.settings.tables.broker_cluster import CLUSTER
 from ottla.base.settings.tables.broker_foreign import FOREIGN_SETTINGS
 from ottla.base.settings.tables.broker_groups import GROUPS

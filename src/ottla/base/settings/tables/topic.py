@@ -1,7 +1,6 @@
 """Topic settings: what `kafka-configs --topic` and CreateTopics may set."""
 
-from ottla.base.settings.setting import Setting, Use
-from ottla.base.settings.tables.notation import (
+from ottla.base.settings.declaration.setting import (
     BOOLEAN,
     CLUSTER_WIDE,
     DOUBLE,
@@ -10,8 +9,10 @@ from ottla.base.settings.tables.notation import (
     LONG,
     LONG_MAX,
     STRING,
+    Setting,
+    Use,
 )
-from ottla.base.settings.validators import (
+from ottla.base.settings.declaration.validators import (
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
     GZIP_LEVEL,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from ottla.base.clock import Clock
-from ottla.coordination.errors import StoreError
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory import MemoryStore
-from ottla.coordination.memory_session import MemorySession
-from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.operations import ChangedPaths
+from ottla.coordination.interface.errors import StoreError
+from ottla.coordination.interface.operations import ChangedPaths
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.memory import MemoryStore
+from ottla.coordination.memory.session import MemorySession
+from ottla.coordination.memory.tree import MemoryTree
 from ottla.testing.simulation.network.link import KERNEL
 from ottla.testing.simulation.virtual.process import Process
 

@@ -10,8 +10,8 @@ from random import Random
 from ottla.base.chance import set_chance
 from ottla.base.clock import set_current_clock
 from ottla.broker.process.broker import Broker
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory_tree import MemoryTree
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.tree import MemoryTree
 from ottla.testing.simulation.machine.machine import Machine
 from ottla.testing.simulation.network.network import Network
 from ottla.testing.simulation.virtual.loop import MachineClock, VirtualLoop

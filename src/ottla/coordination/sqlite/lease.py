@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 
 from ottla.base.clock import SystemClock
-from ottla.coordination.peers import Peer
-from ottla.coordination.session_lock import SessionLock
+from ottla.coordination.sqlite.peers import Peer
+from ottla.coordination.sqlite.session_lock import SessionLock
 
 _BEATS_PER_LEASE = 8
 _LEAST_INTERVAL_MS = 10

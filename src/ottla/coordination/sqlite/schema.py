@@ -4,8 +4,8 @@ import sqlite3
 import zlib
 from typing import Any
 
-from ottla.coordination.errors import StoreDamaged
-from ottla.coordination.store import Node, parent_of
+from ottla.coordination.interface.errors import StoreDamaged
+from ottla.coordination.interface.store import Node, parent_of
 
 # Version 0 had neither checksums nor changes.
 SCHEMA_VERSION = 2

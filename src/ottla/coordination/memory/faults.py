@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ottla.coordination.store import StoreUnavailable
+from ottla.coordination.interface.store import StoreUnavailable
 
 T = TypeVar("T")
 

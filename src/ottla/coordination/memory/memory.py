@@ -9,17 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ottla.base.clock import Clock, SystemClock
-from ottla.coordination.client import StoreClient
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory_session import MemorySession
-from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.operations import ChangedPaths
-from ottla.coordination.store import (
+from ottla.coordination.interface.client import StoreClient
+from ottla.coordination.interface.operations import ChangedPaths
+from ottla.coordination.interface.store import (
     Node,
     Operation,
     Result,
 )
-from ottla.coordination.watches import Watches
+from ottla.coordination.interface.watches import Watches
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.session import MemorySession
+from ottla.coordination.memory.tree import MemoryTree
 
 __all__ = ["MemorySession", "MemoryStore", "MemoryTree"]
 

@@ -17,16 +17,16 @@ from typing import TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.private_files import whose
-from ottla.coordination.bell import Bell
-from ottla.coordination.client import StoreClient
-from ottla.coordination.errors import StoreDamaged, StoreError, StoreUnavailable
-from ottla.coordination.lease import CLOCK
-from ottla.coordination.operations import ChangedPaths
-from ottla.coordination.peers import FilePeers, Peer
-from ottla.coordination.sqlite_file import SessionRow, SqliteFile
-from ottla.coordination.sqlite_session import SqliteSession, bury_the_dead
-from ottla.coordination.store import Node, Operation, Result
-from ottla.coordination.watches import Watches
+from ottla.coordination.interface.client import StoreClient
+from ottla.coordination.interface.errors import StoreDamaged, StoreError, StoreUnavailable
+from ottla.coordination.interface.operations import ChangedPaths
+from ottla.coordination.interface.store import Node, Operation, Result
+from ottla.coordination.interface.watches import Watches
+from ottla.coordination.sqlite.bell import Bell
+from ottla.coordination.sqlite.file import SessionRow, SqliteFile
+from ottla.coordination.sqlite.lease import CLOCK
+from ottla.coordination.sqlite.peers import FilePeers, Peer
+from ottla.coordination.sqlite.session import SqliteSession, bury_the_dead
 
 _log = logging.getLogger(__name__)
 

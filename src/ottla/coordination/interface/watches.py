@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from ottla.coordination.operations import ChangedPaths
+from ottla.coordination.interface.operations import ChangedPaths
 
 Callback = Callable[[], None]
 

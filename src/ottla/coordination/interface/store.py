@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ottla.coordination.errors import (
+from ottla.coordination.interface.errors import (
     BadVersion,
     NodeExists,
     NoNode,

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ottla.coordination.operations import ChangedPaths, apply
-from ottla.coordination.store import Operation, Result, StoreError, StoreRolledBack, parent_of
+from ottla.coordination.interface.operations import ChangedPaths, apply
+from ottla.coordination.interface.store import (
+    Operation,
+    Result,
+    StoreError,
+    StoreRolledBack,
+    parent_of,
+)
 
 _MARK_KIND = "memory"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ottla.coordination.store import Create, Node, NodeExists, Operation, Result, Watch
+from ottla.coordination.interface.store import Create, Node, NodeExists, Operation, Result, Watch
 
 
 class Watchers(Protocol):

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from ottla.base.clock import Clock
-from ottla.coordination.faults import StoreFaults
-from ottla.coordination.memory_tree import MemoryTree
-from ottla.coordination.store import StoreUnavailable
+from ottla.coordination.interface.store import StoreUnavailable
+from ottla.coordination.memory.faults import StoreFaults
+from ottla.coordination.memory.tree import MemoryTree
 
 # How many heartbeats a client sends in a lease, at least.
 _HEARTBEATS_PER_LEASE = 6

@@ -9,12 +9,12 @@ from glob import escape, glob
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
-from ottla.coordination.errors import StoreError
-from ottla.coordination.lease import CLOCK, Lease
-from ottla.coordination.operations import ChangedPaths
-from ottla.coordination.peers import Peer
-from ottla.coordination.session_lock import OthersLock, SessionLock, boot_id, remove
-from ottla.coordination.sqlite_file import SqliteFile
+from ottla.coordination.interface.errors import StoreError
+from ottla.coordination.interface.operations import ChangedPaths
+from ottla.coordination.sqlite.file import SqliteFile
+from ottla.coordination.sqlite.lease import CLOCK, Lease
+from ottla.coordination.sqlite.peers import Peer
+from ottla.coordination.sqlite.session_lock import OthersLock, SessionLock, boot_id, remove
 
 _log = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from typing import NamedTuple, TypeVar
 
 from ottla.base import system
 from ottla.base.private_files import FILE_MODE, narrow
-from ottla.coordination.bell import ring
-from ottla.coordination.errors import StoreDamaged, StoreRolledBack
-from ottla.coordination.operations import ChangedPaths, apply
-from ottla.coordination.schema import SqlNodes, prepare_tables
-from ottla.coordination.store import Delete, Operation, Result, Set
+from ottla.coordination.interface.errors import StoreDamaged, StoreRolledBack
+from ottla.coordination.interface.operations import ChangedPaths, apply
+from ottla.coordination.interface.store import Delete, Operation, Result, Set
+from ottla.coordination.sqlite.bell import ring
+from ottla.coordination.sqlite.schema import SqlNodes, prepare_tables
 
 _log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 
-from ottla.coordination.session_lock import OthersLock, remove
-from ottla.coordination.sqlite_file import SessionRow
+from ottla.coordination.sqlite.file import SessionRow
+from ottla.coordination.sqlite.session_lock import OthersLock, remove
 
 
 class Peer:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.settings.setting import Validator, Value
+from ottla.base.settings.declaration.setting import Validator, Value
 
 _DURATION = re.compile(
     r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,9}))?S)?)?", re.IGNORECASE

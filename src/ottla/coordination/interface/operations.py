@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ottla.coordination.store import (
+from ottla.coordination.interface.store import (
     ANY_VERSION,
     BadVersion,
     Check,

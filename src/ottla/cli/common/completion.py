@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import click
 
 from ottla.base.errors import OttlaError
-from ottla.cli.connect import administration
+from ottla.cli.common.connect import administration
 from ottla.client.admin import Admin
 from ottla.client.connection.cluster import connections_of
 

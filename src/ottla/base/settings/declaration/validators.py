@@ -1,6 +1,8 @@
 """The rules values of settings are held to."""
 
-from ottla.base.settings.setting import Validator, Value
+from collections.abc import Iterable
+
+from ottla.base.settings.declaration.setting import Validator, Value
 
 
 def at_least(least: float) -> Validator:
@@ -169,3 +171,16 @@ def principals() -> Validator:
         return f"{strange[0].strip()[:100]} has no type; write it as User:alice" if strange else ""
 
     return Validator("User:name;…", complaint)
+
+
+_PACKAGE = "org.apache.kafka.coordinator.group.assignor"
+CONSUMER_ASSIGNOR_CLASSES = {
+    f"{_PACKAGE}.UniformAssignor": "uniform",
+    f"{_PACKAGE}.RangeAssignor": "range",
+}
+SHARE_ASSIGNOR_CLASSES = {f"{_PACKAGE}.SimpleAssignor": "simple"}
+
+
+def consumer_assignors(names: Iterable[str]) -> tuple[str, ...]:
+    """The value of `group.consumer.assignors` with a name for each class, and each name once."""
+    return tuple(dict.fromkeys(CONSUMER_ASSIGNOR_CLASSES.get(name, name) for name in names))

@@ -76,7 +76,7 @@ def _bootstrap(command: Command) -> Command:
 
 
 def store(command: Command) -> Command:
-    """`--store`: the store itself instead of a broker (`cli.store_place`)."""
+    """`--store`: the store itself instead of a broker (`cli.start.store_place`)."""
     return click.option(
         "--store",
         metavar="PLACE",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
@@ -95,9 +95,6 @@ class Setting(NamedTuple):
         return str(value)
 
 
-# Characters of a client's text that a message repeats.
-_SHOWN_MAX = 200
-
 _INTEGER_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
 
@@ -145,11 +142,6 @@ def _invalid(setting: Setting, text: str, complaint: str) -> OttlaError:
     )
 
 
-def shortened(text: str) -> str:
-    """`text` for a message: no error may be longer than a response can carry."""
-    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-
-
 def _java_double(value: float) -> str:
     """Java's Double.toString, so that both brokers print the same digits."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -161,3 +153,24 @@ def _java_double(value: float) -> str:
     digits = digits.rstrip("0")
     sign = "-" if value < 0 else ""
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
+
+
+BOOLEAN = ConfigType.BOOLEAN
+STRING = ConfigType.STRING
+INT = ConfigType.INT
+SHORT = ConfigType.SHORT
+LONG = ConfigType.LONG
+DOUBLE = ConfigType.DOUBLE
+LIST = ConfigType.LIST
+CLASS = ConfigType.CLASS
+PASSWORD = ConfigType.PASSWORD
+
+READ_ONLY = UpdateMode.READ_ONLY
+PER_BROKER = UpdateMode.PER_BROKER
+CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+# An internal topic is created by one request, which may make no more partitions than this.
+PARTITIONS_MAX = 10_000
+DOUBLE_MAX = 1.7976931348623157e308

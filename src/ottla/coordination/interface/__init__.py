@@ -1,0 +1,1 @@
+"""What every store offers, and what its implementations share. Begin in `store`."""

@@ -1,0 +1,1 @@
+"""The store in memory, with faults, for tests and simulations. Begin in `memory`."""
