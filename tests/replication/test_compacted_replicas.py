@@ -27,8 +27,8 @@ async def compact(scene, broker_id):
     cleaner = scene.cluster.brokers[broker_id].parts.cleaner
     partition = scene.partition(broker_id, "a")
     cleaner.clean_now(partition)
-    await scene.cluster.until(lambda: cleaner.status(partition).wanted_end < 0)
-    assert not cleaner.status(partition).failure
+    await scene.cluster.until(lambda: cleaner.status_of(partition).wanted_end < 0)
+    assert not cleaner.status_of(partition).failure
 
 
 def found(scene, broker_id):
