@@ -20,7 +20,7 @@ from ottla.broker.partitions.flush import Worker
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.process.dialing import new_dialer
 from ottla.broker.process.parts import Parts
-from ottla.broker.process.registration import Registration
+from ottla.broker.process.registration import RegistrationPart
 from ottla.broker.process.seams import Seams
 from ottla.broker.process.serving import Serving
 from ottla.broker.process.storage import Storage
@@ -45,7 +45,7 @@ class Broker:
     storage: Storage
     parts: Parts
     serving: Serving
-    registration: Registration
+    registration: RegistrationPart
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Broker:
             await enter(part)
         self.serving = await enter(Serving(settings, parts, seams.rng))
         self.registration = await enter(
-            Registration(settings, parts, self.serving.listeners, self._stop_mode)
+            RegistrationPart(settings, parts, self.serving.listeners, self._stop_mode)
         )
         for part in self._by_name().values():
             part.begin()

@@ -26,7 +26,7 @@ class RegistrationStatus:
     has_image: bool
 
 
-class Registration(BrokerPart):
+class RegistrationPart(BrokerPart):
     """The last part: entered when clients can connect, left while they still can."""
 
     def __init__(
