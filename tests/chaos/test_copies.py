@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chaos.transactions.task import ABORTED, COMMITTED, CopyTask, Notes, read_notes, told
+from chaos.transactions.task import ABORTED, COMMITTED, CopyTask, Notes, parsed_task, read_notes
 from chaos.transactions.verdict import Copied, Verdict, judge
 
 VALUES = [b"0", b"1", b"2", b"3"]
@@ -47,10 +47,10 @@ def test_what_is_wrong_is_counted() -> None:
 def test_what_a_killed_copier_noted_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its last note may be torn; a task is told on a command line as it is."""
+    """Its last note may be torn; a task is parsed_task on a command line as it is."""
     task = CopyTask("c", "librdkafka", "h:1", "g", "in", "out", 4, 50, 5, tmp_path)
     monkeypatch.setattr("sys.argv", ["copier", *task.words()])
-    assert told() == task
+    assert parsed_task() == task
     notes = Notes(task)
     name = notes.name(50)
     assert name.endswith(".1/50")

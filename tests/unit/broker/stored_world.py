@@ -21,6 +21,7 @@ from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.share.state_shard import ShareStateShard
 from ottla.broker.transactions.shard import TransactionShard
 from ottla.group.coordinator.flights import Flights
+from ottla.group.records import stored as group_records
 from ottla.group.records.consumer import (
     Current,
     CurrentRecord,
@@ -47,7 +48,6 @@ from ottla.group.records.stored import (
     StoredGroup,
     StoredMember,
 )
-from ottla.group.records.stored import stored as group_records
 from ottla.group.values.settings import GroupSettings
 from ottla.group.values.shares import AssignedSlot
 from ottla.group.values.topics import NO_TOPICS
