@@ -51,7 +51,7 @@ ENVIRONMENT = {
 # Variables of other programs that Ottla reads, with the page that says how.
 ENVIRONMENT_OF_OTHERS = {
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and others of the clouds": "Credentials of object "
-    "stores ([storages](../lake.md#where-a-table-can-be)).",
+    "stores ([storages](../how-to/store-tables.md)).",
     "HADOOP_USER_NAME": "The user for `webhdfs://` targets.",
     "JAVA_HOME, SPARK_HOME, SPARK_CONF_DIR, MASTER, PYSPARK_PYTHON": "As for Spark itself.",
     "SSL_CERT_FILE": "Certificate authorities for requests to schema registries.",
@@ -198,7 +198,7 @@ def _members(owner: str, one: type) -> Iterator[str]:
 
 
 def _parameters(function: Callable[..., Any]) -> str:
-    shown = []
+    shown: list[str] = []
     for name, one in inspect.signature(function).parameters.items():
         if name == "self":
             continue

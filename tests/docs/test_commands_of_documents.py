@@ -46,8 +46,10 @@ def test_a_command_in_a_document_parses(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Noun, verb, options and arguments are there; a noun, or both, may be named alone, too."""
-    # The file of settings that documents name.
+    # The files that documents name.
     (tmp_path / "client.properties").write_text("security.protocol=PLAINTEXT\n")
+    for schema in ("order.proto", "new.avsc"):
+        (tmp_path / schema).touch()
     monkeypatch.chdir(tmp_path)
     command: click.Command = cli
     words = shlex.split(line, comments=True)[1:]

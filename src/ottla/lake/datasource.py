@@ -3,7 +3,7 @@
     frame = spark.read.format("ottla").option("subscribe", "flights").load()
     frame = spark.readStream.format("ottla").option("subscribePattern", "flights-.*").load()
 
-`stream.options` has the table of options, docs/lake.md what they do. Partitions that
+`stream.options` has the table of options, docs/how-to/read-a-topic.md what they do. Partitions that
 `startingOffsets` does not name start at the earliest offset, and end at the latest. A task reads
 ranges of offsets of about `bytesPerTask`. Aborted transactions are left out. A range whose offsets
 are not all accounted for is an error, never a silent gap.

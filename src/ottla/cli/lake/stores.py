@@ -19,7 +19,8 @@ def store_options(command: Command) -> Command:
         multiple=True,
         metavar="NAME=VALUE",
         callback=lambda _context, _option, texts: _options(texts),
-        help="An option of the table's storage (docs/lake.md); ${NAME} is a variable. Repeatable.",
+        help="An option of the table's storage (docs/how-to/store-tables.md); ${NAME} is a"
+        " variable. Repeatable.",
     )(command)
 
 

@@ -2,7 +2,7 @@
 
 Prometheus' node exporter reads such files from its folder (`--collector.textfile.directory`). The
 file is replaced in one step, so that no reader sees half of it. `METRICS` names them all, as
-docs/lake.md does.
+docs/how-to/write-a-pipeline.md does.
 """
 
 import json
