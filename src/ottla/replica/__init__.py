@@ -1,4 +1,4 @@
-"""What leaders and followers decide about a partition: ends, high watermarks, truncation, ISR.
+"""The pure cores of replication: ends, high watermarks, truncation and ISR of one partition.
 
 `transition` decides which role a state gives a broker; `leader` (with its rules in `term`) and
 `follower` are those roles, new for each leader epoch; `effects` is what they ask their shell to do;

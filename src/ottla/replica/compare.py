@@ -5,7 +5,7 @@ from ottla.replica.log_view import LogView
 
 
 def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderEffect, ...] | None:
-    """How a copy ends beside `log`; None where it continues (KIP-279, KIP-595).
+    """Compare the end of a copy with `log`; None if the copy is a prefix of it (KIP-279, KIP-595).
 
     The copy ends at `offset`; its last record is of leader epoch `last_fetched_epoch`, -1 for none.
     """
@@ -14,8 +14,8 @@ def compare(log: LogView, offset: int, last_fetched_epoch: int) -> tuple[LeaderE
         if epoch < 0:
             epoch, end = log.last_epoch, log.log_end_offset
         if epoch < 0 or last_fetched_epoch < log.first_epoch:
-            # Our records of that epoch are deleted, so that the copy's cannot be compared with
-            # them: it restarts where our log starts, and loses nothing.
+            # The source has deleted its records of that epoch, so the copy cannot be compared with
+            # them: it restarts at the source's log start, and loses nothing.
             return OUT_OF_RANGE
         if epoch < last_fetched_epoch or end < offset:
             return (Diverging(epoch, end),)

@@ -1,4 +1,4 @@
-"""What the cores of a partition ask their shell to do, in the order given.
+"""The effects that a partition's cores ask their shell to carry out, in the order given.
 
 A `metadata.decisions.Decision` among the effects is to be recorded.
 """
@@ -23,12 +23,15 @@ class AdvanceHighWatermark:
 
 @dataclass(frozen=True, slots=True)
 class ServeFrom:
-    """Answer the fetch with records from the offset it asked for. The last effect of a fetch."""
+    """Answer the fetch with records from the requested offset.
+
+    Always the last effect of a fetch.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Diverging:
-    """Answer the fetch with `diverging_epoch`: our log has `epoch` up to `end_offset`."""
+    """Answer the fetch with `diverging_epoch`: the leader's log has `epoch` up to `end_offset`."""
 
     epoch: int
     end_offset: int
@@ -36,7 +39,7 @@ class Diverging:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer the fetch with an error, and with our log start offset.
+    """Answer the fetch with an error and the leader's log start offset.
 
     A fetch that a later one has overtaken gets any error: its sender ignores the answer.
     """
@@ -46,7 +49,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class ProposeIsr:
-    """Make the change in the store and report its outcome, by its nonce.
+    """Make the ISR change in the store and report its outcome, identified by its nonce.
 
     Made: `on_state(change.committed(version))`; not made: `on_isr_rejected`; unknown:
     `on_isr_unknown`.
@@ -67,7 +70,10 @@ class BelowMinIsr:
 
 @dataclass(frozen=True, slots=True)
 class Resign:
-    """Another broker leads, or may: fail waiting requests with NOT_LEADER_OR_FOLLOWER."""
+    """Stop leading, as another broker leads or may lead.
+
+    Fail waiting requests with NOT_LEADER_OR_FOLLOWER.
+    """
 
 
 # ---------------------------------------------------------------- of the follower
@@ -87,10 +93,10 @@ class TruncateTo:
 
 @dataclass(frozen=True, slots=True)
 class RestartAt:
-    """Truncate the whole log and go on, empty, at `offset`: the leader's log begins there.
+    """Delete the whole log and continue, empty, at `offset`, where the leader's log begins.
 
-    Then note in the log's leader epochs that the leader's epoch begins there: nothing else
-    shows how new an empty log is.
+    Then record in the log's leader epochs that the leader's epoch begins there: an empty log shows
+    its age in no other way.
     """
 
     offset: int
@@ -98,7 +104,7 @@ class RestartAt:
 
 @dataclass(frozen=True, slots=True)
 class AdvanceLogStart:
-    """Make everything below `offset` unreadable, as the leader has."""
+    """Advance the log start to the leader's: records below `offset` become unreadable."""
 
     offset: int
 
@@ -118,7 +124,7 @@ FollowerEffect: TypeAlias = (
     AdvanceHighWatermark | Append | TruncateTo | RestartAt | AdvanceLogStart | Decision
 )
 
-# The commonest outcomes, made once so that a fetch without change allocates nothing.
+# The most frequent outcomes, allocated once so that a fetch without change allocates nothing.
 SERVE: tuple[LeaderEffect, ...] = (ServeFrom(),)
 APPEND: tuple[FollowerEffect, ...] = (Append(),)
 FENCED: tuple[LeaderEffect, ...] = (Refuse(ErrorCode.FENCED_LEADER_EPOCH),)

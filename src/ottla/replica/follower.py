@@ -1,4 +1,4 @@
-"""The follower's view of a partition in one leader epoch: what to fetch, what an answer means.
+"""The follower's state in one leader epoch: what to fetch, and how to act on answers. Pure.
 
 Pure. A new leader epoch has a new `Follower`, which starts from its own log's end (P23). It only
 truncates its log where the leader of that same epoch says that the two logs diverge (R-1). One
@@ -61,7 +61,7 @@ class Follower:
         high_watermark: int,
         retry_ms: int,
     ) -> None:
-        """`high_watermark`: as last known here; `retry_ms`: `replica.fetch.backoff.ms`."""
+        """`high_watermark` is the last one known here; `retry_ms` is `replica.fetch.backoff.ms`."""
         assert image.leader not in (NO_LEADER, registration.broker_id)
         self.partition = partition
         self.registration = registration
@@ -70,21 +70,23 @@ class Follower:
         self.leader_epoch = image.leader_epoch
         self.high_watermark = min(high_watermark, log.log_end_offset)
         self.retry_ms = retry_ms
-        # No fetch before this.
+        # The earliest time of the next fetch.
         self.retry_at_ms = 0
-        # Whether the disk had no room for the records of the last answer; the fetches say so.
+        # Whether the disk had no room for the last answer's records; fetches report this to the
+        # leader.
         self.is_full = False
-        # As the leader last sent them; below its log start it cannot compare the logs.
+        # The leader's high watermark as last received; below its log start the logs cannot be
+        # compared.
         self.leader_high_watermark = -1
         self.leader_log_start = -1
-        # Of the fetch in flight; NO_FETCH where there is none.
+        # The nonce of the fetch in flight; NO_FETCH if there is none.
         self.nonce = NO_FETCH
         self.fetch_offset = 0
         self.last_fetched_epoch = -1
 
     # Hot: once per partition and fetch.
     def begin_fetch(self, durable_end: int, *, now_ms: int) -> bool:
-        """Whether to fetch now; if so, the fetch stands in our attributes.
+        """Start a fetch if one is due; its fields are then in this object's attributes.
 
         `durable_end` is the end that counts as held: the flushed end with group commit, else
         the log's end. The follower waits until its whole log is held: a fetch reports it as held.
@@ -107,7 +109,7 @@ class Follower:
         *,
         empty: bool,
     ) -> Effects:
-        """The leader answered with records from `fetch_offset`, or with none.
+        """Take in an answer with records from `fetch_offset`, or with none.
 
         `high_watermark` and `log_start_offset` are the leader's. With Append among the effects
         `on_appended` is to follow.
@@ -119,7 +121,7 @@ class Follower:
         return self.on_appended() if empty else APPEND
 
     def on_appended(self) -> Effects:
-        """The records of an answer are in the log, or as many as could be appended."""
+        """Continue after the answer's records were appended, all of them or only the first ones."""
         log = self.log
         effects = NOTHING
         committed = min(self.leader_high_watermark, log.log_end_offset)
@@ -134,7 +136,7 @@ class Follower:
     def on_diverging(
         self, nonce: int, leader_epoch: int, epoch: int, end_offset: int, *, now_ms: int
     ) -> Effects:
-        """The leader has `epoch`, its greatest not above ours, up to `end_offset` (KIP-279).
+        """Truncate after the leader answered that it has `epoch` only up to `end_offset` (KIP-279).
 
         Where our own log has that epoch, or one before it, end earlier, that is where they
         diverge; the next fetch shows whether they have diverged even before.
@@ -145,7 +147,7 @@ class Follower:
             return NOTHING
         cut, own_end = self.parting(epoch, end_offset)
         if cut >= fetch_offset:
-            # A correct leader never answers so: fetch again, later.
+            # A correct leader never sends this: fetch again after a pause.
             self.retry_at_ms = now_ms + self.retry_ms
             return NOTHING
         evidence = (
@@ -158,18 +160,21 @@ class Follower:
         return (TruncateTo(cut), self._decision(DecisionKind.TRUNCATED, cause, evidence, now_ms))
 
     def parting(self, epoch: int, end_offset: int) -> tuple[int, int]:
-        """Where our log diverges from one with `epoch` up to `end_offset`; our end in it."""
+        """Find where our log diverges from one with `epoch` up to `end_offset`.
+
+        The second value is our end of that epoch.
+        """
         log = self.log
         _, own_end = log.end_offset_for_epoch(epoch)
         if own_end < 0 or epoch < 0:
-            # Nothing of ours is as old as that: our log starts later.
+            # Our log starts at a later epoch.
             own_end = log.log_start_offset
         return max(min(end_offset, own_end), log.log_start_offset), own_end
 
     def on_error(
         self, nonce: int, leader_epoch: int, error: ErrorCode, log_start_offset: int, *, now_ms: int
     ) -> Effects:
-        """The leader refused. `log_start_offset` is where its log begins, -1 where it did not say.
+        """Act on a refused fetch; `log_start_offset` is the leader's, -1 if it sent none.
 
         After FENCED_LEADER_EPOCH and the like the follower waits for LeaderAndIsr with a new epoch.
         """
@@ -192,13 +197,15 @@ class Follower:
         return (RestartAt(log_start_offset), decision)
 
     def on_no_answer(self, nonce: int, *, now_ms: int) -> None:
-        """The fetch failed on its way; an answer that still comes is ignored."""
+        """Act on a fetch that failed in transit; a late answer to it is ignored."""
         if nonce == self.nonce:
             self.nonce = NO_FETCH
             self.retry_at_ms = now_ms + self.retry_ms
 
     def check_read(self, offset: int) -> ErrorCode:
-        """Whether a consumer may read here (KIP-392): up to our high watermark, wait above it.
+        """Check whether a consumer may read here (KIP-392).
+
+        Records below our high watermark are readable.
 
         An offset that the leader may have and this replica lacks is not out of range (S20).
         """
@@ -212,7 +219,7 @@ class Follower:
         return ErrorCode.NONE
 
     def _take(self, nonce: int, leader_epoch: int) -> bool:
-        """Whether this is the answer to the fetch in flight, and our log still ends there."""
+        """Whether this answers the fetch in flight, and our log still ends where it did."""
         if nonce != self.nonce or nonce == NO_FETCH or leader_epoch != self.leader_epoch:
             return False
         self.nonce = NO_FETCH

@@ -1,4 +1,4 @@
-"""A change of the ISR as the leader proposes it: the new state, and what the store must hold.
+"""An ISR change proposed by the leader: the new state, and the conditions the store must meet.
 
 ISR and ELR of the new state (KIP-966) are decided in `metadata.in_sync`, which the controller uses
 too.
@@ -14,7 +14,7 @@ from ottla.metadata.in_sync import with_members, without_members
 
 @dataclass(frozen=True, slots=True)
 class IsrChange:
-    """One compare-and-set, all or nothing (R-5).
+    """One compare-and-set in the store, applied completely or not at all (R-5).
 
     The store must hold: the partition's state at `after.version`; each of `joining` alive and
     registered at that broker epoch; the controller epoch the broker knows; the topic under the
@@ -29,18 +29,18 @@ class IsrChange:
         return self.after.nonce
 
     def committed(self, version: int) -> PartitionImage:
-        """The state as the store holds it, once the change was made at `version`."""
+        """The state as stored, at `version`, after the change was made."""
         return self.after._replace(version=version)
 
 
 class Rejection(Enum):
-    """Why the store certainly did not make a change."""
+    """Why the store did not make a change, where that is certain."""
 
-    # The partition's state is not at the version expected: the controller changed it.
+    # The partition's state has another version than expected: the controller changed it.
     OUTDATED = "the state has another version"
-    # A member to add is dead, or restarted since it fetched.
+    # A broker that was to join is dead, or has restarted since it fetched.
     INELIGIBLE = "a joining broker is not alive at that epoch"
-    # The controller epoch is not the one we know; the shell learns the new one.
+    # The controller epoch has changed; the shell reads the new one.
     CONTROLLER_MOVED = "the controller has changed"
 
 
@@ -51,7 +51,9 @@ def isr_change(
     min_isr: int,
     nonce: int,
 ) -> IsrChange:
-    """From the committed state to the one with `isr`; `epochs` are those of joining brokers.
+    """The change from the committed state to one with `isr`.
+
+    `epochs` are the joining brokers' epochs.
 
     With the ISR unchanged it is a write that only raises the version, and clears an ELR that a
     lowered minimum has made untrue. It clears the last known ELR, since the partition has a leader.

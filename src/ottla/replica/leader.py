@@ -1,4 +1,4 @@
-"""The leader of a partition in one leader epoch: what it does about fetches, states and time.
+"""The leader of a partition in one leader epoch: its reactions to fetches, states and time. Pure.
 
 Pure. A new leader epoch has a new `Leader`, which knows no follower's end (P23). Before its first
 method is called the shell has noted in the log's epochs that this one begins at `epoch_start`.
@@ -37,14 +37,14 @@ class Leader:
     def __init__(self, term: Term, *, lag_ms_max: int, silence_ms_max: int | None = None) -> None:
         """`lag_ms_max` is `replica.lag.time.max.ms`.
 
-        A follower that lacks records and has not fetched for `silence_ms_max`, which is less than
-        a session, is proposed out sooner.
+        A follower that lacks records and has not fetched for `silence_ms_max`, which is shorter
+        than a session, is removed earlier.
         """
         self.term = term
         self.lag_ms_max = lag_ms_max
         self.silence_ms_max = lag_ms_max if silence_ms_max is None else silence_ms_max
-        # The log's end, if some follower holds all of the log; NOT_FULL if none does. With it an
-        # append to a busy partition has nothing to note: see `on_grown`.
+        # The log's end if some follower holds the whole log, else NOT_FULL. While it is NOT_FULL,
+        # an append needs no bookkeeping here: see `on_grown`.
         self.full_end = NOT_FULL
 
     # ------------------------------------------------------------ what happens to the log
@@ -55,12 +55,15 @@ class Leader:
 
     # Hot: once per append or flush.
     def on_own_end(self, own_end: int) -> Effects:
-        """The leader's own log holds everything below `own_end` (flushed, with group commit)."""
+        """Note that the leader's own log holds everything below `own_end`.
+
+        With group commit that is the flushed end.
+        """
         return self.term.on_own_end(own_end)
 
-    # Hot: once per append, but for those while every follower lags (`full_end` is NOT_FULL).
+    # Hot: once per append, except while every follower lags (`full_end` is NOT_FULL).
     def on_grown(self, now_ms: int) -> None:
-        """Records were appended: a follower that held all before them lacks them since `now_ms`.
+        """Note an append: followers that held the whole log lack records since `now_ms`.
 
         From now on the follower has something to fetch, and its silence counts (R-12). To be
         called after every append that finds `full_end` set. An append that adds nothing (a batch
@@ -86,7 +89,7 @@ class Leader:
         current_leader_epoch: int,
         now_ms: int,
     ) -> Effects:
-        """A follower holds everything below `offset` and asks for more (R-2).
+        """Act on a fetch, which confirms that the follower holds all below `offset` (R-2).
 
         The last effect is the answer: ServeFrom, Diverging or Refuse; the answer must carry
         `nonce` and this leader's epoch. `last_fetched_epoch` is the epoch of the
@@ -129,7 +132,7 @@ class Leader:
         return SERVE
 
     def on_still_followed(self, broker_id: BrokerId, at_ms: int) -> None:
-        """A follower without a new fetch of this partition still followed us at `at_ms`."""
+        """Note that a follower with no new fetch of this partition still followed at `at_ms`."""
         remote = self.term.remotes.get(broker_id)
         if remote is not None and remote.end != UNKNOWN_END:
             remote.followed_ms = max(remote.followed_ms, at_ms)
@@ -137,7 +140,7 @@ class Leader:
     # ------------------------------------------------------------ what happens to the ISR
 
     def on_state(self, image: PartitionImage, *, now_ms: int) -> Effects:
-        """The store holds `image`: the controller sent it, or this leader wrote it.
+        """Take in `image`, which the store holds: the controller sent it, or this leader wrote it.
 
         A state older than the known one is ignored.
         """
@@ -152,7 +155,8 @@ class Leader:
             return NOTHING
         reason = term.negotiation.on_committed(image)
         for broker_id in before.isr:
-            # A broker that left the ISR may have lost its log since: it fetches first (S11).
+            # A broker that left the ISR may have lost its log since then, so it must fetch first
+            # (S11).
             remote = term.remotes.get(broker_id)
             if remote is not None and broker_id not in image.isr:
                 remote.forget_end()
@@ -163,7 +167,7 @@ class Leader:
         return effects + term.advance() + self._settle_eligible(now_ms)
 
     def on_state_read(self, image: PartitionImage | None, *, now_ms: int) -> Effects:
-        """The answer to ReadState; None where the topic is gone."""
+        """Act on the answer to ReadState; None means that the topic is gone."""
         term = self.term
         if term.resigned:
             return NOTHING
@@ -177,7 +181,10 @@ class Leader:
         return term.negotiation.on_unchanged(image.version, term.min_isr)
 
     def on_isr_rejected(self, nonce: int, rejection: Rejection, *, now_ms: int) -> Effects:
-        """The store refused the proposal of that nonce. The maximal ISR stays (R-8)."""
+        """Act on the store's refusal of the proposal with that nonce.
+
+        The maximal ISR stays (R-8).
+        """
         term = self.term
         if term.resigned:
             return NOTHING
@@ -195,7 +202,7 @@ class Leader:
         return (refused, *effects)
 
     def on_isr_unknown(self, nonce: int) -> Effects:
-        """Read the state, as the outcome of the proposal of that nonce is unknown."""
+        """Read the state, because the outcome of the proposal with that nonce is unknown."""
         term = self.term
         return NOTHING if term.resigned else term.negotiation.on_unknown(nonce)
 
@@ -217,7 +224,7 @@ class Leader:
     # ------------------------------------------------------------ time
 
     def next_deadline_ms(self) -> int | None:
-        """When `on_deadline` has something to do next, unless followers catch up before.
+        """The time of the next work for `on_deadline`, unless followers catch up earlier.
 
         Calling it every half `replica.lag.time.max.ms` instead is enough (P17).
         """
@@ -286,7 +293,7 @@ class Leader:
         return (effect,)
 
     def on_retry(self, *, now_ms: int) -> Effects:
-        """Repeat the write that the store refused, once it is time. Judges no follower."""
+        """Retry the write that the store refused, once its time has come. Judges no follower."""
         term = self.term
         retry_at_ms = term.negotiation.retry_at_ms
         if term.resigned or retry_at_ms is None or now_ms < retry_at_ms:
@@ -319,7 +326,7 @@ class Leader:
     def _silent(
         self, behind: list[Remote], contact_ms: Mapping[BrokerId, int], now_ms: int
     ) -> dict[Remote, int]:
-        """Of followers that lack records, the silent ones, and when each fetched last."""
+        """The silent followers among those that lack records, with the time of their last fetch."""
         longest_ms = now_ms - self.silence_ms_max
         silent: dict[Remote, int] = {}
         for remote in behind:
@@ -338,8 +345,8 @@ class Leader:
         term = self.term
         isr = (*term.isr, remote.broker_id)
         members = ((remote.broker_id, remote.broker_epoch),)
-        # A follower may join at the high watermark without reaching the log's end: it then has
-        # the full lag time from now on, or it would leave and join again and again.
+        # A follower may join at the high watermark without reaching the log's end. It then has the
+        # full lag time from now on; otherwise it would leave and join repeatedly.
         remote.caught_up_ms = remote.fetched_ms
         reason = joining(remote, term.high_watermark, term.epoch_start)
         effect = term.negotiation.propose(isr, members, term.min_isr, reason)
@@ -347,7 +354,7 @@ class Leader:
         return (effect,)
 
     def _settle_eligible(self, now_ms: int) -> Effects:
-        """Have the store drop an ELR and a last known ELR; until then nothing is committed.
+        """Clear the stored ELR and last known ELR; until that is done nothing is committed.
 
         Either may remain while the ISR is large enough: an ELR after the minimum was lowered, a
         last known ELR after the ISR was empty. An election could choose from them.

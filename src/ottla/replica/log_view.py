@@ -1,4 +1,4 @@
-"""A partition's log as the cores see it: where it begins and ends, and its leader epochs."""
+"""The view that the cores have of a partition's log: its ends and its leader epochs."""
 
 from typing import Protocol
 
@@ -14,14 +14,17 @@ class LogView(Protocol):
 
     @property
     def first_epoch(self) -> int:
-        """The earliest leader epoch known; -1 for none. Older ones cannot be compared."""
+        """The earliest leader epoch known; -1 for none.
+
+        Records of older epochs cannot be compared.
+        """
         ...
 
     @property
     def last_epoch(self) -> int:
-        """The leader epoch of the last record; -1 where the log holds none.
+        """The leader epoch of the last record; -1 for an empty log.
 
-        Not the last known epoch: an epoch without records is left out.
+        This may be lower than the last known epoch, which may have no records.
         """
         ...
 

@@ -12,12 +12,12 @@ from ottla.replica.isr import IsrChange, Rejection, isr_change
 from ottla.replica.reasons import Reason
 from ottla.replica.registration import Registration
 
-# Between two attempts to settle, where the first was rejected as well.
+# The pause between two attempts to settle, after the first one was rejected.
 RETRY_MS = 100
 
 
 class Negotiation:
-    """The committed state, the proposed change, and the followers that may be in the ISR.
+    """The committed state, the proposed change, and the maximal ISR.
 
     Invariant: maximal_isr is a superset of committed.isr, and equal to it when nothing is open.
     """
@@ -40,8 +40,8 @@ class Negotiation:
         self.proposal: IsrChange | None = None
         self.retry_at_ms: int | None = None
         self._reading = False
-        # Why each change was proposed, by nonce, since the committed state: the store may still
-        # accept an older proposal than the last one.
+        # By nonce, the reason of each change proposed since the committed state: the store may
+        # still accept one older than the last.
         self._reasons: dict[int, Reason] = {}
 
     def propose(
@@ -51,7 +51,9 @@ class Negotiation:
         min_isr: int,
         reason: Reason | None = None,
     ) -> LeaderEffect:
-        """Propose `isr`. The maximal ISR has joining followers now, leaving ones until it is made.
+        """Propose `isr`.
+
+        The maximal ISR gains joining followers at once; it loses leaving ones once stored.
 
         `reason` is kept for the decision that is recorded once the change is made.
         """
@@ -66,13 +68,16 @@ class Negotiation:
         return ProposeIsr(change)
 
     def settle(self, min_isr: int) -> LeaderEffect:
-        """Write the committed state again: its new version makes older requests in flight fail."""
+        """Write the committed state again.
+
+        The higher version makes older requests in flight fail.
+        """
         return self.propose(self.committed.isr, (), min_isr)
 
     def on_rejected(
         self, nonce: int, rejection: Rejection, min_isr: int, now_ms: int
     ) -> tuple[LeaderEffect, ...]:
-        """The store did not make a change. The answer to an older one is ignored (S32)."""
+        """Act on a rejected change. An answer to an older change is ignored (S32)."""
         proposal = self.proposal
         if proposal is None or proposal.nonce != nonce:
             return ()
@@ -96,12 +101,15 @@ class Negotiation:
             return ()
         if version < self.committed.version:
             return self._read()
-        # Not made when the state was read; the request may still be on its way.
+        # The change was not made when the state was read, but its request may still be in flight.
         self._reading = False
         return (self.settle(min_isr),)
 
     def on_committed(self, image: PartitionImage) -> Reason | None:
-        """Take over a state of a higher version; why we proposed it, None if it is not ours."""
+        """Adopt a state of a higher version.
+
+        Return the reason for the change, None if it was not ours.
+        """
         assert image.version > self.committed.version
         reason = self._reasons.get(image.nonce)
         self._reasons.clear()

@@ -1,4 +1,4 @@
-"""The evidence for a change of the ISR, in words, when it is proposed."""
+"""The evidence, in words, for a proposed change of the ISR."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -6,7 +6,7 @@ from typing import TypeAlias
 from ottla.base.ids import BrokerId
 from ottla.replica.remote import Remote
 
-# Evidence, and the setting that was decisive; None where no setting was.
+# The evidence, and the decisive setting, or None if no setting was decisive.
 Reason: TypeAlias = tuple[str, str | None]
 BY_CONTROLLER: Reason = ("the controller changed it", None)
 
@@ -34,16 +34,16 @@ def leaving(
 
 
 def out_of_room(full: Remote, log_end: int) -> Reason:
-    """Why a follower with a full disk is proposed out."""
+    """The evidence for removing a follower whose disk is full."""
     return f"log end {log_end}; the disk of {full.broker_id} is full, its log ends {full.end}", None
 
 
 def joining(remote: Remote, high_watermark: int, epoch_start: int) -> Reason:
-    """Why a follower is proposed in."""
+    """The evidence for adding a follower."""
     follower = f"{remote.broker_id} (broker epoch {remote.broker_epoch}): end {remote.end}"
     return f"{follower}; high watermark {high_watermark}, epoch start {epoch_start}", None
 
 
 def named(brokers: Sequence[BrokerId]) -> str:
-    """`[1, 2]`."""
+    """The brokers as text: `[1, 2]`."""
     return "[" + ", ".join(str(broker) for broker in brokers) + "]"

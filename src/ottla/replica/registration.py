@@ -1,4 +1,4 @@
-"""A broker's registration and the live brokers: shared by the cores of all its partitions."""
+"""A broker's registration and the live brokers, shared by the cores of all its partitions."""
 
 from ottla.base.ids import BrokerId
 
@@ -9,7 +9,7 @@ NEVER = -FOR_EVER
 
 
 class Registration:
-    """One per registration of a broker; the shell keeps it up to date, the cores read it.
+    """One registration of a broker; the shell keeps it up to date and the cores read it.
 
     When a session has ended, the broker registers with a higher broker epoch and has a new
     Registration: roles of the old one are given up.
@@ -28,8 +28,9 @@ class Registration:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
         self.session_ms = session_ms
-        # Until when no other broker can be elected in place of this one: most of a session after
-        # the store renewed it. A time and not a flag, so that it holds after a pause, too.
+        # No other broker can be elected in place of this one until this time: most of a session
+        # after the store renewed it. It is a time and not a flag, so that it also holds after a
+        # pause.
         self.confirmed_until_ms = FOR_EVER
         # Live brokers and their epochs, as in the newest cluster image.
         self.live: dict[BrokerId, int] = {broker_id: broker_epoch}

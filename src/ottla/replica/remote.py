@@ -1,4 +1,4 @@
-"""What a leader knows of one follower from its fetches in this leader epoch."""
+"""The leader's knowledge of one follower, from its fetches in this leader epoch."""
 
 from ottla.base.ids import BrokerId
 from ottla.replica.registration import NEVER
@@ -7,7 +7,10 @@ UNKNOWN_END = -1
 
 
 class Remote:
-    """One follower as its leader sees it. At first no end is known, and it is not late (P23)."""
+    """One follower as its leader sees it.
+
+    At first its end is unknown, and it counts as caught up (P23).
+    """
 
     __slots__ = (
         "broker_epoch",
@@ -24,19 +27,20 @@ class Remote:
 
     def __init__(self, broker_id: BrokerId, now_ms: int) -> None:
         self.broker_id = broker_id
-        # Broker epoch and nonce of its last fetch; older fetches are ignored (R-7).
+        # The broker epoch and nonce of its last fetch; older fetches are ignored (R-7).
         self.broker_epoch = -1
         self.nonce = -1
-        # The follower holds everything below; UNKNOWN_END before a fetch that continues our log.
+        # The follower holds everything below this offset; UNKNOWN_END until a fetch continues our
+        # log.
         self.end = UNKNOWN_END
-        # Our log's end when it fetched last, and when that was.
+        # Our log's end at its last fetch, and the time of that fetch.
         self.leader_end = 0
         self.fetched_ms = now_ms
-        # When it certainly followed us: the time of its fetch before the last, for the last
-        # one may have waited here while this process stood still.
+        # When it certainly followed us: the time of its fetch before the last one. The last one may
+        # have waited here unread while this process was paused.
         self.followed_ms = NEVER
-        # When it last held the whole log, at first when the leader was made. Not kept up while it
-        # holds the whole log: `Leader.on_grown` sets it when that ends.
+        # When it last held the whole log; initially when the leader was made. Not updated while it
+        # holds the whole log: `Leader.on_grown` sets it at the next append.
         self.caught_up_ms = now_ms
         # Whether the follower's end bounds the high watermark.
         self.counts = False
@@ -45,12 +49,12 @@ class Remote:
 
     @property
     def contact_ms(self) -> int:
-        """When it last fetched this partition; at first when the leader was made."""
+        """The time of its last fetch of this partition; initially when the leader was made."""
         return max(self.fetched_ms, self.followed_ms)
 
     @property
     def silent_since_ms(self) -> int:
-        """Since when the follower lacks records of this partition and has not fetched.
+        """The time since which the follower lacks records of this partition without fetching it.
 
         A follower that holds the whole log does not fetch the partition.
         """
@@ -58,7 +62,9 @@ class Remote:
 
     # Hot: once per follower, partition and fetch.
     def note_fetch(self, offset: int, leader_end: int, now_ms: int) -> None:
-        """Note that it holds everything below `offset`; the leader's log ends at `leader_end`.
+        """Note that the follower holds everything below `offset`.
+
+        The leader's log ends at `leader_end`.
 
         A follower that has reached the present end is caught up now. If it has reached the log end
         at its previous fetch, it was caught up then: a busy leader is always ahead.
@@ -78,6 +84,6 @@ class Remote:
         self.fetched_ms = now_ms
 
     def forget_end(self) -> None:
-        """Forget the follower's end: it restarted, was replaced, or its log diverges."""
+        """Forget the follower's end, because it restarted, was replaced, or its log diverges."""
         self.end = UNKNOWN_END
         self.leader_end = 0

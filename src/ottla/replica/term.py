@@ -1,4 +1,4 @@
-"""One leader epoch of a leader: its in-sync followers, what is committed, what clients may see.
+"""One leader epoch of a leader: in-sync followers, committed offsets, readable offsets.
 
 The state and its rules, without the events: a `leader.Leader` has one term and calls these. Pure.
 """
@@ -19,7 +19,7 @@ NOTHING: Effects = ()
 
 
 class Term:
-    """What a leader knows in its leader epoch, and the rules over it.
+    """A leader's state in one leader epoch, and the rules over it.
 
     Invariant: high_watermark <= own_end <= log.log_end_offset, and it never moves back.
     `log` is replaced when the replica moves to another directory.
@@ -54,9 +54,9 @@ class Term:
         min_isr: int,
         now_ms: int,
     ) -> None:
-        """`own_end`: the end that the leader itself holds, the flushed end with group commit.
+        """`own_end` is the end that the leader itself holds: the flushed end with group commit.
 
-        `high_watermark` is as this replica last knew it; `min_isr` is `min.insync.replicas`.
+        `high_watermark` is the last one known to this replica; `min_isr` is `min.insync.replicas`.
         """
         assert image.leader == registration.broker_id
         assert image.leader in image.isr
@@ -74,7 +74,8 @@ class Term:
         self.remotes: dict[BrokerId, Remote] = {}
         # The followers whose ends bound the high watermark.
         self.required: tuple[Remote, ...] = ()
-        # Whether nothing may be committed: the ISR is too small, or others may be elected.
+        # Whether nothing may be committed: the ISR is too small, or brokers outside it may be
+        # elected.
         self.blocked = False
         self.recount(now_ms)
 
@@ -93,7 +94,7 @@ class Term:
 
     @property
     def may_elect_others(self) -> bool:
-        """Whether the store names brokers outside the ISR that an election may choose.
+        """Whether an election may choose brokers outside the ISR, according to the store.
 
         Those are the ELR, and the last known ELR from before the ISR was empty (R-6): neither
         need hold what this leader commits.
@@ -103,7 +104,9 @@ class Term:
         return bool(committed.elr) or any(broker != self.broker_id for broker in known)
 
     def is_certain(self, now_ms: int) -> bool:
-        """Whether no other broker can lead: our session lives, or all in sync still follow us.
+        """Whether no other broker can lead.
+
+        Our session lives, or all in-sync replicas still follow us.
 
         An election chooses from the ISR and the ELR; a broker that leads, or follows another
         leader, does not fetch in our leader epoch. So leaders go on while the store is down, and a
@@ -119,7 +122,7 @@ class Term:
         return all(remote.followed_ms >= oldest_ms for remote in self.required)
 
     def latest_offset(self) -> int | None:
-        """The end offset for consumers; None before this epoch's start offset is committed (R-10).
+        """The end offset for consumers; None until this epoch's start offset is committed (R-10).
 
         None is OFFSET_NOT_AVAILABLE: an earlier leader may have shown a later high watermark.
         """
@@ -127,7 +130,7 @@ class Term:
 
     # Hot: once per partition of a consumer's fetch.
     def check_read(self, offset: int) -> ErrorCode:
-        """Whether a consumer may read at `offset`: up to the high watermark, and wait above it.
+        """Check whether a consumer may read at `offset`, which must not exceed the log's end.
 
         An offset up to the log's end is never out of range: it may have been committed (S1).
         """
@@ -136,24 +139,27 @@ class Term:
         return ErrorCode.OFFSET_OUT_OF_RANGE
 
     def readable_replicas(self, offset: int) -> tuple[BrokerId, ...]:
-        """Members of the ISR that hold everything below `offset` (KIP-392), the leader first."""
+        """ISR members that hold everything below `offset` (KIP-392), the leader first."""
         ends = [r for r in self.required if r.broker_id in self.isr and r.end >= offset]
         return (self.broker_id, *(remote.broker_id for remote in ends))
 
     @property
     def commits_alone(self) -> bool:
-        """Whether what the leader's own log holds is committed: no follower is in sync."""
+        """Whether the leader commits alone, because no follower is in sync."""
         return not (self.required or self.blocked or self.resigned)
 
     # ------------------------------------------------------------ rules
 
     def compare(self, offset: int, last_fetched_epoch: int) -> Effects | None:
-        """How a follower's log ends beside ours; None where it continues (KIP-279, KIP-595)."""
+        """Compare a follower's log end with ours.
+
+        None if it continues our log (KIP-279, KIP-595).
+        """
         return compare(self.log, offset, last_fetched_epoch)
 
     # Hot: once per append or flush.
     def on_own_end(self, own_end: int) -> Effects:
-        """The leader's own log holds everything below `own_end`."""
+        """Note that the leader's own log holds everything below `own_end`."""
         self.own_end = own_end
         return self.advance()
 
@@ -164,7 +170,7 @@ class Term:
 
     # Hot: once per fetch that moves a follower.
     def advance(self) -> Effects:
-        """Move the high watermark to the least end of the maximal ISR, if large enough (R-3)."""
+        """Advance the high watermark to the lowest end in a large enough maximal ISR (R-3)."""
         if self.blocked or self.resigned:
             return NOTHING
         least = self.own_end
@@ -177,7 +183,7 @@ class Term:
         return (AdvanceHighWatermark(least),)
 
     def recount(self, now_ms: int) -> None:
-        """Work the rules out anew after a change of replicas, ISR, proposal or minimum."""
+        """Recompute the rules after a change of replicas, ISR, proposal or minimum."""
         negotiation = self.negotiation
         committed = negotiation.committed
         maximal = negotiation.maximal_isr
@@ -192,7 +198,7 @@ class Term:
         self.blocked = self.under_min_isr or self.may_elect_others
 
     def may_join(self, remote: Remote) -> bool:
-        """Whether a follower has all that may be committed, in its registered epoch (R-4)."""
+        """Whether a follower holds all that may be committed, in its registered epoch (R-4)."""
         return (
             remote.end >= self.high_watermark
             and remote.end >= self.epoch_start
@@ -201,7 +207,10 @@ class Term:
         )
 
     def behind(self) -> list[Remote]:
-        """In-sync followers that lack records; one that holds the whole log is never late."""
+        """In-sync followers that lack records.
+
+        A follower that holds the whole log is never late.
+        """
         log_end = self.log.log_end_offset
         isr = self.isr
         return [r for r in self.required if r.end < log_end and r.broker_id in isr]

@@ -1,4 +1,4 @@
-"""Which role a partition's state gives a broker."""
+"""The role that a partition's state gives a broker."""
 
 from enum import Enum
 
@@ -7,13 +7,16 @@ from ottla.metadata.image import NO_LEADER, PartitionImage
 
 
 class Transition(Enum):
-    """What to do about a state. Done wholly or not at all, the new epoch noted last (R-9)."""
+    """The reaction to a state.
+
+    It is carried out wholly or not at all, and the new epoch is noted last (R-9).
+    """
 
     # Older than the known state, or the same.
     IGNORE = "ignore"
     # A new leader epoch, led by this broker: a new `Leader`, which knows no follower's end (P23).
     LEAD = "lead"
-    # A new leader epoch of another broker: a new `Follower`, which fetches from its own end.
+    # A new leader epoch of another broker: a new `Follower`, which fetches from its own log end.
     FOLLOW = "follow"
     # A new leader epoch without a leader, or led by an earlier registration of this broker.
     WAIT = "wait"
@@ -26,7 +29,9 @@ class Transition(Enum):
 def transition(
     broker_id: BrokerId, broker_epoch: int, leader_epoch: int, version: int, image: PartitionImage
 ) -> Transition:
-    """`leader_epoch` and `version` are those of the state acted on last; -1 where there is none.
+    """Decide the transition.
+
+    `leader_epoch` and `version` are the last state's, -1 if there is none.
 
     A broker never leads by an election of an earlier registration, whose records may be lost by
     now: it waits until the controller elects again.

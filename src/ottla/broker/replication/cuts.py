@@ -1,4 +1,4 @@
-"""Answers that truncate a follower's log wait here for a lower recovery-point checkpoint.
+"""Holds back answers that truncate a log until the recovery-point checkpoint is lowered.
 
 The checkpoint is lowered to the truncation offset before the log is truncated: a crash in between
 must find no less than it promises. Writing it takes an fsync, which the loop does not wait for.
@@ -33,7 +33,10 @@ class _Held:
 
 
 class Cuts:
-    """`take` carries an answer out; `fail` is called where the checkpoint could not be written."""
+    """Truncations that wait for a checkpoint.
+
+    `take` carries an answer out; `fail` is called if the checkpoint could not be written.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class Cuts:
         self._spawn = spawn
         self._take = take
         self._fail = fail
-        # The newest of each partition; and those that the next write is for.
+        # The newest answer of each partition, and the answers whose checkpoint is being written.
         self._held: dict[TopicPartition, _Held] = {}
         self._next: dict[LogDirectory, list[_Held]] = {}
 
@@ -57,7 +60,10 @@ class Cuts:
         return name in self._held or not self._directories.is_low(name, floor)
 
     def hold(self, partition: Partition, floor: int, data: PartitionData, taken: Taken) -> None:
-        """Take the answer in, and call `taken`, once the checkpoint is at or below `floor`."""
+        """Keep the answer until the checkpoint is at or below `floor`; then carry it out.
+
+        `taken` is called after that.
+        """
         follower = partition.follower
         assert follower is not None
         name = partition.topic_partition

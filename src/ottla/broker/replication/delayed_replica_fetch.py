@@ -1,4 +1,4 @@
-"""A follower's fetch that waits for records. A later one of its session ends the wait."""
+"""A follower's fetch that waits for records; its session's next fetch ends the wait."""
 
 from ottla.broker.partitions.woken import Woken
 from ottla.broker.replication.replica_session import ReplicaSession
@@ -29,7 +29,7 @@ class DelayedReplicaFetch(Woken):
         self._deadline: Deadline | None = None
 
     def start(self, max_wait_ms: int) -> None:
-        """Wait."""
+        """Start waiting."""
         self._session.waiting = self
         self._request.on_abandoned(self._on_abandoned)
         held_ms = self._session.held_ms
@@ -37,7 +37,10 @@ class DelayedReplicaFetch(Woken):
         self._deadline = self._runtime.purgatory.schedule(wait_ms, self.answer)
 
     def answer(self) -> None:
-        """Answer with what there is: time is up, or the follower has sent its next fetch."""
+        """Answer with the records there are.
+
+        The time is up, or the follower has sent its next fetch.
+        """
         self._finish()
         self._request.reply(
             self._session.respond(self._max_bytes, self._runtime.clock.monotonic_ms())

@@ -1,4 +1,4 @@
-"""Pulls from one broker all partitions that it leads and this one follows.
+"""Fetches, from one broker, all partitions which that broker leads and this one follows.
 
 One connection of its own, callbacks, no task per fetch. A request names the partitions whose
 answers are in and, with group commit, on the disk: so it says by their offsets what this replica
@@ -25,10 +25,10 @@ from ottla.wire.messages.fetch import FetchPartition, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-# How long a fetch for other partitions waits for the flush of what was just appended: one fetch
-# then reports all new ends.
+# The longest that a fetch for other partitions waits for the flush of records just appended, so
+# that one fetch can report all new ends.
 _FLUSH_PATIENCE_S = 0.01
-# How soon to look again whether the throttle lets more through.
+# The longest pause before checking again whether the throttle allows more.
 _HELD_MS_MAX = 500
 
 Key = tuple[UUID, int]
@@ -55,7 +55,7 @@ class ReplicaFetcher:
         self._link = SourceLink(source, peers, spawn, self._soon, retry_ms_max=limits.backoff_ms)
         self._session = FollowerSession(limits)
         self._closed = False
-        # Partitions to ask for, those whose records are not on the disk yet, and those that the
+        # Partitions to fetch, partitions whose records are not flushed yet, and partitions that the
         # session is to forget.
         self._to_ask: dict[Partition, None] = {}
         self._flushing: dict[Partition, None] = {}
@@ -64,7 +64,7 @@ class ReplicaFetcher:
         self._patience: asyncio.TimerHandle | None = None
 
     def add(self, partition: Partition) -> None:
-        """Fetch a partition whose `follower` was just made."""
+        """Fetch a partition, for which a `follower` was just made."""
         key = (partition.topic_id, partition.index)
         self.partitions[key] = partition
         self._forgotten.pop(key, None)
@@ -97,7 +97,7 @@ class ReplicaFetcher:
     # -- asking
 
     def _ask(self, partition: Partition) -> None:
-        """Ask for a partition's next records as soon as what it holds is durable."""
+        """Fetch a partition's next records as soon as the records it has are durable."""
         log = partition.log
         is_on_disk = not partition.group_commit or (
             log.flush_state.recovery_point >= log.log_end_offset
@@ -118,7 +118,7 @@ class ReplicaFetcher:
             self._soon()
 
     def _soon(self) -> None:
-        """Look at the end of the turn what is to be sent."""
+        """Schedule sending for the end of this turn of the loop."""
         if not self._turn_scheduled and not self._closed:
             self._turn_scheduled = True
             self._loop.call_soon(self._turn)
@@ -145,7 +145,7 @@ class ReplicaFetcher:
         self._send(connection, questions)
 
     def _questions(self) -> dict[UUID, list[FetchPartition]]:
-        """What is to be asked now, by topic."""
+        """The partitions to fetch now, by topic."""
         now_ms = self._clock.monotonic_ms()
         questions: dict[UUID, list[FetchPartition]] = {}
         later: dict[Partition, None] = {}
@@ -236,7 +236,7 @@ class ReplicaFetcher:
         self._soon()
 
     def _on_taken(self, partition: Partition) -> None:
-        """An answer was taken in after the turn it arrived in, as it truncates the log."""
+        """Continue after an answer that truncated the log, which is carried out in a later turn."""
         if self.partitions.get((partition.topic_id, partition.index)) is not partition:
             return
         if partition.follower is not None and partition.follower.nonce == NO_FETCH:
@@ -244,7 +244,7 @@ class ReplicaFetcher:
             self._soon()
 
     def _begin_anew(self, why: str, *, reconnect: bool) -> None:
-        """Forget the session, and ask for everything again."""
+        """Start a new session, and fetch all partitions again."""
         _log.info("fetching from broker %d starts again with a new session: %s", self.source, why)
         now_ms = self._clock.monotonic_ms()
         for partition in self.partitions.values():
@@ -277,5 +277,5 @@ class ReplicaFetcher:
 
 
 def _earlier(at_ms: int, other_ms: int) -> int:
-    """The earlier of two times, of which the second may be none (negative)."""
+    """The earlier of two times; the second may be absent (negative)."""
     return at_ms if other_ms < 0 else min(at_ms, other_ms)

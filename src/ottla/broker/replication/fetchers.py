@@ -10,7 +10,7 @@ from ottla.broker.replication.source_link import SourcePeers, Spawn
 
 
 class Fetchers:
-    """`num.replica.fetchers` for each broker that leads a partition followed here."""
+    """The fetchers of a broker: `num.replica.fetchers` for each broker that leads a partition."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Fetchers:
         return len(self._fetchers)
 
     def add(self, partition: Partition) -> None:
-        """Pull for a partition whose `follower` was just made."""
+        """Fetch a partition, for which a `follower` was just made."""
         assert partition.follower is not None
         number = (partition.topic_id.int + partition.index) % self._per_source
         place = (partition.follower.leader, number)
@@ -48,13 +48,13 @@ class Fetchers:
         fetcher.add(partition)
 
     def remove(self, partition: Partition) -> None:
-        """Stop pulling for a partition."""
+        """Stop fetching a partition."""
         fetcher = self._homes.pop(partition, None)
         if fetcher is not None:
             fetcher.remove(partition)
 
     def close(self) -> None:
-        """Pull nothing more."""
+        """Stop all fetchers."""
         for fetcher in self._fetchers.values():
             fetcher.close()
         self._fetchers.clear()

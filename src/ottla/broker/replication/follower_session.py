@@ -1,4 +1,4 @@
-"""A fetch session (KIP-227) as the follower has it: what it sends, and in which order."""
+"""A fetch session (KIP-227) from the follower's side: the requests it sends, and their order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _IN_FLIGHT_MAX = 2
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Kafka's replica.fetch.* and replica.socket.timeout.ms."""
+    """The limits of a fetch, from Kafka's replica.fetch.* and replica.socket.timeout.ms."""
 
     max_wait_ms: int
     min_bytes: int
@@ -31,20 +31,20 @@ class FetchLimits:
 
 
 class FollowerSession:
-    """One session after the other. Invariant: the answers of an ended session are recognised."""
+    """The fetch sessions with one broker, one at a time."""
 
     def __init__(self, limits: FetchLimits) -> None:
         self._limits = limits
-        # Counts the sessions.
+        # How many sessions there were.
         self.run = 0
-        # Requests without an answer.
+        # Requests not answered yet.
         self.in_flight = 0
         self._id = 0
         self._epoch = _INITIAL_EPOCH
 
     @property
     def may_send(self) -> bool:
-        """Whether another request may be sent: not while the session's id is on its way."""
+        """Whether another request may be sent. Not while the session's id is still to arrive."""
         if not self.in_flight:
             return True
         return self.in_flight < _IN_FLIGHT_MAX and self._epoch != _INITIAL_EPOCH
@@ -55,7 +55,7 @@ class FollowerSession:
         questions: Mapping[UUID, list[FetchPartition]],
         forgotten: Iterable[tuple[UUID, int]],
     ) -> FetchRequest:
-        """The next request: what is asked by topic, and what the session is to forget."""
+        """Build the next request, with the partitions to fetch and those to forget."""
         dropped: dict[UUID, list[int]] = {}
         if self._epoch != _INITIAL_EPOCH:
             for topic_id, index in forgotten:
@@ -84,12 +84,12 @@ class FollowerSession:
         return request
 
     def on_answer(self, session_id: int) -> None:
-        """An answer without an error; the first one brings the session's id."""
+        """Take in an answer without an error; the first one carries the session's id."""
         if self._epoch == _INITIAL_EPOCH:
             self._id, self._epoch = session_id, 1
 
     def end(self) -> None:
-        """Begin another with the next request."""
+        """End this session; the next request begins another."""
         self.run += 1
         self.in_flight = 0
         self._id = 0
@@ -97,7 +97,7 @@ class FollowerSession:
 
 
 def fetch_limits(settings: BrokerSettings) -> FetchLimits:
-    """How much a fetcher asks for, and how long it waits."""
+    """The fetchers' limits, from the broker's settings."""
     max_wait_ms = settings.integer("replica.fetch.wait.max.ms")
     return FetchLimits(
         max_wait_ms=max_wait_ms,

@@ -1,4 +1,4 @@
-"""What a leader's answer does to a follower's partition."""
+"""Applies a leader's answers to this follower's partitions."""
 
 import logging
 from typing import assert_never
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 # The first wait after a refused fetch; it doubles up to replica.fetch.backoff.ms.
 FIRST_RETRY_MS = 20
 
-# Logged once per partition and leader epoch: they pass by themselves while metadata spreads.
+# Errors that pass while metadata spreads: logged once per partition and leader epoch.
 _PASSING = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_LEADER_EPOCH,
@@ -47,7 +47,7 @@ _PASSING = (
 
 
 class FollowerShell:
-    """Carries out what `replica.Follower` decides."""
+    """Carries out the decisions of `replica.Follower`."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class FollowerShell:
 
     @property
     def registration(self) -> Registration:
-        """The broker's id and epochs that its fetches carry."""
+        """The registration whose id and epochs the fetches carry."""
         return self._own.current
 
     # Hot: once per partition of a fetch.
     def room(self, partition: Partition) -> int:
-        """Bytes of a partition that may be fetched now; 0 where the throttle holds it back."""
+        """Bytes of a partition that may be fetched now; 0 if the throttle holds it back."""
         throttle = self._throttle
         if not throttle.is_on or not throttle.covers(partition, self.registration.broker_id):
             return UNLIMITED
@@ -85,12 +85,12 @@ class FollowerShell:
 
     @property
     def held_ms(self) -> int:
-        """How long until there is room again."""
+        """Milliseconds until the throttle allows more."""
         return self._throttle.wait_ms()
 
     # Hot: once per partition of an answer.
     def take(self, partition: Partition, data: PartitionData, taken: Taken) -> None:
-        """Take an answer in; one that was not asked for, or not any more, does nothing.
+        """Apply an answer; one that belongs to no fetch in flight is ignored.
 
         An answer that truncates the log may be taken in later, and `taken` is called then.
         """
@@ -109,7 +109,7 @@ class FollowerShell:
         effects: tuple[FollowerEffect, ...]
         if data.error_code:
             code = ErrorCode(data.error_code)
-            # The core knows the answer by its nonce; an error usually means another leader epoch.
+            # The core matches the answer by its nonce; an error usually means another leader epoch.
             effects = follower.on_error(
                 data.nonce, follower.leader_epoch, code, data.log_start_offset, now_ms=now_ms
             )
@@ -176,7 +176,7 @@ class FollowerShell:
             follower.is_full = False
         except OttlaError as error:
             follower.is_full = isinstance(error, DiskFull)
-            # The next fetch asks for the same once more, as far as it is not there.
+            # The next fetch asks again for the records that could not be appended.
             if not isinstance(error, StorageError):
                 _log.error("%s: %s", partition.topic_partition, error.message)
             self._back_off(partition)
@@ -211,7 +211,7 @@ class FollowerShell:
             self._removals.remove_later(deletion)
 
     def _cannot_cut(self, partition: Partition, error: StorageError) -> None:
-        """The checkpoint could not be written: go on as if no answer had come."""
+        """Continue as if no answer had come, because the checkpoint could not be written."""
         follower = partition.follower
         assert follower is not None
         follower.on_no_answer(follower.nonce, now_ms=self._clock.monotonic_ms())
@@ -219,7 +219,7 @@ class FollowerShell:
         self._back_off(partition)
 
     def _back_off(self, partition: Partition) -> None:
-        """After a local error, fetch again later, and the next time later still."""
+        """After a local error, wait before the next fetch, twice as long each time."""
         follower = partition.follower
         if follower is not None:
             follower.retry_at_ms = self._clock.monotonic_ms() + follower.retry_ms
@@ -227,7 +227,7 @@ class FollowerShell:
 
 
 def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
-    """The offset below which truncated records may have been committed, and the leader epoch.
+    """The offset below which truncated records may have been committed, with the leader epoch.
 
     After an unclean election that is the whole truncated end, for the new leader may lack committed
     records. Otherwise it is what is known to be committed.
@@ -239,7 +239,7 @@ def _lost_end(partition: Partition, follower: Follower) -> tuple[int, int]:
 
 
 def _learn(partition: Partition, data: PartitionData) -> None:
-    """Learn from the leader's ledger which offsets were deleted or lost before this replica."""
+    """Enter into the ledger the offsets that the leader reports as deleted or lost."""
     history = partition.log.ledger.history
     history.compacted_to(data.compacted_below)
     for deleted in data.deleted:
@@ -247,7 +247,7 @@ def _learn(partition: Partition, data: PartitionData) -> None:
 
 
 def _floor(partition: Partition, data: PartitionData) -> int | None:
-    """The least offset that an answer may truncate the log to; None where it does not truncate."""
+    """The lowest offset to which an answer may truncate the log; None if it does not truncate."""
     follower = partition.follower
     if follower is None or data.nonce != follower.nonce:
         return None

@@ -1,4 +1,4 @@
-"""Whether this broker is cut off from its followers, though the store has them registered."""
+"""Decides whether this broker is cut off from followers that are still registered."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from ottla.replica.registration import NEVER, Registration
 
 
 class Isolation:
-    """Looks at intervals; `limits` say how often, and how long a silence is too long.
+    """Checks at intervals for isolation; `limits` hold the interval and the longest silence.
 
     Followers fetch whether or not there are records: so a leader that no broker and no client
     reaches is found out as well. Before the silence is too long this broker connects to them:
@@ -36,20 +36,20 @@ class Isolation:
         self._spawn = spawn
         self._on_isolated = on_isolated
         self._every_ms = limits.look_every_ms
-        # Decided before silent followers would be proposed out of the ISR.
+        # Earlier than the time after which silent followers are removed from the ISR.
         self._doubt_ms = limits.silence_ms_max // 2
         self._trial_ms = limits.silence_ms_max // 4
         self._looked_ms = NEVER
         self._is_trying = False
-        # Whether this broker may be the one cut off: it then proposes no follower out of the ISR,
-        # since the next leader would lack that follower.
+        # Whether this broker may be cut off. It then removes no follower from the ISR, since the
+        # next leader would be among those removed.
         self.is_undecided = False
 
     def look(self, registration: Registration, led: Iterable[Partition]) -> None:
-        """Find out whether other brokers are to lead the partitions `led` here."""
+        """Check whether other brokers should lead the partitions in `led`."""
         now_ms, before_ms = self._clock.monotonic_ms(), self._looked_ms
         self._looked_ms = now_ms
-        # After a pause of this process the requests sent to it have yet to be read.
+        # After a pause of this process, the requests that arrived meanwhile must be read first.
         if self._is_trying or now_ms - before_ms > 3 * self._every_ms:
             return
         since_ms = now_ms - self._doubt_ms

@@ -45,7 +45,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Outcomes(Protocol):
-    """Receives the outcome of each change."""
+    """Receives the outcome of each change; `LeaderShell` implements it."""
 
     def become(self, partition: Partition, image: PartitionImage) -> object: ...
 
@@ -56,7 +56,7 @@ class Outcomes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _PendingChange:
-    """A change that one leader, in one epoch, proposes; None: it wants the state read."""
+    """An ISR change proposed by the leader in this epoch. None asks for a re-read of the state."""
 
     outcomes: Outcomes
     partition: Partition
@@ -65,7 +65,7 @@ class _PendingChange:
 
 
 class IsrWriter:
-    """The queue between the leaders and the store."""
+    """The queue of ISR changes between the leaders and the store."""
 
     def __init__(self, store: Store, clock: Clock, spawn: Spawn) -> None:
         self._store = store
@@ -77,7 +77,7 @@ class IsrWriter:
         self._controller_epoch: int | None = None
 
     def propose(self, leading: Outcomes, partition: Partition, change: IsrChange) -> None:
-        """Make the change, and report its outcome to `leading`."""
+        """Queue a change, and report its outcome to `leading`."""
         self._add(leading, partition, change)
 
     def read(self, leading: Outcomes, partition: Partition) -> None:
@@ -117,7 +117,7 @@ class IsrWriter:
             await self._announce(made)
 
     async def _write_together(self, wishes: Sequence[_PendingChange]) -> bool:
-        """Whether all changes were made at once; if not, the outcome of each is unknown."""
+        """Write all changes in one transaction. False: their outcomes are not known yet."""
         try:
             operations = [await self._operations(wish) for wish in wishes]
             results = await self._store.multi([one for each in operations for one in each])
@@ -130,7 +130,7 @@ class IsrWriter:
         return True
 
     async def _write_one(self, wish: _PendingChange) -> bool:
-        """Whether the change was made; its outcome is reported either way."""
+        """Write one change; report its outcome, and return whether it was made."""
         change = wish.change
         assert change is not None
         state_path = paths.partition_state(wish.partition.topic, wish.partition.index)
@@ -155,7 +155,7 @@ class IsrWriter:
         return True
 
     async def _operations(self, wish: _PendingChange) -> list[Operation]:
-        """The change as checks and, last, the write."""
+        """The store operations of a change: its checks, and last the write."""
         change, partition = wish.change, wish.partition
         assert change is not None
         epoch = self._controller_epoch
@@ -185,7 +185,10 @@ class IsrWriter:
             wish.outcomes.on_isr_rejected(wish.partition, wish.change.nonce, rejection)
 
     async def _announce(self, made: Sequence[_PendingChange]) -> None:
-        """Announce the changes to the controller; if this fails, its next full read finds them."""
+        """Announce the changes to the controller.
+
+        If that fails, the controller finds them at its next read.
+        """
         changed = [
             {"topic": wish.partition.topic, "partition": wish.partition.index} for wish in made
         ]
@@ -220,7 +223,7 @@ class IsrWriter:
             return
 
     async def _state(self, partition: Partition) -> PartitionImage | None:
-        """The partition as the store has it; None where its topic is gone."""
+        """Read a partition's state from the store; None if its topic is gone."""
         topic_path = paths.topic(partition.topic)
         topic_node = await self._store.get(topic_path)
         if topic_node is None:

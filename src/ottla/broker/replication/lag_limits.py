@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from ottla.base.settings import BrokerSettings
 
-# How often to look for followers that fell silent, in the time that silence may last.
+# How often followers are checked within the time that they may be silent.
 _LOOKS = 20
 
 
 class LagLimits(NamedTuple):
-    """In milliseconds. `look_every_ms` is how often leaders look at their followers."""
+    """Limits in milliseconds. `look_every_ms` is the interval between checks of the followers."""
 
     lag_ms_max: int
     silence_ms_max: int
@@ -30,7 +30,7 @@ def lag_limits(settings: BrokerSettings) -> LagLimits:
 
 
 def _silence_ms_max(session_ms: int, wait_ms_max: int) -> int:
-    """Three quarters of a session, half of them for a follower's fetch after an answer.
+    """The longest silence: three quarters of a session, half of it for a fetch after an answer.
 
     What was heard last is the fetch before that, which may have waited here so long. It is less
     than a session: a broker that is cut off keeps its session until its store has missed it, and

@@ -1,4 +1,4 @@
-"""What the leaders on this broker decide, carried out: answers, high watermarks, ISR changes."""
+"""Carries out the decisions of this broker's leaders: answers, high watermarks, ISR changes."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -43,7 +43,7 @@ class IsrStore(Protocol):
 
 
 class LeaderShell(ABC):
-    """All partitions that this broker leads as `registration`."""
+    """All partitions that this broker leads under its `registration`."""
 
     def __init__(
         self, own: OwnRegistration, clock: Clock, recorder: Recorder, isr_writer: IsrStore
@@ -52,7 +52,8 @@ class LeaderShell(ABC):
         self._clock = clock
         self._recorder = recorder
         self.isr_writer = isr_writer
-        # Whether `settle` has closed a partition in doubt since this was last reset.
+        # Whether `settle` closed a partition because leadership was uncertain, since the last
+        # reset.
         self.closed_in_doubt = False
         # Emitted after a partition's role has changed.
         self.on_role: Signal[[Partition]] = Signal()
@@ -86,7 +87,7 @@ class LeaderShell(ABC):
         last_fetched_epoch: int,
         leader_epoch: int,
     ) -> Answer:
-        """What a follower's fetch means, and how to answer it."""
+        """Pass a fetch to the leader's core, and return the answer to send."""
         leader = partition.leader
         if leader is None:
             return STORAGE if partition.failure is not None else NOT_LEADER
@@ -104,14 +105,14 @@ class LeaderShell(ABC):
         return answer
 
     def on_follower_full(self, partition: Partition, broker_id: int) -> None:
-        """A follower said with its last fetch that its disk is full."""
+        """Note that a follower reported a full disk with its last fetch."""
         leader = partition.leader
         if leader is not None:
             now_ms = self._clock.monotonic_ms()
             self.carry_out(partition, leader.on_full(BrokerId(broker_id), now_ms=now_ms))
 
     def carry_out(self, partition: Partition, effects: tuple[LeaderEffect, ...]) -> Answer | None:
-        """Do what a leader decided; the answer to a fetch, where there is one among it."""
+        """Carry out a leader's effects; return the answer to the fetch, if there is one."""
         answer: Answer | None = None
         for effect in effects:
             match effect:
@@ -136,7 +137,7 @@ class LeaderShell(ABC):
         return answer
 
     def on_isr_rejected(self, partition: Partition, nonce: int, rejection: Rejection) -> None:
-        """The store refused a change; the leader tries again, perhaps after a while."""
+        """Act on a change that the store refused; the leader retries, perhaps after a pause."""
         leader = partition.leader
         if leader is None:
             return
@@ -148,7 +149,7 @@ class LeaderShell(ABC):
             loop.call_later(max(retry_at_ms - now_ms, 1) / 1000, self._retry, partition)
 
     def _retry(self, partition: Partition) -> None:
-        """Try again what the store refused, unless it has been settled meanwhile."""
+        """Retry a change that the store refused, unless it was settled meanwhile."""
         leader = partition.leader
         if leader is not None:
             now_ms = self._clock.monotonic_ms()
@@ -156,7 +157,7 @@ class LeaderShell(ABC):
             self.settle(partition)
 
     def on_config(self, partition: Partition) -> None:
-        """The settings of a partition's topic have changed."""
+        """Apply changed settings of a partition's topic."""
         leader = partition.leader
         least = partition.config.min_insync_replicas
         if leader is not None and leader.term.min_isr != least:
@@ -171,7 +172,7 @@ class LeaderShell(ABC):
     def on_still_followed(
         self, broker_id: int, partitions: Iterable[Partition | None], at_ms: int
     ) -> None:
-        """A follower without a new offset still followed this leader at `at_ms`."""
+        """Note that a follower without a new offset still followed this leader at `at_ms`."""
         for partition in partitions:
             leader = None if partition is None else partition.leader
             if partition is not None and leader is not None:
@@ -181,7 +182,7 @@ class LeaderShell(ABC):
     def on_deadline(
         self, partition: Partition, contact_ms: Mapping[BrokerId, int] = NO_CONTACTS
     ) -> None:
-        """Look whether followers have fallen behind, and whether this broker still leads.
+        """Check for followers that lag, and for whether this broker still leads.
 
         `contact_ms`: when each broker last fetched here, whatever the partition.
         """
@@ -193,7 +194,7 @@ class LeaderShell(ABC):
         self.settle(partition)
 
     def stand_down(self, partition: Partition, reason: str) -> None:
-        """Lead no more; answer waiting requests so that clients look for the new leader."""
+        """Stop leading; answer waiting requests so that clients look for the new leader."""
         partition.close_to_clients(reason)
         if partition.leader is not None:
             partition.leader = None
@@ -201,7 +202,7 @@ class LeaderShell(ABC):
             partition.fail_acks(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def settle(self, partition: Partition) -> None:
-        """Set on the partition what requests are checked against."""
+        """Set on the partition the state that requests are checked against."""
         leader = partition.leader
         if leader is None:
             return

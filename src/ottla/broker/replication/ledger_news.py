@@ -1,4 +1,4 @@
-"""The parts of their ledgers that leaders and followers exchange beside the records."""
+"""The parts of ledgers that fetches exchange between leaders and followers."""
 
 from ottla.broker.partitions.partition import Partition
 from ottla.ledger.history import Gone, Loss, StartCause
@@ -23,9 +23,10 @@ def learn_lost(partition: Partition, reported: list[LostOffsets]) -> None:
 
 
 def attach_ledger(partition: Partition, data: PartitionData, follower_start: int) -> None:
-    """Add to an answer why the leader's log begins where it does.
+    """Add to an answer the deletions before the leader's log start.
 
-    `follower_start`: where the follower's log begins; it knows why offsets before that are gone.
+    `follower_start` is where the follower's log begins; it has its own entries for offsets before
+    that.
     """
     history, start = partition.log.ledger.history, partition.log_start_offset
     data.compacted_below = history.compacted_below

@@ -1,4 +1,4 @@
-"""One log on its way into another directory: copied from the log in use, by a follower's rules.
+"""Copies one log into another directory, by the rules of a follower.
 
 The copy follows the log in use as a follower follows its leader, but on the same broker. So it
 survives what happens to that log meanwhile: records deleted at its start, a truncated end.
@@ -33,7 +33,7 @@ from ottla.storage.log.log import Log, Slice
 from ottla.storage.log.truncation import begin_within, restart_at, truncate_to
 from ottla.storage.segment.deletion import Deletion
 
-# The core wants ids: the copy is no broker, and its source is always on this one.
+# The core needs ids: the copy is no broker, and its source is always on this broker.
 _COPY, _LOCAL = BrokerId(-3), BrokerId(0)
 _LOCAL_IMAGE = PartitionImage(leader=_LOCAL, leader_epoch=0, replicas=(_LOCAL,), isr=(_LOCAL,))
 _STEP_BYTES = 1 << 20
@@ -51,7 +51,7 @@ class LogCopy:
         removals: Removals,
         on_source_error: Callable[[StorageError], None],
     ) -> None:
-        """`on_source_error` takes the log in use offline, where it cannot be read."""
+        """`on_source_error` takes the source log offline when it cannot be read."""
         self.partition = partition
         self.log = log
         self.target = target
@@ -69,11 +69,14 @@ class LogCopy:
 
     @property
     def lag(self) -> int:
-        """Offsets that the copy lacks."""
+        """How many offsets the copy lacks."""
         return max(0, self.partition.log_end_offset - self.log.log_end_offset)
 
     async def step(self) -> int:
-        """Copy up to a MiB, read in a thread, and flush it; how many bytes. Raises OttlaError."""
+        """Read up to 1 MiB in a thread, append and flush it; return how many bytes.
+
+        Raises OttlaError.
+        """
         found = self._next()
         if found is None:
             return 0
@@ -99,14 +102,17 @@ class LogCopy:
         return len(records)
 
     def finish(self) -> bool:
-        """Copy the rest at once; whether the copy is complete. Raises OttlaError."""
+        """Copy the rest at once; return whether the copy is complete. Raises OttlaError."""
         found = self._next()
         if found is not None:
             self._take(found.file.pread(found.size, found.position))
         return self._next() is None and self.lag == 0
 
     def _next(self) -> Slice | None:
-        """What to copy next; None where it has all. Truncates the copy where the logs diverge."""
+        """The next records to copy; None if it has all.
+
+        Truncates the copy where the logs diverge.
+        """
         follower, source = self._follower, self.partition.log
         self.log.ledger.history.compacted_to(source.ledger.history.compacted_below)
         while True:
@@ -138,7 +144,7 @@ class LogCopy:
             return None
 
     def _take(self, records: bytes) -> None:
-        """Append what was read, unless the log in use was truncated below it meanwhile."""
+        """Append the records read, unless the source was truncated below them meanwhile."""
         if compare(self.partition.log, self.log.log_end_offset, self.log.last_epoch) is None:
             self._carry_out(self._answer(empty=not records), records)
 

@@ -1,4 +1,4 @@
-"""Moves replicas between the log directories of this broker (KIP-113), one after the other.
+"""Moves replicas between the log directories of this broker (KIP-113), one at a time.
 
 A folder whose name ends with `-future` is a move: after a restart the broker goes on copying into
 it. Clients notice nothing but one longer flush, when the copy takes the log's place.
@@ -30,7 +30,7 @@ _STEP_S = 0.2
 
 
 class LogDirMoves:
-    """Which replicas are to move where, and the task that moves them."""
+    """The replicas to move, their target directories, and the task that moves them."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class LogDirMoves:
         self._clock = clock
         self._spawn = spawn
         self._removals = removals
-        # In the order they are worked on.
+        # In the order in which they are copied.
         self._wanted: dict[TopicPartition, LogDirectory] = {}
         self._working = False
 
     def resume(self) -> None:
-        """Go on with what an earlier run of the broker did not finish. Raises StorageError."""
+        """Continue the moves of an earlier run of the broker. Raises StorageError."""
         for directory in self._directories.online:
             for name, folder in future_folders(directory).items():
                 home = self._directories.home(name)
@@ -62,7 +62,7 @@ class LogDirMoves:
                     self._want(name, directory)
 
     def move(self, topic: str, index: int, path: str) -> None:
-        """Have a replica moved to the directory at `path`, or stay if it is there.
+        """Move a replica to the directory at `path`; if it is there already, cancel its move.
 
         Raises OttlaError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where
         no such replica is here: if it is created later, it is placed in that directory.
@@ -89,13 +89,13 @@ class LogDirMoves:
             self._wanted.pop(name, None)
         else:
             self._want(name, directory)
-        # A copy in a third directory is not wanted any more.
+        # Copies in other directories are no longer needed.
         for other in self._directories.online:
             if other is not directory:
                 self._drop(name, other)
 
     def lag(self, name: TopicPartition, copy: Log) -> int:
-        """Offsets that a copy lacks."""
+        """How many offsets a copy lacks."""
         partition = self._partitions.find(name.topic, name.partition)
         return 0 if partition is None else max(0, partition.log_end_offset - copy.log_end_offset)
 
@@ -117,14 +117,14 @@ class LogDirMoves:
                         self._on_failed(target, error)
                         self._wanted.pop(name, None)
                     else:
-                        # A full disk may have room later; meanwhile others take their turn.
+                        # A full disk may have room later; meanwhile the other moves continue.
                         self._wanted[name] = self._wanted.pop(name)
                         await asyncio.sleep(_PAUSE_S)
         finally:
             self._working = False
 
     async def _copy(self, name: TopicPartition, target: LogDirectory) -> None:
-        """Copy until all is there, then let the copy take the place. Raises OttlaError."""
+        """Copy the whole log, then replace the log in use by the copy. Raises OttlaError."""
         partition = self._partitions.find(name.topic, name.partition)
         if partition is None:
             self._wanted.pop(name, None)
@@ -141,14 +141,14 @@ class LogDirMoves:
         while self._is_wanted(partition, target):
             held_ms = self._quota.wait_ms(self._clock.monotonic_ms())
             if held_ms:
-                # In short steps: rate, wish and roles may change meanwhile.
+                # In short steps, because rate, target and role may change meanwhile.
                 await asyncio.sleep(min(held_ms / 1000, _STEP_S))
                 continue
             copied = await copy.step()
             if copied:
                 self._quota.record(copied, self._clock.monotonic_ms())
                 continue
-            # From here to the end in one turn of the loop: no append comes in between.
+            # Nothing can be appended from here to the end, within one turn of the loop.
             if self._is_wanted(partition, target) and copy.finish():
                 self._removals.remove_later(self._directories.move(name, target))
                 partition.replace_log(copy.log)
@@ -158,7 +158,7 @@ class LogDirMoves:
         if self._partitions.find(name.topic, name.partition) is not partition:
             self._wanted.pop(name, None)
         elif partition.failure is not None:
-            # The copy is kept: the log it was copied from cannot be read.
+            # The copy is kept, because the source log cannot be read.
             self._wanted.pop(name, None)
             return
         self._drop(name, target)
@@ -195,7 +195,7 @@ class LogDirMoves:
         return log
 
     def _drop(self, name: TopicPartition, directory: LogDirectory) -> None:
-        """Remove a copy, unless it is the one that is wanted."""
+        """Remove a copy, unless it is the one being made."""
         if self._wanted.get(name) is directory:
             return
         log = directory.futures.pop(name, None)
@@ -208,7 +208,7 @@ class LogDirMoves:
             _log.error("%s", error.message)
 
     def _on_failed(self, directory: LogDirectory, error: OttlaError) -> None:
-        """The directory that was copied to has failed: what stands in it is offline."""
+        """Act on a failed target directory: its replicas are offline."""
         directory.fail(error.message)
         for name in list(directory.logs):
             partition = self._partitions.find(name.topic, name.partition)

@@ -1,14 +1,14 @@
-"""Whether this process has read what arrived while it stood still. Pure."""
+"""Decides whether this process has read what arrived while it was paused. Pure."""
 
 from ottla.replica.registration import NEVER
 
-# How often in a row a pause may restart the listening. A process whose every turn takes so long
-# reads between its pauses; without a limit a late follower would stay in the ISR for ever.
+# How many pauses in a row may restart the catch-up time. A process whose every turn takes that long
+# reads between its pauses; without a limit a late follower would never leave the ISR.
 INTERRUPTIONS_MAX = 10
 
 
 class PauseGuard:
-    """A process that ran `pause_ms` late stood still; it then listens `listening_ms` long.
+    """A process that runs `pause_ms` late was paused; it then reads for `listening_ms`.
 
     A pause within the listening restarts it. Each timer that judges followers calls `on_ran` first:
     after a pause late timers run in the order of their deadlines, and any may be the first.
@@ -18,7 +18,7 @@ class PauseGuard:
         self._pause_ms = pause_ms
         self._listening_ms = listening_ms
         self._ran_ms = now_ms
-        # Since when this process runs without a pause.
+        # The time since which this process has run without a pause.
         self.awake_ms = NEVER
         self._interruptions = 0
 
@@ -32,7 +32,7 @@ class PauseGuard:
             self.awake_ms = now_ms
 
     def left_ms(self) -> int:
-        """How long to listen yet before others may be judged; 0 if they may be now."""
+        """Milliseconds to read before followers may be judged; 0 if they may be judged now."""
         if self._interruptions > INTERRUPTIONS_MAX:
             return 0
         return max(0, self.awake_ms + self._listening_ms - self._ran_ms)

@@ -1,4 +1,4 @@
-"""Records what leaders and followers on this broker decided."""
+"""Records the decisions of the leaders and followers on this broker."""
 
 import logging
 from dataclasses import replace
@@ -18,7 +18,7 @@ class Recorder:
 
     def record(self, decision: Decision) -> None:
         """Remember a decision, and log it."""
-        # The cores use the monotonic clock; people and other brokers the wall clock.
+        # The cores use the monotonic clock; people and other brokers use the wall clock.
         self._decisions.record(replace(decision, at_ms=self._clock.now_ms()))
         _log.info(
             "%s: %s: %s (%s)",

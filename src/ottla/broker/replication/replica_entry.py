@@ -1,4 +1,4 @@
-"""One partition of a follower's fetch session: what was asked, and what is answered to it."""
+"""One partition of a follower's fetch session: the last request for it, and its answer."""
 
 from typing import Protocol
 
@@ -20,7 +20,7 @@ class EntrySession(Protocol):
         ...
 
     def add_news(self, entry: "ReplicaEntry") -> None:
-        """Note that the high watermark or the log start of `entry` has moved."""
+        """Note that the high watermark or the log start of `entry` has changed."""
         ...
 
 
@@ -45,7 +45,7 @@ class ReplicaEntry:
         self.session = session
         self.key = key
         self.partition: Partition | None = None
-        # Whether the follower waits for an answer to its last question.
+        # Whether the follower waits for an answer about this partition.
         self.asked = False
         self.answer: Answer = NOT_LEADER
         self.nonce = 0
@@ -53,11 +53,11 @@ class ReplicaEntry:
         self.max_bytes = 0
         self.sent_high_watermark = -1
         self.sent_log_start = -1
-        # Where the follower's own log begins, as it said last.
+        # Where the follower's log begins, as it last reported.
         self.log_start = -1
 
     def attach(self, partition: Partition | None) -> None:
-        """Watch `partition` from now on."""
+        """Follow the changes of `partition` from now on."""
         if self.partition is not partition:
             if self.partition is not None:
                 self.partition.watchers.pop(self, None)
@@ -95,7 +95,7 @@ def waiting_bytes(entry: ReplicaEntry) -> int:
 
 
 def has_news(entry: ReplicaEntry) -> bool:
-    """Whether high watermark or log start differ from those last sent to the follower."""
+    """Whether the high watermark or log start differ from those last sent to the follower."""
     partition = entry.partition
     return partition is not None and (
         partition.high_watermark != entry.sent_high_watermark
@@ -105,7 +105,7 @@ def has_news(entry: ReplicaEntry) -> bool:
 
 # Hot: once per partition of an answer.
 def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionData, int]:
-    """The answer to its question, with up to `budget` bytes of records, and how many."""
+    """Build the answer with up to `budget` bytes of records; return it and their size."""
     answer = entry.answer
     partition = entry.partition
     if partition is None or isinstance(answer, Refuse):
@@ -143,7 +143,7 @@ def answer(entry: ReplicaEntry, budget: int, *, first: bool) -> tuple[PartitionD
 
 
 def good(entry: ReplicaEntry) -> PartitionData:
-    """An answer without an error, and without records so far; it answers the question."""
+    """An answer without an error and without records yet; the request counts as answered."""
     partition = entry.partition
     assert partition is not None
     entry.asked = False
@@ -160,7 +160,7 @@ def good(entry: ReplicaEntry) -> PartitionData:
         records=b"",
     )
     if is_start_new or partition.log.ledger.history.compacted_below:
-        # Send again what was sent before, if the follower has not reached it yet.
+        # Send the last values again if the follower has not reached them yet.
         start = entry.log_start if is_start_new else partition.log_start_offset
         attach_ledger(partition, data, start)
     return data

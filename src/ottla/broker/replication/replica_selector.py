@@ -14,13 +14,13 @@ RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
 class RackAwareSelector:
-    """Chooses the replica by rack."""
+    """Redirects consumers to a replica in their own rack."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
 
     def point(self, found: Read, rack: str) -> None:
-        """Replace answers of leaders by the name of a nearer replica that has the records."""
+        """Replace a leader's records in the answer by the id of a nearer replica that has them."""
         for partition, (_, answer) in zip(found.readable, found.answers, strict=True):
             if partition is None or answer.error_code != ErrorCode.NONE:
                 continue
@@ -31,7 +31,7 @@ class RackAwareSelector:
                 found.urgent = True
 
     def _nearer(self, partition: Partition, rack: str, offset: int) -> BrokerId | None:
-        """A replica in `rack` that can serve `offset`; None where the leader is as near."""
+        """A replica in `rack` that can serve `offset`; None if the leader is as near."""
         leader = partition.leader
         if leader is None:
             return None

@@ -1,4 +1,4 @@
-"""What one fetcher of one follower wants from this broker, and what there is to answer.
+"""The partitions that one fetcher of a follower requests from this broker, and their answers.
 
 A follower out of sync is answered twice a second, as if there were news, so that it fetches again:
 the obstacle (a change that the store refused, a leader that saw it unregistered) may have passed.
@@ -31,16 +31,16 @@ class WaitingFetch(Protocol):
     """The follower's fetch that waits for an answer; `DelayedReplicaFetch` is one."""
 
     def wake(self) -> None:
-        """Look, once per turn of the loop, whether there is something to answer."""
+        """Check, once per turn of the loop, whether there is something to answer."""
         ...
 
     def answer(self) -> None:
-        """Answer now, with what there is."""
+        """Answer now with the records there are."""
         ...
 
 
 class ReplicaSession:
-    """The partitions that one fetcher of one follower wants, and the answers due to it."""
+    """The partitions that one fetcher of a follower requests, and the answers due to it."""
 
     def __init__(
         self,
@@ -54,25 +54,26 @@ class ReplicaSession:
         self._throttle = throttle
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
-        # The epoch the next request must carry.
+        # The epoch that the next request must carry.
         self.epoch = 1
-        # When its last fetch arrived, and the one before: the follower sent the last one after it
-        # had read the answer to that one, so it certainly followed then.
+        # The times of its last fetch and of the one before. The last one was sent after the answer
+        # to the one before was read, so the follower certainly followed at that earlier time.
         self.used_ms = NEVER
         self.followed_ms = NEVER
         self.entries: dict[PartitionKey, ReplicaEntry] = {}
-        # What the follower waits for: replica.fetch.min.bytes of its own.
+        # How many bytes the follower waits for: its own replica.fetch.min.bytes.
         self.min_bytes = 1
-        # Entries answered before all others; and those whose news join an answer sent anyway.
+        # Entries to answer before all others, and entries whose changes are added to the next
+        # answer.
         self._ready: dict[ReplicaEntry, None] = {}
         self._news: dict[ReplicaEntry, None] = {}
-        # Entries whose records are held back until the throttle lets some go.
-        # Invariant: no entry is in two of `_ready` and `_held`.
+        # Entries whose records wait for the throttle. Invariant: no entry is in two of `_ready` and
+        # `_held`.
         self._held: dict[ReplicaEntry, None] = {}
         self.waiting: WaitingFetch | None = None
-        # Whether news alone are worth an answer: consumers may read from followers.
+        # Whether a changed high watermark alone is sent at once: consumers may read from followers.
         self.news_are_urgent = False
-        # When followers out of sync were last answered without news.
+        # The last time that out-of-sync followers were answered without changes.
         self._outsiders_ms = now_ms
 
     @property
@@ -84,7 +85,7 @@ class ReplicaSession:
         return self._has_enough()
 
     def _has_enough(self) -> bool:
-        """Whether the records make `min_bytes`, or something is to be sent at once."""
+        """Whether there are `min_bytes` of records, or something that must be sent at once."""
         size_bytes = 0
         for entry in self._ready:
             if isinstance(entry.answer, (Diverging, Refuse)) or not entry.has_records:
@@ -112,7 +113,7 @@ class ReplicaSession:
     def ask(
         self, key: PartitionKey, wanted: FetchPartition, partition: Partition | None, answer: Answer
     ) -> None:
-        """Take a question in; `answer` is the partition leader's answer to it."""
+        """Take in a request for a partition; `answer` is its leader's answer."""
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = ReplicaEntry(self, key)
@@ -138,7 +139,7 @@ class ReplicaSession:
                 self._news[entry] = None
 
     def forget(self, key: PartitionKey) -> None:
-        """The follower wants no more of this partition."""
+        """Remove a partition, which the follower no longer requests."""
         entry = self.entries.pop(key, None)
         if entry is not None:
             entry.attach(None)
@@ -148,11 +149,11 @@ class ReplicaSession:
 
     @property
     def held_ms(self) -> int:
-        """How long until records held back may be sent; negative where none are."""
+        """Milliseconds until throttled records may be sent; negative if there are none."""
         return self._throttle.wait_ms() if self._held else -1
 
     def close(self) -> None:
-        """Stop watching the partitions."""
+        """Stop following the partitions."""
         for entry in self.entries.values():
             entry.attach(None)
         self.entries.clear()
@@ -193,7 +194,7 @@ class ReplicaSession:
     def _answer(
         self, entry: ReplicaEntry, budget: int, *, first: bool
     ) -> tuple[PartitionData, int]:
-        """The answer to its question; if throttled, as many bytes as may go, or one batch."""
+        """Build an answer; if throttled, with the bytes allowed, or one batch."""
         throttle = self._throttle
         if not throttle.is_on or not self._is_throttled(entry):
             return answer(entry, budget, first=first)
@@ -202,7 +203,7 @@ class ReplicaSession:
         return data, size
 
     def _is_throttled(self, entry: ReplicaEntry) -> bool:
-        """Whether an entry waits for throttled records; errors and the like are not throttled."""
+        """Whether an entry waits for throttled records. Errors are never throttled."""
         return (
             entry.partition is not None
             and not isinstance(entry.answer, (Diverging, Refuse))
@@ -215,13 +216,13 @@ class ReplicaSession:
         return throttle.is_on and throttle.available() <= 0 and self._is_throttled(entry)
 
     def _let_go(self) -> None:
-        """Release the records held back, as far as the throttle lets them go."""
+        """Release throttled records, as far as the throttle allows."""
         if self._held and (not self._throttle.is_on or self._throttle.available() > 0):
             held, self._held = self._held, {}
             self._ready.update(held)
 
     def _outsiders(self) -> list[ReplicaEntry]:
-        """Questions that wait for records, of a follower that is not in sync."""
+        """Requests that wait for records, of a follower that is not in sync."""
         broker_id = BrokerId(self.broker_id)
         return [
             entry

@@ -1,4 +1,4 @@
-"""What followers fetch from this broker: a session per fetcher, asked and answered by changes.
+"""Serves the fetches of followers: one session per fetcher, with incremental requests and answers.
 
 A follower asks for a partition once, with the end it holds, and is answered once: with records,
 an error, a divergence, or what else is new. Then it asks again. So a fetch names only what has
@@ -29,7 +29,7 @@ _IDLE_MS_MAX = 120_000
 
 
 class ReplicaSessions:
-    """All sessions of followers with this broker."""
+    """All fetch sessions of followers with this broker."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class ReplicaSessions:
         self._rng = rng
         self._news_are_urgent = news_are_urgent
         self._sessions: dict[int, ReplicaSession] = {}
-        # When each broker fetched here last, whatever became of the session since.
+        # The time of each broker's last fetch here, in whatever session.
         self._contact_ms: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def take(self, body: FetchRequest, now_ms: int) -> ReplicaSession:
-        """The session of a follower's request, its questions taken in. Raises OttlaError."""
+        """Find or make the session of a fetch, and take its requests in. Raises OttlaError."""
         session = self._session(body, now_ms)
         session.min_bytes = body.min_bytes
         for topic in body.forgotten_topics_data:
@@ -85,11 +85,11 @@ class ReplicaSessions:
         )
 
     def contact_ms(self, broker_id: BrokerId) -> int:
-        """When a broker last fetched from this one, whatever the partition."""
+        """The time of a broker's last fetch here, of any partition."""
         return self._contact_ms.get(broker_id, NEVER)
 
     def close(self, session: ReplicaSession) -> None:
-        """Forget a session."""
+        """Remove a session."""
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
         session.close()

@@ -1,4 +1,4 @@
-"""Replication of one broker: its logs and their roles, fetchers, sessions, ISR changes, timers."""
+"""Replication of one broker: its logs and roles, fetchers, sessions, ISR changes and timers."""
 
 import asyncio
 import logging
@@ -43,10 +43,10 @@ from ottla.storage.disk.errors import StorageError
 
 _log = logging.getLogger(__name__)
 
-# How often to look whether a leader's session is in doubt, or confirmed again.
+# The interval between checks of whether a leader's session is confirmed.
 _CERTAINTY_S = 0.1
-# A timer so much later than it should be means that this process stood still; it then listens
-# for as long before it judges followers.
+# A timer that runs this late means that the process was paused; it then reads requests for as long
+# before it judges followers.
 _LATE_MS = 250
 _LISTENING_MS = 100
 
@@ -57,29 +57,29 @@ class ReplicationStatus:
 
     partitions: int
     leaders: int
-    # Replicas whose log is out of use.
+    # Replicas whose log cannot be used.
     offline: int
-    # Led partitions with replicas that are not in sync, and with fewer than min.insync.replicas.
+    # Led partitions with out-of-sync replicas, and those below min.insync.replicas.
     under_replicated: int
     under_min_isr: int
     log_bytes: int
-    # The records of one log that are not committed yet, or not known to be: at most, and of all.
+    # Records not known to be committed: the most in one log, and the sum over all logs.
     uncommitted_max: int
     uncommitted_total: int
-    # Sessions of followers that fetch here, and fetchers of partitions followed here.
+    # Sessions of followers that fetch here, and this broker's own fetchers.
     follower_sessions: int
     fetchers: int
-    # Flush jobs since the start; requests divided by jobs give the size of the groups.
+    # Flush jobs since the start. Flush requests divided by jobs give the group size.
     flush_jobs: int
     # Files of deleted segments and logs that are still to be removed.
     removals_waiting: int
-    # Rounds of the scrubber through all logs since the start, and the damage that it found.
+    # Completed rounds of the scrubber since the start, and the damage found.
     scrub_rounds: int
     scrub_damages: int
 
 
 class Replication(BrokerPart):
-    """Looks after leaders and followers while the broker is registered, and after it no more.
+    """Runs leaders and followers while the broker is registered.
 
     The logs are flushed and closed when the part is left.
     """
@@ -160,7 +160,7 @@ class Replication(BrokerPart):
             pause_ms=int(_CERTAINTY_S * 1000) + _LATE_MS,
             listening_ms=_LISTENING_MS,
         )
-        # The store session that the present registration belongs to.
+        # The store session of the present registration.
         self._session: Session | None = None
 
     @property
@@ -169,19 +169,19 @@ class Replication(BrokerPart):
         return self.own.current
 
     async def start(self) -> None:
-        """Remove what deletions of an earlier run left."""
+        """Remove the files that an earlier run had marked as deleted."""
         for deletion in self.directories.leftovers():
             self.removals.remove_later(deletion)
 
     def begin(self) -> None:
-        """Begin to look after followers that fall behind (P17)."""
+        """Begin to check for followers that lag (P17)."""
         self._every(self._look_every_ms / 1000, self._check_lag)
         self._every(_CERTAINTY_S, self._check_certainty)
         self.moves.resume()
         self.upkeep.begin()
 
     def close(self) -> None:
-        """Lead and follow no more."""
+        """Stop leading and following."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -230,7 +230,7 @@ class Replication(BrokerPart):
         )
 
     def on_registered(self, broker_epoch: int, session: Session) -> None:
-        """The broker is registered (anew); roles of an earlier registration are given up."""
+        """Start under a new registration; roles of an earlier one are given up."""
         registration = Registration(self._view.broker_id, broker_epoch, self._session_ms)
         self.on_unregistered()
         self._session = session
@@ -238,20 +238,23 @@ class Replication(BrokerPart):
         self.own.current = registration
 
     def _confirm(self, registration: Registration) -> None:
-        """For three quarters of a lease after a renewal no other broker can be elected here."""
+        """Note a renewal: for three quarters of a lease no other broker can be elected."""
         if self._session is not None:
             lease_ms = registration.session_ms
             registration.confirmed_until_ms = self._session.confirmed_ms + lease_ms * 3 // 4
 
     def on_unregistered(self) -> None:
-        """The session has ended, and with it the registration. Await LeaderAndIsr (S16)."""
+        """Give up all roles, because the session and the registration ended.
+
+        LeaderAndIsr restores them (S16).
+        """
         for partition in self.partitions:
             self.roles.resign(partition, "the broker's session has ended")
             partition.leader_epoch = -1
             partition.version = -1
 
     def on_image(self, image: ClusterImage) -> None:
-        """Brokers came or went, or topics, whose copies may be throttled."""
+        """Act on a new image: brokers, topics or throttles may have changed."""
         self.throttles.configure(image)
         self.registration.live = {broker.id: broker.epoch for broker in image.brokers.values()}
 
@@ -260,7 +263,7 @@ class Replication(BrokerPart):
         self._judge_when_listened()
 
     def _judge_when_listened(self) -> None:
-        """Judge the followers, after a pause once what was sent to this process has been read.
+        """Judge the followers; after a pause, only once all requests of that time are read.
 
         The process may stand still again before that: so the timer that waited checks once more.
         """
@@ -285,7 +288,8 @@ class Replication(BrokerPart):
         contact_ms: dict[BrokerId, int] = {}
         for partition in self.partitions:
             leader = partition.leader
-            # Where all is committed no follower is late, as in nearly all partitions.
+            # If all records are committed, no follower is late; this is so for nearly all
+            # partitions.
             if leader is not None and (
                 partition.high_watermark < partition.log.log_end_offset
                 or leader.term.negotiation.retry_at_ms is not None
@@ -294,7 +298,7 @@ class Replication(BrokerPart):
                 self.roles.on_deadline(partition, contact_ms)
 
     def _last_contacts(self) -> dict[BrokerId, int]:
-        """When each live broker last fetched here, or could have done so for the first time."""
+        """When each live broker last fetched here, or since when it could have."""
         return {
             broker_id: max(self.sessions.contact_ms(broker_id), self._listening.awake_ms)
             for broker_id in self.registration.live
@@ -304,8 +308,8 @@ class Replication(BrokerPart):
         self._notice_pause()
         self._confirm(self.registration)
         confirmed = self.roles.is_confirmed(self.monotonic_ms())
-        # Between two looks a session may be in doubt and then renewed: partitions judged meanwhile
-        # were closed, and an idle partition is not judged again.
+        # A session may have been in doubt between two checks and then renewed. Partitions judged
+        # meanwhile were closed, and an idle partition is not judged again.
         if confirmed and self._was_confirmed and not self.roles.closed_in_doubt:
             return
         if self._was_confirmed and not confirmed:

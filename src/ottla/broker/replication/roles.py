@@ -1,4 +1,4 @@
-"""Makes a partition leader or follower.
+"""Makes partitions leaders or followers.
 
 A transition happens within one turn of the loop, wholly or not at all. The leader epoch is noted
 last, so that a failed transition is carried out when it is ordered again (R-9).
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class FollowerFetching(Protocol):
-    """Pulls for the followers."""
+    """Starts and stops fetching for followers."""
 
     def add(self, partition: Partition) -> None: ...
 
@@ -84,7 +84,7 @@ class Roles(LeaderShell):
 
     def _lead(self, partition: Partition, image: PartitionImage) -> None:
         log = partition.log
-        # Before the core is made: it learns from the log where its leader epoch begins.
+        # Before the core is made, which reads from the log where its leader epoch begins.
         log.begin_epoch(image.leader_epoch)
         term = Term(
             partition.topic_partition,
@@ -123,7 +123,7 @@ class Roles(LeaderShell):
             retry_ms=FIRST_RETRY_MS,
         )
         reason = f"{partition.topic_partition} is led by broker {image.leader}"
-        # Set before waiting requests are answered with the new leader.
+        # Set first, because waiting requests are then answered with the new leader.
         partition.image = image
         self.give_up(partition, reason)
         partition.follower = follower
@@ -137,7 +137,7 @@ class Roles(LeaderShell):
         )
 
     def give_up(self, partition: Partition, reason: str) -> None:
-        """Neither lead nor follow; answer waiting requests so that clients look for the leader."""
+        """Give up the role; answer waiting requests so that clients look for the leader."""
         self._stop_following(partition)
         self.stand_down(partition, reason)
 
@@ -154,7 +154,7 @@ class Roles(LeaderShell):
             self.on_role.emit(partition)
 
     def resign(self, partition: Partition, cause: str) -> None:
-        """Lead and follow no more: the broker's registration has ended."""
+        """Give up all roles, because the broker's registration has ended."""
         leader = partition.leader
         if leader is not None:
             now_ms = self._clock.monotonic_ms()

@@ -1,4 +1,4 @@
-"""The connection of a fetcher to the broker it pulls from: opened when wanted, again and again."""
+"""The connection of a fetcher to the leading broker, opened when needed and after each failure."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ class SourcePeers(Protocol):
 
 
 class SourceLink:
-    """`connection` is None until it is wanted and open. `on_turn` is called when work is due.
+    """The connection to one broker; `connection` is None unless it is open.
 
     After each failure the link waits twice as long as after the one before, up to `retry_ms_max`.
     """
@@ -51,13 +51,13 @@ class SourceLink:
         self._wake_up: asyncio.TimerHandle | None = None
 
     def want(self) -> None:
-        """Open the connection, unless that is under way or is to wait."""
+        """Open the connection, unless it is being opened or is to wait."""
         if not self._connecting and self._wake_up is None:
             self._connecting = True
             self._spawn(self._open())
 
     def end(self) -> None:
-        """Close the connection; it is opened when it is wanted next."""
+        """Close the connection until it is needed again."""
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.close()
@@ -70,24 +70,24 @@ class SourceLink:
             self._wake_up.cancel()
 
     def on_success(self) -> None:
-        """The source answers: after the next failure the wait is the shortest again."""
+        """Reset the wait after failures to the shortest, because the source answered."""
         self._retry_ms = _FIRST_RETRY_MS
 
     def on_news(self) -> None:
-        """The source was just elected leader, so it is alive: connect without waiting."""
+        """Connect without waiting: the source was just elected leader, so it is alive."""
         self._retry_ms = _FIRST_RETRY_MS
         if self._wake_up is not None:
             self._wake_up.cancel()
             self._wake_up = None
 
     def wait(self) -> None:
-        """After a failure, have a turn later, and the next time later still."""
+        """Schedule a turn after a failure, each time later."""
         if not self._closed:
             self.wake_after(self._retry_ms)
             self._retry_ms = min(self._retry_ms * 2, self._retry_ms_max)
 
     def wake_after(self, delay_ms: int) -> None:
-        """Have a turn after `delay_ms`, and do not try to connect before."""
+        """Schedule a turn after `delay_ms`, and do not connect before."""
         if self._wake_up is not None:
             self._wake_up.cancel()
         loop = asyncio.get_running_loop()

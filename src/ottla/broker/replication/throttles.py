@@ -1,4 +1,4 @@
-"""Throttled replication (KIP-73): which replicas are held to which rates on this broker.
+"""Replication throttles (KIP-73): the rates of this broker, and the replicas they apply to.
 
 A leader leaves throttled partitions of followers that are not in sync out of its answers while
 the rate is used up; a follower does not ask for them. An in-sync replica is never throttled, and
@@ -23,14 +23,14 @@ _FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class ReplicaThrottle:
-    """One direction of replication: its rate, and what is held to it."""
+    """One direction of replication: its rate, and the replicas it applies to."""
 
     def __init__(
         self, quota: ReplicationQuota, clock: Clock, exempt: Callable[[Partition, BrokerId], bool]
     ) -> None:
         """`exempt(partition, follower)`: whether the follower is in sync."""
         self.quota = quota
-        # Whether anything may be held back at all.
+        # Whether anything is throttled at all.
         self.is_on = False
         self._replicas: ThrottledPartitions = {}
         self._now_ms = clock.monotonic_ms
@@ -65,7 +65,7 @@ class ReplicaThrottle:
 
 
 class Throttles:
-    """All throttles of one broker: as leader, as follower, and between its log directories."""
+    """All throttles of one broker: as leader, as follower, and between log directories."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -87,7 +87,7 @@ class Throttles:
         self._following: ThrottledPartitions = {}
 
     def configure(self, image: ClusterImage) -> None:
-        """Take over the rates and lists as they are now."""
+        """Apply the present rates and lists."""
         settings = self._settings
         if image.topics is not self._topics:
             self._topics = image.topics
@@ -115,6 +115,6 @@ def _is_in_sync(partition: Partition, follower: BrokerId) -> bool:
 
 
 def _has_caught_up(partition: Partition, _follower: BrokerId) -> bool:
-    """Whether the follower has all that was committed at the leader's last answer."""
+    """Whether the follower has everything that the leader had committed at its last answer."""
     follower = partition.follower
     return follower is not None and 0 <= follower.leader_high_watermark <= partition.log_end_offset
