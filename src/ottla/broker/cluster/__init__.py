@@ -1,4 +1,4 @@
-"""This broker among others: registration, connections to peers, the image of the cluster.
+"""This broker as a cluster member: registration, connections to peers, the cluster image.
 
 Begin with `membership` and `metadata_updates`; `peers` has the connections.
 """

@@ -1,4 +1,4 @@
-"""Which connections are another broker's, as proven by a handshake on them."""
+"""Identifies the connections of other brokers, as proven by a handshake."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ from ottla.wire.messages.broker_handshake import BrokerHandshakeRequest, BrokerH
 
 
 class PeerIdentity:
-    """What the handshake has proven of the peer of one connection."""
+    """The result of the handshake on one connection."""
 
     __slots__ = ("receiver", "warned")
 
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
-        # Logged once for each connection, however many requests it sends.
+        # A refusal is logged once per connection, however many requests it sends.
         self.warned = False
 
 
@@ -32,13 +32,13 @@ class Admission:
     ) -> None:
         self._own = own
         self._image = image
-        # The highest epoch that each broker has proven here; the image may lag behind.
+        # The highest epoch that each broker has proven here; the image may be older.
         self._epochs: dict[int, int] = {}
 
     def on_handshake(
         self, connection: Connection, request: BrokerHandshakeRequest
     ) -> BrokerHandshakeResponse:
-        """Answer one step. Raises OttlaError where the sender is refused."""
+        """Answer one handshake request. Raises OttlaError if the sender is refused."""
         identity = _identity(connection)
         if identity.receiver is None:
             identity.receiver = Receiver(self._own)
@@ -77,7 +77,7 @@ def proven_broker(connection: Connection) -> BrokerId | None:
 
 
 def require_broker(request: RequestContext, what: str, broker_id: int | None = None) -> BrokerId:
-    """The broker that sent the request, which must be `broker_id` where that is given.
+    """The broker that sent the request; it must be `broker_id`, if that is given.
 
     Raises OttlaError(CLUSTER_AUTHORIZATION_FAILED), and says so once per connection in the log:
     `what` names the request.
@@ -89,7 +89,7 @@ def require_broker(request: RequestContext, what: str, broker_id: int | None = N
 
 
 def refuse_client(request: RequestContext, what: str) -> OttlaError:
-    """The error for a peer that is not the broker it must be; logged once per connection."""
+    """The error for a peer that is not the required broker; logged once per connection."""
     found = proven_broker(request.connection)
     whose = "a connection not proven to be a broker's" if found is None else f"broker {found}"
     error = OttlaError(

@@ -1,4 +1,4 @@
-"""The addresses of brokers in answers to clients.
+"""The broker addresses that clients are given.
 
 Every broker gives the same address for a broker, its own included: the one that broker registered
 (`endpoints`). librdkafka drops its connection to a broker whose host name changes from one answer
@@ -14,7 +14,7 @@ from ottla.metadata.image import BrokerImage, ClusterImage
 
 
 class BrokerAddress(NamedTuple):
-    """A broker as one client should see it."""
+    """A broker as one client sees it."""
 
     id: BrokerId
     host: str
@@ -23,7 +23,7 @@ class BrokerAddress(NamedTuple):
 
 
 class Reached(Protocol):
-    """A request, as far as it says where it came in."""
+    """The part of a request that shows how its client reached this broker."""
 
     @property
     def listener(self) -> str: ...
@@ -35,7 +35,7 @@ class Reached(Protocol):
 def broker_addresses(
     image: ClusterImage, reached: Reached, also: Iterable[BrokerImage] = ()
 ) -> list[BrokerAddress]:
-    """All live brokers in ascending order of their ids, as this client should see them.
+    """All live brokers in ascending order of id, as this client should see them.
 
     `also` are other brokers to be named beside them.
     """

@@ -40,7 +40,7 @@ class Control:
         return await self._peers.reaches(receiver, within_s)
 
     async def _apply(self, message: Message) -> Message:
-        """Carry out an order of the controller in this process."""
+        """Carry out a controller request in this process."""
         match message:
             case UpdateMetadataRequest():
                 return await self._orders.update_metadata(message)

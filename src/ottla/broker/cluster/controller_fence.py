@@ -1,4 +1,4 @@
-"""Refuses messages of earlier controllers, and for earlier broker epochs of this broker."""
+"""Refuses requests of earlier controllers, and requests for earlier epochs of this broker."""
 
 import logging
 
@@ -8,7 +8,7 @@ _log = logging.getLogger(__name__)
 
 
 class ControllerFence:
-    """What this broker knows of the highest controller epoch, and of its own registration.
+    """The highest controller epoch seen, and this broker's own registration.
 
     Every message of a controller passes here before it is acted on (S13, S14).
     """
@@ -21,7 +21,7 @@ class ControllerFence:
         self.is_registered = False
 
     def check(self, controller_id: int, controller_epoch: int, broker_epoch: int) -> None:
-        """Raises OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH).
+        """Raise OttlaError(STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH) for an outdated request.
 
         A broker epoch above our own means that the answer to our registration is on its way. Roles
         taken before it arrives would be dropped then, so the controller has to send again.
@@ -58,7 +58,7 @@ class ControllerFence:
         self.is_registered = True
 
     def unregistered(self) -> None:
-        """Note that the registration is gone: messages for it are refused from now on.
+        """Note that the registration is gone: requests for it are refused from now on.
 
         Idempotent: the next registration has the next broker epoch, or a later one.
         """

@@ -1,4 +1,4 @@
-"""Brokers that died a moment ago, still named to clients that fail when a broker vanishes at once.
+"""Brokers that died a moment ago, still named to clients that need them in Metadata.
 
 librdkafka (2.10 and later) takes down its thread for a broker that Metadata does not name any
 more, and yet may go on waiting for it: `send_offsets_to_transaction` hangs where the group's
@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# By then librdkafka has tried to connect again (`reconnect.backoff.max.ms`, 10 s) several times.
+# Within this time librdkafka has tried to connect several times (`reconnect.backoff.max.ms`, 10 s).
 _NAMED_FOR_MS = 60_000
 _LIBRDKAFKA = ("rdkafka", "confluent-kafka")
 
 
 class Departed:
-    """The brokers of earlier images that the last one lacks."""
+    """The brokers that earlier images had and the last one lacks."""
 
     def __init__(self) -> None:
         self._alive: Mapping[BrokerId, BrokerImage] = {}
-        # With the time at which they left, monotonic.
+        # With the monotonic time at which each left.
         self._left: dict[BrokerId, tuple[BrokerImage, int]] = {}
 
     def on_image(self, alive: Mapping[BrokerId, BrokerImage], now_ms: int) -> None:
@@ -39,7 +39,7 @@ class Departed:
         self._alive = alive
 
     def named_to(self, software: str, now_ms: int) -> list[BrokerImage]:
-        """Brokers to name besides the live ones; `software` is the client's name for itself."""
+        """The brokers to name besides the live ones; `software` is the client's name."""
         if not self._left or not any(name in software for name in _LIBRDKAFKA):
             return []
         return [

@@ -16,7 +16,7 @@ from ottla.metadata.image import BrokerImage, Endpoint
 def own_image(
     broker_id: BrokerId, settings: BrokerSettings, ports: Mapping[str, int]
 ) -> BrokerImage:
-    """This broker as it registers; `ports` are those it listens on, by listener.
+    """The registration of this broker; `ports` are its ports by listener.
 
     A host name that was configured is registered as it is. A listener on every interface that
     advertises nothing has, in a cluster of one machine, no host: clients are given the one they

@@ -1,4 +1,4 @@
-"""How two brokers prove to each other that they belong to one cluster: they know its secret.
+"""The handshake by which two brokers prove that they belong to one cluster.
 
 Pure: takes messages, gives messages. Each side sends a challenge of random bytes and answers the
 other's with an HMAC-SHA256, keyed by the secret, over a role and all that was sent: cluster, both
@@ -44,12 +44,12 @@ class Credentials:
     cluster_id: str
     secret: bytes
     random_bytes: RandomBytes
-    # Changes while the broker runs, when it registers again.
+    # A callable, because the epoch changes when the broker registers again.
     broker_epoch: Callable[[], int]
 
 
 class Opener:
-    """The side that opened the connection: `first`, then `second`, then `finish`."""
+    """The side that opened the connection. Call `first`, `second`, `finish` in this order."""
 
     def __init__(self, own: Credentials, receiver_id: int) -> None:
         self._secret = own.secret
@@ -63,11 +63,14 @@ class Opener:
         )
 
     def first(self) -> BrokerHandshakeRequest:
-        """What to send first."""
+        """The first request."""
         return self._request
 
     def second(self, response: BrokerHandshakeResponse) -> BrokerHandshakeRequest:
-        """What to send after the first response. Raises OttlaError where that proves nothing."""
+        """The second request, after the first response.
+
+        Raises OttlaError if that response proves nothing.
+        """
         _check(response, self._receiver_id)
         expected = _proof(self._secret, _RECEIVER, self._request, response)
         if not hmac.compare_digest(expected, response.proof):
@@ -80,7 +83,7 @@ class Opener:
         return self._request
 
     def finish(self, response: BrokerHandshakeResponse) -> Party:
-        """The proven broker at the other end. Raises OttlaError where it refuses this one."""
+        """The proven broker at the other end. Raises OttlaError if it refuses this one."""
         _check(response, self._receiver_id)
         return Party(response.broker_id, response.broker_epoch)
 
@@ -93,7 +96,7 @@ class _Stage(Enum):
 
 
 class Receiver:
-    """The side that accepted the connection; one for each connection.
+    """The side that accepted a connection; one object per connection.
 
     `proven` is the broker at the other end, once it is known.
     """
@@ -106,7 +109,7 @@ class Receiver:
     def on_request(
         self, request: BrokerHandshakeRequest, known_epoch: int
     ) -> BrokerHandshakeResponse:
-        """Answer. `known_epoch` is the highest epoch the sender's id is known to have had.
+        """Answer a request. `known_epoch` is the highest known epoch of the sender's broker id.
 
         Raises OttlaError with cause and remedy; then nothing is proven on this connection any more.
         """
@@ -144,7 +147,7 @@ class Receiver:
                 )
 
     def _check_claims(self, request: BrokerHandshakeRequest, known_epoch: int) -> None:
-        """Refuse a wrong cluster id, broker id or epoch with a remedy; this proves nothing yet."""
+        """Refuse a wrong cluster id, broker id or epoch with a remedy. This proves nothing yet."""
         if request.cluster_id != self._own.cluster_id:
             raise OttlaError(
                 ErrorCode.INCONSISTENT_CLUSTER_ID,
@@ -194,7 +197,10 @@ def _check(response: BrokerHandshakeResponse, receiver_id: int) -> None:
 def _proof(
     secret: bytes, role: bytes, request: BrokerHandshakeRequest, response: BrokerHandshakeResponse
 ) -> bytes:
-    """The HMAC over the sender's role and everything sent so far; each piece behind its length."""
+    """The HMAC over the sender's role and everything sent so far.
+
+    Each piece is prefixed by its length.
+    """
     pieces = (
         role,
         request.cluster_id.encode(),

@@ -1,4 +1,4 @@
-"""Connections to other brokers for one purpose: answers that wait there delay nothing else."""
+"""Separate connections to other brokers, so that slow answers delay nothing else."""
 
 import asyncio
 from collections.abc import Container
@@ -11,12 +11,12 @@ from ottla.broker.cluster.peers import Peers
 from ottla.network.peer import PeerConnection
 from ottla.wire.notation import Message
 
-# A connection that is not used for so long is closed.
+# A connection that is unused for this long is closed.
 _IDLE_MS = 20_000
 
 
 def idle_ms(settings: BrokerSettings) -> int:
-    """The idle time after which to close a connection, before the other broker closes it."""
+    """The idle time after which a connection is closed here, before the other broker closes it."""
     longest_ms = settings.integer("connections.max.idle.ms")
     return min(_IDLE_MS, max(1, longest_ms // 3)) if longest_ms > 0 else _IDLE_MS
 
@@ -38,7 +38,7 @@ class Links:
         self._closed = False
 
     async def request(self, broker_id: BrokerId, message: Message, *, timeout_ms: int) -> Any:
-        """Send a request and return its response. Raises OttlaError: outcome unknown."""
+        """Send a request and return its response. After an OttlaError the outcome is unknown."""
         connection = self._open.get(broker_id)
         if connection is None or not connection.is_open:
             connection = await self._connect(broker_id)
@@ -91,7 +91,7 @@ class Links:
         loop.call_later(self._idle_ms / 1000, self._look, broker_id, connection, sent)
 
     def _look(self, broker_id: BrokerId, connection: PeerConnection, sent: int) -> None:
-        """Close the connection if nothing was sent since."""
+        """Close the connection if nothing was sent since the last check."""
         if self._open.get(broker_id) is not connection:
             return
         if connection.in_flight or self._sent.get(broker_id, 0) != sent:

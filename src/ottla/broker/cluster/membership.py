@@ -30,7 +30,7 @@ from ottla.metadata.image import BrokerImage
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# How much longer than a lease a start waits for an answer of the store.
+# How much longer than a lease a start waits for the store's answer.
 _MARGIN_MS = 2_000
 _ASIDE_S = 1.0
 
@@ -66,12 +66,12 @@ class BrokerMembership:
         self._doubt = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
         self._left = False
-        # Whether the registration was given up, so that other brokers become controller first.
+        # Whether the registration was given up, so that another broker becomes controller first.
         self._stands_aside = False
         self.session: Session | None = None
 
     async def join(self, broker: BrokerImage, *, clean: bool) -> int:
-        """Register, and stay so; return the broker epoch.
+        """Register and stay registered; return the broker epoch.
 
         `clean`: no record was lost since the broker was here last. Lost answers of the store are
         waited out for one lease, this broker's own last session for as long as the store may
@@ -81,7 +81,8 @@ class BrokerMembership:
         self._watch = self._store.watch_data(paths.broker(broker.id), self._doubt.set)
         session, epoch = await self._join(broker, clean=clean)
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
-        # In the turn in which the registration is known, for LeaderAndIsr may come at once.
+        # In the same turn in which the registration is known, because LeaderAndIsr may follow at
+        # once.
         await self._on_joined(session)
         await self._note.write((noted(session),))
         return epoch
@@ -107,7 +108,7 @@ class BrokerMembership:
                 answered_ms = self._clock.monotonic_ms()
             except (StoreUnavailable, SessionExpired) as error:
                 now_ms = self._clock.monotonic_ms()
-                # A store that was away restarts the leases of all sessions.
+                # A store that was unavailable restarts the leases of all sessions.
                 waits.begin_anew(now_ms)
                 if now_ms - answered_ms >= self._lease_ms + _MARGIN_MS:
                     raise
@@ -115,7 +116,7 @@ class BrokerMembership:
             await asyncio.sleep(_PAUSE_S)
 
     async def _end(self, past: tuple[NotedSession, ...]) -> None:
-        """End past sessions: their process is dead, as this one holds its lock."""
+        """End past sessions. Their process is dead, because this one holds its lock."""
         for found in past:
             if found.credential:
                 try:
@@ -135,7 +136,10 @@ class BrokerMembership:
         *,
         clean: bool,
     ) -> int | None:
-        """The broker epoch; None while the node of one of our `past` sessions stands."""
+        """Register and return the broker epoch.
+
+        None while the node of one of our `past` sessions exists.
+        """
         try:
             return await self._register(session, clean=clean)
         except NodeExists:
@@ -148,7 +152,7 @@ class BrokerMembership:
             return None
 
     def retire(self) -> None:
-        """Register no more if the registration is lost, as the broker stops."""
+        """Stop registering again, because the broker is stopping."""
         self._left = True
         if self._watch is not None:
             self._watch.cancel()
@@ -156,13 +160,13 @@ class BrokerMembership:
             self._keeper.cancel()
 
     async def leave(self) -> None:
-        """End the session: the broker is dead to all others at once."""
+        """End the session: for all others the broker is dead at once."""
         self.retire()
         if self.session is not None:
             await self.session.close()
 
     async def withdraw(self) -> None:
-        """Give up the registration, and so all leadership, and register again, leading nothing.
+        """Give up the registration, and with it all leadership, and register again.
 
         For a broker that reaches the store and is cut off from the others: they elect leaders.
         """
@@ -211,7 +215,7 @@ class BrokerMembership:
         return epoch
 
     async def _epoch_in(self, session: Session) -> int | None:
-        """The broker epoch, if this very session has registered: its answer was lost."""
+        """The broker epoch if this very session has registered, after its answer was lost."""
         assert self._broker is not None
         node = await self._store.get(paths.broker(self._broker.id))
         epoch = await self._store.get(paths.broker_epoch(self._broker.id))
@@ -243,7 +247,7 @@ class BrokerMembership:
             node = await self._store.get(paths.broker(broker.id))
             epoch = await self._store.get(paths.broker_epoch(broker.id))
             known = None if node is None or epoch is None else epoch.version + 1
-            # A registration that succeeded although its answer was lost is not yet known here.
+            # A registration whose answer was lost may have succeeded without being known here.
             if self._fence.is_registered and known == self._fence.broker_epoch:
                 return
         if self._left:
@@ -255,17 +259,17 @@ class BrokerMembership:
         self._fence.unregistered()
         self._on_lost()
         if self._stands_aside:
-            # Another broker is to become the controller before this one is a candidate again.
+            # Another broker should become controller before this one is a candidate again.
             await asyncio.sleep(_ASIDE_S)
             self._stands_aside = False
         if session.expired:
             session = await self._open_session()
             await self._note.write((noted(session),))
         try:
-            # The process has run on, so that no record was lost.
+            # The process kept running, so no record was lost.
             await self._register(session, clean=True)
         except NodeExists:
-            # The old session's node goes when the store has noticed its end.
+            # The old session's node disappears when the store has noticed the session's end.
             await asyncio.sleep(_PAUSE_S)
             self._doubt.set()
             return

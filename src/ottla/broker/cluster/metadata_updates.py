@@ -1,4 +1,4 @@
-"""The one place that changes a broker's image of its cluster.
+"""Applies all changes of this broker's cluster image.
 
 Live brokers, topics and leaders change by the controller's UpdateMetadata alone; settings and
 features by `show`.
@@ -29,18 +29,18 @@ from ottla.wire.messages.update_metadata import (
     UpdateMetadataRequest,
 )
 
-# As the leader of a partition: its topic is being deleted.
+# The leader of a partition whose topic is being deleted.
 LEADER_DURING_DELETE = -2
 _EVERYTHING = 2
-# Fewer settings than this are read one by one.
+# Fewer topics' settings than this are read one by one.
 _FEW = 16
 
 
 class PartitionHost(Protocol):
-    """Keeps this broker's partitions in step with the image."""
+    """Keeps this broker's partitions consistent with the image."""
 
     async def apply(self, image: ClusterImage) -> None:
-        """Open, configure and delete partitions until they are what `image` says."""
+        """Open, configure and delete partitions to match `image`."""
         ...
 
     def update_configs(self, image: ClusterImage) -> None:
@@ -49,7 +49,7 @@ class PartitionHost(Protocol):
 
 
 class MetadataUpdates:
-    """Applies updates in their order, and wakes tasks that wait for an image."""
+    """Applies image changes in order, and wakes tasks that wait for an image."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class MetadataUpdates:
         self.received_image = False
 
     async def apply(self, request: UpdateMetadataRequest) -> None:
-        """Show clients the controller's state. Raises OttlaError where the controller is fenced."""
+        """Apply the controller's state. Raises OttlaError if the controller is fenced."""
         self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
         ids = {
             topic.topic_name: TopicId(topic.topic_id)
@@ -80,7 +80,7 @@ class MetadataUpdates:
         }
         async with self.changing:
             configs = await self.configs_of(ids)
-            # The epoch may have moved on while the settings were read.
+            # The epoch may have changed while the settings were read.
             self._fence.check(request.controller_id, request.controller_epoch, request.broker_epoch)
             image = _updated(self._view.image, request, configs)
             await self._show(image)
@@ -114,7 +114,7 @@ class MetadataUpdates:
         return found
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
-        """Return True as soon as the image fulfils `condition`, False after the timeout."""
+        """Return True as soon as the image fulfils `condition`, False at the timeout."""
         if condition(self._view.image):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -128,7 +128,7 @@ class MetadataUpdates:
         return True
 
     async def _show(self, image: ClusterImage) -> None:
-        """Partitions are open before clients see them, and hidden before they close."""
+        """Apply an image: open partitions before clients see them, and hide them before closing."""
         before = self._view.image
         if any(t.id not in image.topics_by_id for t in before.topics.values()):
             self._view.replace(image)
@@ -183,7 +183,7 @@ def _partitions(
     for state in states:
         known = partitions.get(state.partition_index)
         sent = _partition(state)
-        # A state that a later one overtook is dropped.
+        # A state older than the known one is dropped.
         if known is None or (sent.leader_epoch, sent.version) >= (
             known.leader_epoch,
             known.version,

@@ -18,7 +18,7 @@ _MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class RedirectedRequest(Reached, Protocol):
-    """A request's version, and where it came in."""
+    """A request's version and listener."""
 
     @property
     def version(self) -> int: ...
@@ -30,14 +30,14 @@ class _Leader(NamedTuple):
 
 
 class NewLeaders:
-    """Adds the present leaders, and how to reach them, to answers that refuse partitions."""
+    """Adds the present leaders and their addresses to answers that refuse partitions."""
 
     def __init__(self, view: ClusterView, partitions: Partitions) -> None:
         self._view = view
         self._partitions = partitions
 
     def add_to_produce(self, request: RedirectedRequest, response: produce.ProduceResponse) -> None:
-        """Add the leaders of partitions that are not led here, and how to reach them."""
+        """Add the leaders, with their addresses, of partitions that this broker does not lead."""
         if request.version < _PRODUCE_SINCE:
             return
         has_ids = request.version >= _PRODUCE_IDS_SINCE
@@ -50,7 +50,7 @@ class NewLeaders:
         self._add(request, response, produce, moved)
 
     def add_to_fetch(self, request: RedirectedRequest, response: fetch.FetchResponse) -> None:
-        """As `add_to_produce`; all versions with the field name topics by id."""
+        """As `add_to_produce`; all versions that have this field identify topics by id."""
         if request.version < _FETCH_SINCE:
             return
         moved = (
@@ -66,7 +66,7 @@ class NewLeaders:
         request: RedirectedRequest,
         response: share_fetch.ShareFetchResponse | share_acknowledge.ShareAcknowledgeResponse,
     ) -> None:
-        """As `add_to_produce`, for members of share groups."""
+        """As `add_to_produce`, for share group members."""
         is_fetch = isinstance(response, share_fetch.ShareFetchResponse)
         moved = (
             (self._name_of(topic.topic_id), answer.partition_index, answer)
@@ -106,7 +106,7 @@ class NewLeaders:
         return "" if topic is None else topic.name
 
     def _leader_of(self, topic: str, index: int) -> _Leader | None:
-        """The other broker that leads, by the newest source here: the replica, or the image."""
+        """The broker that leads, if not this one, from the newer of replica state and image."""
         state = self._view.image.partition(topic, index)
         partition = self._partitions.find(topic, index)
         known = None if partition is None else partition.image

@@ -1,4 +1,4 @@
-"""A start that finds a registration under the broker's own id: its last session's, or another's.
+"""Waits at startup for a registration under the broker's own id to end.
 
 The start waits for as long as the store may take to end a session; a registration that remains
 after that, or whose session this broker never had, is another broker's.
@@ -14,12 +14,12 @@ from ottla.metadata.nodes import decode_broker
 
 _log = logging.getLogger(__name__)
 
-# How long after the store has ended a session this may go unnoticed.
+# How long the end of a session may go unnoticed after the store has ended it.
 _MARGIN_MS = 2_000
 
 
 class OldSessionWait:
-    """How long a start waits for the end of this broker's last session, and what it logs."""
+    """How long startup waits for the end of this broker's last session, and its log lines."""
 
     def __init__(self, broker: BrokerImage, began_ms: int) -> None:
         self._broker = broker
@@ -27,11 +27,11 @@ class OldSessionWait:
         self._is_said = False
 
     def begin_anew(self, now_ms: int) -> None:
-        """Wait anew, as the store may only now have begun to count the session's lease."""
+        """Restart the wait: the store may only now have begun to count the session's lease."""
         self._counts_from_ms = now_ms
 
     def check(self, node: Node, ends_within_ms: int, now_ms: int) -> None:
-        """Note that the registration `node` of that session still stands.
+        """Note that the old registration `node` still exists.
 
         Raises OttlaError (DUPLICATE_BROKER_REGISTRATION) where the session should have ended.
         """
@@ -55,7 +55,7 @@ class OldSessionWait:
 
 
 def duplicate(broker: BrokerImage, node: Node, why: str = "") -> OttlaError:
-    """The refusal of `broker`, under whose id the registration `node` stands."""
+    """The error for `broker` if another broker's registration `node` has its id."""
     try:
         where = _addresses(decode_broker(paths.broker(broker.id), node.data))
     except OttlaError as error:

@@ -1,4 +1,4 @@
-"""The controller's requests to this broker: one function for each kind of message.
+"""Carries out the controller's requests: one method for each kind.
 
 The handlers call them for messages that come over the wire, `control` for those of a controller
 in this very process. Requests of an earlier controller are refused with
@@ -38,7 +38,7 @@ from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMet
 
 
 class Orders:
-    """Carries out the controller's orders. Every method raises OttlaError for a stale order."""
+    """Carries out the controller's requests. Every method raises OttlaError for a stale request."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class Orders:
         self._updates = updates
 
     async def update_metadata(self, body: UpdateMetadataRequest) -> UpdateMetadataResponse:
-        """Take the controller's metadata over; all of it or nothing."""
+        """Apply the controller's metadata, completely or not at all."""
         await self._updates.apply(body)
         return UpdateMetadataResponse()
 
     async def leader_and_isr(self, body: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
-        """Open the partitions that are not open and give them roles; report failures.
+        """Open partitions that are not open and give them roles; report failures.
 
         A state older than the present one counts as done.
         """
@@ -85,7 +85,7 @@ class Orders:
         )
 
     async def stop_replica(self, body: StopReplicaRequest) -> StopReplicaResponse:
-        """Stop partitions, and delete their logs where that is ordered; each may fail by itself.
+        """Stop partitions, and delete their logs if the request says so; each may fail by itself.
 
         Fenced by leader epoch per partition, too (KIP-570). A partition not here counts as stopped.
         """
@@ -115,7 +115,7 @@ class Orders:
         )
 
     def log_ends(self, body: LogEndsRequest) -> LogEndsResponse:
-        """How far the logs of partitions without a leader reach.
+        """Answer with the log ends of partitions without a leader.
 
         A replica answers in the leader epoch that the controller asks for and in no other, so
         that its log stays as reported until a leader is elected.
@@ -132,7 +132,7 @@ class Orders:
         )
 
     def _topic(self, ordered: LeaderAndIsrTopicState) -> TopicImage:
-        """The topic as the image has it; a new one gets its settings with the next image."""
+        """The topic in the image; a new one gets its settings with the next image."""
         known = self._view.image.topic_by_id(TopicId(ordered.topic_id))
         return known or TopicImage(ordered.topic_name, TopicId(ordered.topic_id), ())
 

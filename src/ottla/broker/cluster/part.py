@@ -1,4 +1,4 @@
-"""This broker as a member of its cluster: its registration, and its connections to the others."""
+"""This broker as a cluster member: its registration, and its connections to the others."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -29,18 +29,21 @@ _PING_INTERVAL_MS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """Epochs are 0 before the first registration and before the first message of a controller."""
+    """The registration and connections.
+
+    Epochs are 0 before the first registration and before the first request of a controller.
+    """
 
     is_registered: bool
     broker_epoch: int
     controller_epoch: int
-    # Registered brokers in the image, this one included, and connections that are open to them.
+    # Registered brokers in the image, this one included, and open connections to them.
     brokers: int
     connections: int
 
 
 class ClusterPart(BrokerPart):
-    """The session of this broker is ended when the part is left, after all parts above it.
+    """Registers this broker, and ends its session on exit, after all parts above it.
 
     `on_joined` is called with the session of each new registration.
     """
@@ -61,9 +64,9 @@ class ClusterPart(BrokerPart):
         self.store = store
         view = self.view = ClusterView(BrokerId(settings.broker_id), cluster_id)
         fence = self.fence = ControllerFence()
-        # Emitted when the registration is lost: this broker then leads nothing more (S16).
+        # Emitted when the registration is lost: this broker then leads nothing (S16).
         self.registration_lost: Signal[[]] = Signal()
-        # Emitted when no other broker can be reached: this broker gives its registration up.
+        # Emitted when no other broker is reached: this broker then gives up its registration.
         self.isolated: Signal[[]] = Signal()
         self.departed = Departed()
         own = Credentials(
@@ -95,7 +98,7 @@ class ClusterPart(BrokerPart):
         )
 
     def links(self) -> Links:
-        """New connections to the other brokers, for one purpose."""
+        """New connections to the other brokers for one purpose."""
         return Links(self.peers, idle_ms=idle_ms(self._settings))
 
     async def stop(self) -> None:
@@ -117,5 +120,5 @@ class ClusterPart(BrokerPart):
 
 
 def _ping_interval_ms(idle_ms: int) -> int:
-    """Often enough that another broker with the same settings closes no connection as idle."""
+    """A ping interval at which no broker with the same settings closes the connection as idle."""
     return min(_PING_INTERVAL_MS, max(1, idle_ms // 3)) if idle_ms > 0 else _PING_INTERVAL_MS

@@ -1,4 +1,4 @@
-"""The login of this broker on another one's SASL listener, before the brokers' own handshake."""
+"""Logs this broker in on another broker's SASL listener, before the brokers' handshake."""
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
@@ -17,7 +17,7 @@ _ALLOWED = "sasl.oauthbearer.allowed.urls"
 
 
 def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
-    """Who this broker is for others; None where brokers do not log in.
+    """This broker's login at other brokers; None if brokers do not log in.
 
     Raises OttlaError(INVALID_CONFIG) where the settings give no user and password.
     """
@@ -27,7 +27,7 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
         return None
     mechanism = settings.text("sasl.mechanism.inter.broker.protocol")
     if "sasl.mechanism.inter.broker.protocol" not in settings.static:
-        # A broker by itself dials none; `log_in` is the error for others.
+        # A single broker connects to none; `log_in` raises the error if others exist.
         return SaslIdentity(mechanism, "", "")
     name = f"{mechanism.lower()}.{_JAAS}"
     text = settings.of_listener(listener, name) or settings.value(_JAAS)
@@ -43,7 +43,7 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
 
 
 def _bearer_identity(settings: BrokerSettings, listener: str, text: str) -> SaslIdentity:
-    """With the settings of a client that Kafka gives brokers, too."""
+    """The identity for OAUTHBEARER, from the settings of Kafka's own client."""
 
     def value(name: str) -> Value:
         return settings.of_mechanism(listener, bearer.MECHANISM, name)
@@ -55,7 +55,7 @@ def _bearer_identity(settings: BrokerSettings, listener: str, text: str) -> Sasl
 
 
 async def log_in(connection: PeerConnection, identity: SaslIdentity, timeout_ms: int) -> None:
-    """Log in over a connection that was just opened. Raises OttlaError."""
+    """Log in over a newly opened connection. Raises OttlaError."""
     if not identity.user and identity.token is None:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -63,7 +63,7 @@ async def log_in(connection: PeerConnection, identity: SaslIdentity, timeout_ms:
             "sasl.mechanism.inter.broker.protocol and the listener's sasl.jaas.config",
         )
     if identity.token is not None:
-        # A token may have to be asked for first.
+        # A token may have to be requested first.
         identity = await in_daemon(identity.ready)
     requests = login_requests(identity, connection.name, random_bytes)
     request = next(requests)

@@ -1,4 +1,4 @@
-"""This broker's connections to the others: opened when needed, proven, forgotten when they end.
+"""This broker's connections to the others: opened when needed, proven, dropped at their end.
 
 One control connection to each broker carries requests in order. A fetcher opens one of its own.
 Failures are raised to the caller; retries are the caller's.
@@ -26,23 +26,23 @@ from ottla.wire.notation import Message
 
 _log = logging.getLogger(__name__)
 
-# Codes for a request without an answer.
+# Error codes that mean a request got no answer.
 _NO_ANSWER = (
     ErrorCode.BROKER_NOT_AVAILABLE,
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.REQUEST_TIMED_OUT,
 )
-# By then a dead broker has been replaced, or a live one was reached again.
+# Within this time a dead broker has been replaced, or a live one was reached again.
 _DOUBT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class PeerLimits:
-    """How long others may take, in milliseconds, and how much they may send at once."""
+    """Timeouts for other brokers, in milliseconds, and the largest answer accepted."""
 
     connect_timeout_ms: int = 10_000
     request_timeout_ms: int = 30_000
-    # A control connection is used at least so often, so that its end is noticed.
+    # A control connection is used at least this often, so that its end is noticed.
     ping_interval_ms: int = 10_000
     response_bytes_max: int = RESPONSE_BYTES_MAX
 
@@ -63,7 +63,7 @@ class Peers:
         limits: PeerLimits,
         identity: SaslIdentity | None = None,
     ) -> None:
-        """`identity` is this broker's where brokers log in by SASL."""
+        """`identity` is this broker's login, if brokers log in by SASL."""
         self.on_lost: Signal[[BrokerId]] = Signal()
         self._credentials = credentials
         self._image = image
@@ -73,14 +73,14 @@ class Peers:
         self._limits = limits
         self._identity = identity
         self._controls: dict[BrokerId, _Control] = {}
-        # Brokers whose connection broke, and until when on the loop's clock they are left out.
+        # Brokers whose connection broke, with the loop time until which they are left out.
         self._doubted: dict[BrokerId, float] = {}
-        # In the order they were opened.
+        # In the order in which they were opened.
         self._open: dict[PeerConnection, None] = {}
         self._closed = False
 
     def __len__(self) -> int:
-        """How many connections are open."""
+        """The number of open connections."""
         return len(self._open)
 
     async def request(
@@ -103,7 +103,7 @@ class Peers:
         return await connection.request(message, timeout_ms=timeout_ms, version=version)
 
     async def open(self, broker_id: BrokerId) -> PeerConnection:
-        """A proven connection of the caller's own, to be closed by it. Raises OttlaError."""
+        """Open a proven connection that the caller owns and closes. Raises OttlaError."""
         connection, _ = await self._connect(broker_id, self._endpoint(self._broker(broker_id)))
         return connection
 
@@ -117,7 +117,7 @@ class Peers:
                     connection, _ = await self._connect(broker.id, self._endpoint(broker))
             except TimeoutError:
                 if loop.time() - began_s > 2 * within_s:
-                    # It was this process that stood still.
+                    # This process itself was paused.
                     continue
                 return False
             except OttlaError as error:
@@ -126,7 +126,7 @@ class Peers:
             return True
 
     async def reaches(self, broker: BrokerImage, within_s: float) -> bool:
-        """Whether a broker's machine accepts a connection, so that packets pass both ways.
+        """Whether a broker's machine accepts a connection, which shows that packets pass both ways.
 
         The machine does so even if the broker process hangs or is busy: then neither broker is
         cut off.
@@ -143,18 +143,18 @@ class Peers:
                 if isinstance(error.__cause__, ConnectionRefusedError):
                     return True
                 if loop.time() - began_s > 2 * within_s:
-                    # It was this process that stood still.
+                    # This process itself was paused.
                     continue
                 return False
             return True
 
     async def reaches_known(self, broker_id: BrokerId, within_s: float) -> bool:
-        """See `reaches`; False for a broker that is not alive as far as this one knows."""
+        """See `reaches`; False for a broker that is not alive in this broker's image."""
         broker = self._image().brokers.get(broker_id)
         return broker is not None and await self.reaches(broker, within_s)
 
     def answering(self) -> AbstractSet[BrokerId]:
-        """The brokers of the image, except those that broke their connection just now.
+        """The brokers of the image, except those whose connection broke a moment ago.
 
         Such a broker is most likely dead, and the next leader is known in a moment; a broker that
         is merely silent may well serve clients that reach it. Clients that get no leader in the
@@ -198,7 +198,7 @@ class Peers:
             control.opening = asyncio.get_running_loop().create_task(
                 self._open_control(broker_id, control)
             )
-        # Others wait for the same connection: one of them giving up does not end it.
+        # Others wait for the same connection: if one of them gives up, it must stay.
         return await asyncio.shield(control.ready)
 
     async def _open_control(self, broker_id: BrokerId, control: "_Control") -> None:
@@ -214,12 +214,12 @@ class Peers:
         control.ready.set_result(connection)
 
     def _fits(self, control: "_Control", broker: BrokerImage) -> bool:
-        """Whether a control connection leads to the broker as it is known now."""
+        """Whether a control connection leads to the broker under its known address and epoch."""
         if broker.endpoints.get(self._listener) != control.endpoint:
             return False
         if control.connection is None:
             return True
-        # The image may lag behind the epoch that the broker itself has proven.
+        # The image may be older than the epoch that the broker itself has proven.
         return control.connection.is_open and broker.epoch <= control.broker_epoch
 
     def _forget(self, broker_id: BrokerId, why: OttlaError | None = None) -> None:
@@ -262,13 +262,13 @@ class Peers:
                 f"broker {broker.id} has no listener {self._listener}, which brokers use among "
                 "themselves here; set inter.broker.listener.name alike on all of them",
             )
-        # A broker without a host listens on all interfaces of this same machine.
+        # A broker without a host listens on all interfaces of this machine.
         return endpoint if endpoint.host else Endpoint("localhost", endpoint.port)
 
     async def _connect(
         self, broker_id: BrokerId, endpoint: Endpoint
     ) -> tuple[PeerConnection, Party]:
-        """Dial a broker and prove one to the other. Raises OttlaError."""
+        """Connect to a broker and carry out the handshake. Raises OttlaError."""
         connection = PeerConnection(
             f"broker {broker_id} at {endpoint.host}:{endpoint.port}",
             f"broker-{self._credentials.broker_id}",
@@ -316,16 +316,16 @@ class Peers:
 
 
 class _Control:
-    """The control connection to one broker, from the moment it is wanted."""
+    """The control connection to one broker, from the first need for it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        # The broker's own address and epoch, as it proved them.
+        # The broker's address and epoch, as it proved them.
         self.broker_epoch = 0
         self.connection: PeerConnection | None = None
         self.opening: asyncio.Task[None] | None = None
         self.ready: asyncio.Future[PeerConnection] = asyncio.get_running_loop().create_future()
-        # A future without a waiter would log its exception as never retrieved.
+        # A future that is never awaited would log its exception as never retrieved.
         self.ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
         self.timer: asyncio.TimerHandle | None = None
 
@@ -344,9 +344,9 @@ class _Knock(asyncio.Protocol):
     """Accepts a connection and closes it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Closed in the next turn, not within the call that makes it.
+        # Closed in the next turn, not within the call that creates it.
         asyncio.get_running_loop().call_soon(transport.close)
 
 
 def _ignore(_answer: Any) -> None:
-    """A ping's answer only shows that the broker is there."""
+    """Ignore a ping's answer, which only shows that the broker is alive."""

@@ -1,4 +1,4 @@
-"""A broker's place in its cluster: the cluster's id, the broker's own node, the first image."""
+"""A broker's registration: the cluster id, the broker's own node, the first image."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ _REMOVED = b"removed"
 
 
 async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
-    """Make the missing parent nodes of everything else: in one write, for speed.
+    """Create the missing parent nodes of everything else, in one write for speed.
 
     In a new store the nodes `beside` them are made in the same write.
     """
@@ -50,29 +50,29 @@ async def prepare(store: Store, beside: Sequence[Create] = ()) -> None:
     try:
         await store.multi(operations)
     except NodeExists:
-        # Another broker starts at the same time.
+        # Another broker may be starting at the same time.
         for path in missing:
             await store.ensure(path)
 
 
 def new_cluster_id(random_bytes: Callable[[int], bytes] = random_bytes) -> str:
-    """An id that no other cluster has, as Kafka writes it."""
+    """A new, unique cluster id in Kafka's form."""
     return urlsafe_b64encode(topic_id_of(random_bytes(16)).bytes).rstrip(b"=").decode()
 
 
 async def known_cluster_id(store: Store) -> str | None:
-    """The cluster's id as the store has it."""
+    """The cluster id in the store."""
     node = await store.get(paths.CLUSTER_ID)
     return None if node is None else decode_cluster_id(paths.CLUSTER_ID, node.data)
 
 
 def name_cluster(cluster_id: str) -> Create:
-    """The operation that gives the cluster its id."""
+    """The operation that stores the cluster id."""
     return Create(paths.CLUSTER_ID, encode_cluster_id(cluster_id))
 
 
 async def agree_on_cluster_id(store: Store, proposed: str) -> str:
-    """The cluster's id: the one in the store, else `proposed`.
+    """Return the cluster id in the store; if there is none, store `proposed`.
 
     `proposed` is that of the data folders, or a new one. The caller checks whether both agree.
     """
@@ -89,7 +89,7 @@ async def agree_on_cluster_id(store: Store, proposed: str) -> str:
 
 
 async def known_brokers(store: Store) -> dict[BrokerId, BrokerImage]:
-    """Brokers that ever registered and are not removed, alive or not, as they registered last.
+    """Brokers that ever registered and were not removed, alive or not, as last registered.
 
     Raises StoreError.
     """
@@ -108,7 +108,7 @@ async def known_racks(store: Store) -> dict[BrokerId, str | None]:
 
 
 async def remove(store: Store, broker_id: BrokerId) -> None:
-    """Forget a broker that is gone for good; it is known again as soon as it registers.
+    """Forget a broker that is gone for good; if it registers again, it is known again.
 
     Raises OttlaError(BROKER_ID_NOT_REGISTERED) where it is unknown, INVALID_REQUEST where it
     is alive, StoreError.
@@ -126,7 +126,7 @@ async def remove(store: Store, broker_id: BrokerId) -> None:
                 f"Broker {broker_id} is alive: stop it before it is removed.",
             )
         try:
-            # The node stays, for its version counts registrations.
+            # The node stays, because its version counts registrations.
             await store.multi([Set(path, _REMOVED, epoch.version)])
         except BadVersion:
             continue
@@ -142,7 +142,7 @@ async def register(
     clean: bool = True,
     boot_id: str = "",
 ) -> int:
-    """Announce the broker as alive for as long as its session lasts; return its broker epoch.
+    """Register the broker for as long as its session lasts; return its broker epoch.
 
     `clean` says that no record was lost since it was alive last (R-11); otherwise a mark is left
     for the controller in the same write. Raises NodeExists where another live broker has the
@@ -166,12 +166,12 @@ async def register(
 
 
 def check_registration(broker_id: BrokerId, broker_epoch: int) -> Check:
-    """For a `multi`: the broker has not registered anew since it had this epoch (S12)."""
+    """A check for `multi`: the broker has not registered again since this epoch (S12)."""
     return Check(paths.broker_epoch(broker_id), broker_epoch - 1)
 
 
 def check_controller(controller_epoch: int) -> Check:
-    """For a `multi`: no other broker has become the controller since this epoch began (S14)."""
+    """A check for `multi`: no other broker has become controller since this epoch began (S14)."""
     return Check(paths.CONTROLLER_EPOCH, controller_epoch)
 
 

@@ -1,4 +1,4 @@
-"""The secret by which brokers of one cluster recognise each other; it is in the store."""
+"""The secret, kept in the store, by which brokers of one cluster recognise each other."""
 
 import contextlib
 
@@ -11,17 +11,17 @@ _SECRET_BYTES = 32
 
 
 def new_secret(random_bytes: RandomBytes) -> Create:
-    """The operation that makes a secret."""
+    """The operation that stores a new secret."""
     secret = random_bytes(_SECRET_BYTES)
     return Create(paths.CLUSTER_SECRET, encode_cluster_secret(secret))
 
 
 async def agree_on_secret(store: Store, random_bytes: RandomBytes) -> bytes:
-    """The cluster's secret; the first broker makes it. Raises OttlaError where it is damaged."""
+    """Read the cluster's secret, or create it. Raises OttlaError if it is damaged."""
     node = await store.get(paths.CLUSTER_SECRET)
     if node is None:
         with contextlib.suppress(NodeExists):
-            # Another broker may start at the same time.
+            # Another broker may be starting at the same time.
             await store.multi([new_secret(random_bytes)])
         node = await store.get(paths.CLUSTER_SECRET)
         assert node is not None, "the cluster's secret is never deleted"

@@ -1,4 +1,4 @@
-"""This broker's past sessions, kept beside its data, by which it recognises its own old node.
+"""This broker's past sessions, noted in its data folder, to recognise its own old node.
 
 After a kill -9 or a power cut a broker may be back before the store has noticed the end of its
 last session. The node under its id is then its own: it is waited for, not taken for another
@@ -25,14 +25,17 @@ SESSION_NOTE = "ottla-session.note"
 
 
 class NotedSession(NamedTuple):
-    """A session by its id; `credential` is empty where it cannot be ended by its successor."""
+    """A session id; `credential` is empty if a later process cannot end the session."""
 
     id: int
     credential: str = ""
 
 
 class SessionNote:
-    """Sessions in a file in the folder of a broker's data, a line each: id, credential, place."""
+    """The sessions in a file of the data folder.
+
+    A line each: id, credential, place.
+    """
 
     def __init__(self, filesystem: FileSystem, folder: str) -> None:
         """The caller holds the folder's lock."""
@@ -41,7 +44,7 @@ class SessionNote:
         self._path = f"{folder}/{SESSION_NOTE}"
 
     def read(self) -> tuple[NotedSession, ...]:
-        """The sessions that may still stand; none where nothing is noted or it is unreadable."""
+        """Read the sessions that may still exist; none if the file is missing or unreadable."""
         try:
             if not self._filesystem.exists(self._path):
                 return ()
@@ -52,7 +55,10 @@ class SessionNote:
             return ()
 
     async def write(self, sessions: Sequence[NotedSession]) -> None:
-        """Write sessions to the disk. Failure is only logged, as the note merely saves waiting."""
+        """Write the sessions to the disk.
+
+        A failure is only logged, as the note merely saves waiting.
+        """
         text = "".join(f"{self._line(session)}\n" for session in sessions).encode("utf-8")
         loop = asyncio.get_running_loop()
         try:
@@ -72,7 +78,10 @@ class SessionNote:
         return NotedSession(int(number), credential if is_ours else "")
 
     def _place(self) -> str:
-        """The machine since its start, the mounted disk, the folder; empty where not known."""
+        """Identify the place: the machine since its boot, the mounted disk, the folder.
+
+        Empty if unknown.
+        """
         page_cache_id = self._filesystem.page_cache_id(self._folder)
         return f"{page_cache_id} {os.path.realpath(self._folder)}" if page_cache_id else ""
 

@@ -1,4 +1,4 @@
-"""How far this broker has seen the store go, kept beside its data (S15): a file of one line.
+"""The newest state of the store that this broker has seen, noted in its data folder (S15).
 
 A store restored from an older copy would hand epochs out a second time, and give two leaders
 the same one. A broker that has seen a later state refuses to start, before it
@@ -18,7 +18,7 @@ STORE_MARK = "ottla-store.mark"
 
 
 class StoreMark:
-    """The mark in the folder of a broker's data. `run` runs what waits for a disk."""
+    """The note in the data folder. `run` runs a function that waits for a disk."""
 
     def __init__(
         self,
@@ -34,7 +34,10 @@ class StoreMark:
         self._kept = ""
 
     async def check(self) -> None:
-        """Raises StoreRolledBack where changes that were seen are gone; StoreUnavailable."""
+        """Raise StoreRolledBack if the store lacks changes that were seen.
+
+        Raises StoreUnavailable, too.
+        """
         try:
             if not self._filesystem.exists(self._path):
                 return
@@ -51,7 +54,7 @@ class StoreMark:
             self._kept = mark
 
     async def keep(self) -> None:
-        """Write the store's present state down, if it has advanced."""
+        """Write down the store's present state, if it has advanced."""
         try:
             mark = await self._store.history()
             if mark == self._kept:

@@ -1,4 +1,4 @@
-"""The controller's shell: election, the store, and messages to brokers. Decides nothing itself.
+"""The controller's shell: election, the store, and requests to brokers.
 
 What to do is decided in `ottla.controller`.
 """

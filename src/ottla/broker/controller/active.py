@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 class ActiveController:
-    """What the controller knows and does while `epoch` is the newest controller epoch.
+    """The state and actions of the controller while `epoch` is the newest controller epoch.
 
     `on_deposed` is called when another broker is the controller, `on_isolated` when this one
     reaches no other broker, so that another must decide.
@@ -76,14 +76,17 @@ class ActiveController:
             self.jobs, self.changes, self.reachability, self.check_epoch, self.fence
         )
         self._broker_id = broker_id
-        # Why registrations were ended before their sessions, until that is acted on.
+        # Why registrations were ended before their sessions, kept until brokers act on it.
         self._fenced: dict[BrokerId, str] = {}
-        # Deletions and recoveries go on when brokers come.
+        # Called when brokers return: deletions and recoveries continue then.
         self.on_come: list[Callable[[], None]] = []
         self.on_stop: list[Callable[[], None]] = []
 
     async def load(self) -> None:
-        """Read the whole state, settle every partition, and send. Also repairs after doubt."""
+        """Read the whole state, settle every partition, and send it all.
+
+        Also repairs the state after doubt.
+        """
         context = self.context
         brokers, unclean = await read_brokers(self.store)
         names = await self.store.children(paths.TOPICS)
@@ -99,20 +102,20 @@ class ActiveController:
         await self._forget_unclean(unclean)
 
     async def repair(self) -> None:
-        """Read the store again after a write whose outcome is not known."""
+        """Read the store again after a write with an unknown outcome."""
         await self.load()
         self.follow_brokers()
         self.senders.everything()
         self._call_come()
 
     def follow_brokers(self) -> None:
-        """Have a sender for each live broker; a new one first sends everything."""
+        """Keep a sender for each live broker; a new sender first sends everything."""
         for broker_id in self.senders.end_old():
             self.reachability.forget(broker_id)
         self.senders.begin_new(self.reports)
 
     def stop(self) -> None:
-        """Resign: decide and send no more."""
+        """Resign: stop deciding and sending."""
         self.jobs.stop()
         self.reachability.stop()
         self.senders.stop()
@@ -122,7 +125,7 @@ class ActiveController:
     # -- brokers
 
     async def on_brokers(self) -> None:
-        """The set of live brokers may have changed (P30)."""
+        """Act on a possible change of the live brokers (P30)."""
         brokers, unclean = await read_brokers(self.store)
         known = self.context.brokers
         gone = [broker for broker in known if broker not in brokers]
@@ -161,7 +164,7 @@ class ActiveController:
         return decide
 
     async def _forget_unclean(self, unclean: dict[BrokerId, int]) -> None:
-        """Remove the marks of unclean stops that were acted on, unless they are renewed."""
+        """Remove the handled marks of unclean stops, unless they were renewed."""
         for broker, version in unclean.items():
             operations: list[Operation] = [
                 check_controller(self.epoch),
@@ -175,7 +178,7 @@ class ActiveController:
                 self.jobs.once("brokers", self.on_brokers)
 
     async def fence(self, broker: BrokerImage, why: str) -> None:
-        """End a registration before its session does: epochs keep it safe if this is wrong.
+        """End a registration before its session ends; epochs keep this safe if the broker is alive.
 
         A broker that is alive after all sees its node go, and registers again.
         """

@@ -1,4 +1,4 @@
-"""What the controller does about the reports of its senders."""
+"""Acts on the reports of the controller's senders."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ from ottla.metadata.image import BrokerImage
 
 
 class BrokerReports:
-    """Implements `Reports` for one controller epoch: most of it becomes a job.
+    """Implements `Reports` for one controller epoch; most reports become jobs.
 
     `check_epoch` asks the store whether this controller is deposed, `fence` ends a registration.
     """
@@ -28,11 +28,11 @@ class BrokerReports:
         self._reachability = reachability
         self._check_epoch = check_epoch
         self._fence = fence
-        # Called with a broker and the replicas that it has deleted.
+        # Called with a broker and the replicas it has deleted.
         self.on_deleted: list[Callable[[BrokerImage, list[TopicPartition]], None]] = []
 
     def deposed(self) -> None:
-        """See `Reports`; the store says whether this controller is deposed."""
+        """See `Reports`. Asks the store whether this controller is deposed."""
         self._jobs.once("check", self._check_epoch)
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
@@ -41,7 +41,7 @@ class BrokerReports:
             callback(broker, names)
 
     def refused(self, broker: BrokerImage) -> None:
-        """See `Reports`: such a broker is dead; one that is alive registers again."""
+        """See `Reports`. Such a broker is dead; a live one registers again."""
         why = f"broker {broker.id} died: its address refuses connections"
         self._jobs.once(f"refused by {broker.id}", lambda: self._fence(broker, why))
 
@@ -54,7 +54,7 @@ class BrokerReports:
         self._reachability.answered(broker)
 
     def failed(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
-        """See `Reports`: these replicas are offline until their broker starts again."""
+        """See `Reports`. These replicas are offline until their broker starts again."""
         self._changes.context.offline |= {(name, broker.id): None for name in names}
         cause = f"broker {broker.id} cannot use its disk"
         self._jobs.once(

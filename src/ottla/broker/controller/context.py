@@ -1,4 +1,4 @@
-"""What the active controller knows of its cluster."""
+"""The active controller's view of its cluster."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ RulesOf = Callable[[TopicImage], Rules]
 
 
 class Context:
-    """Brokers, topics and partitions as the store has them; changed by the active controller only.
+    """Brokers, topics and partitions as in the store; only the active controller changes it.
 
     Invariant: what stands here was read from the store or written to it.
     """
@@ -20,13 +20,13 @@ class Context:
     def __init__(self, rules_of: RulesOf) -> None:
         self.brokers: dict[BrokerId, BrokerImage] = {}
         self.topics: dict[str, TopicImage] = {}
-        # Marked for deletion: invisible to clients, and without leaders.
+        # Topics marked for deletion: hidden from clients, and without leaders.
         self.deleting: dict[str, None] = {}
-        # In a controlled shutdown, with their epochs: alive, but given nothing to lead.
+        # Brokers in a controlled shutdown, with their epochs: alive, but not given leadership.
         self.stopping: dict[BrokerId, int] = {}
-        # Registered, but not reached by the controller: they are given nothing to lead.
+        # Registered brokers that the controller does not reach: not given leadership.
         self.silent: dict[BrokerId, None] = {}
-        # Replicas that their brokers could not open or had to give up.
+        # Replicas that their brokers could not open or had to stop using.
         self.offline: dict[tuple[TopicPartition, BrokerId], None] = {}
         self._rules_of = rules_of
 
@@ -37,13 +37,13 @@ class Context:
 
     @property
     def staying(self) -> Mapping[BrokerId, int]:
-        """Live brokers that neither shut down nor are silent."""
+        """Live brokers that are neither shutting down nor silent."""
         return without(self.live, {**self.stopping, **self.silent})
 
     def live_for(
         self, name: TopicPartition, live: Mapping[BrokerId, int]
     ) -> Mapping[BrokerId, int]:
-        """Those of `live` that may lead: replica online, neither shutting down nor silent.
+        """The members of `live` that may lead: replica online, not shutting down, not silent.
 
         The present leader may, even while it shuts down or is silent.
         """
@@ -61,7 +61,7 @@ class Context:
         }
 
     def forget_registrations(self, served: Mapping[BrokerId, int]) -> None:
-        """Forget what was known of registrations that have ended: shutdowns, offline replicas.
+        """Drop the shutdowns and offline replicas of registrations that have ended.
 
         `served` are the broker epochs that reported their offline replicas: a broker that starts
         again opens its log directories again.
@@ -78,7 +78,7 @@ class Context:
         }
 
     def partition(self, name: TopicPartition) -> PartitionImage | None:
-        """None where there is no such partition, or it is being deleted."""
+        """The partition's state; None if it does not exist or is being deleted."""
         topic = self.topics.get(name.topic)
         if topic is None or name.topic in self.deleting:
             return None
@@ -87,7 +87,7 @@ class Context:
         return topic.partitions[name.partition]
 
     def rules(self, topic: str) -> Rules:
-        """The rules of elections that follow from a topic's settings."""
+        """The election rules that follow from a topic's settings."""
         return self._rules_of(self.topics[topic])
 
     def names(self) -> Iterator[TopicPartition]:

@@ -42,7 +42,7 @@ from ottla.metadata.notices import decode_controller, encode_controller
 _log = logging.getLogger(__name__)
 
 _PAUSE_S = 0.1
-# How long a stopping broker waits at most until the others have confirmed the new leaders.
+# The longest that a stopping broker waits for the others to confirm the new leaders.
 _CONFIRMING_S = 1.0
 
 T = TypeVar("T")
@@ -50,7 +50,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ControllerStatus:
-    """`controller_id` is -1 while there is no controller, `epoch` -1 unless it is this broker."""
+    """The controller as this broker sees it.
+
+    `controller_id` is -1 while there is no controller; `epoch` is -1 on brokers that are not the
+    controller.
+    """
 
     is_active: bool
     controller_id: int
@@ -73,7 +77,7 @@ class Controller(BrokerPart):
         answers: Reaches,
         on_isolated: Callable[[], None],
     ) -> None:
-        """`on_isolated` is called where no other broker is reached: another one is to decide."""
+        """`on_isolated` is called if this controller reaches no other broker."""
         self._store = store
         self._broker_id = broker_id
         self._settings = settings
@@ -91,11 +95,11 @@ class Controller(BrokerPart):
         self._watch: Watch | None = None
         self._rebalancing: asyncio.Task[None] | None = None
         self._candidacy: asyncio.Task[None] | None = None
-        # One attempt at a time: of two, each would take the other's node for a leftover.
+        # One attempt at a time: two would each take the other's node for a leftover.
         self._attempt = asyncio.Lock()
         self._seen = asyncio.Event()
         self._stopped = False
-        # The controller as far as this broker knows; None while there is none.
+        # The controller known to this broker; None while there is none.
         self.controller_id: BrokerId | None = None
 
     @property
@@ -104,7 +108,7 @@ class Controller(BrokerPart):
 
     @property
     def epoch(self) -> int | None:
-        """The controller epoch of this broker; None unless it is the active controller."""
+        """The controller epoch if this broker is the active controller, else None."""
         return None if self._active is None else self._active.epoch
 
     async def stand(self, session: Session) -> None:
@@ -117,7 +121,7 @@ class Controller(BrokerPart):
             self._candidacy = asyncio.get_running_loop().create_task(self._follow())
 
     def stand_down(self) -> None:
-        """Be no candidate, as the registration is gone, until `stand` is called with a new one.
+        """Stop being a candidate, because the registration is gone, until `stand` is called again.
 
         A broker that gave up its registration, being cut off, still reaches the store, and would
         else win again before the others see that there is no controller.
@@ -126,7 +130,7 @@ class Controller(BrokerPart):
         self.resign()
 
     def resign(self) -> None:
-        """Be the active controller no more: another is, or this one could not load its state."""
+        """Resign as active controller: another took over, or this one could not load its state."""
         if self._active is None:
             return
         _log.info("resigning as controller of epoch %d", self._active.epoch)
@@ -142,7 +146,7 @@ class Controller(BrokerPart):
         self._seen.set()
 
     async def stop(self) -> None:
-        """Be a candidate no more. The node `/controller` goes with its session."""
+        """Stop being a candidate. The node `/controller` disappears with its session."""
         self._stopped = True
         if self._watch is not None:
             self._watch.cancel()
@@ -158,7 +162,7 @@ class Controller(BrokerPart):
             epoch=-1 if self.epoch is None else self.epoch,
         )
 
-    # -- requests to the active controller. Raise OttlaError(NOT_CONTROLLER) elsewhere.
+    # -- requests to the active controller; all others raise OttlaError(NOT_CONTROLLER)
 
     async def elect(self, kind: ElectionType, names: Sequence[TopicPartition] | None) -> Outcomes:
         """See `Requests.elect`."""
@@ -181,11 +185,11 @@ class Controller(BrokerPart):
         )
 
     def moves(self) -> dict[TopicPartition, PartitionImage]:
-        """The partitions that move."""
+        """The partitions with a reassignment in progress."""
         return self._requests_of_active().moves()
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
-        """See `Requests.shut_down`. Waits a little until all brokers confirm the new leaders.
+        """See `Requests.shut_down`. Waits briefly until all brokers confirm the new leaders.
 
         Otherwise a controller that stops would take its decisions with it, and leaders would wait
         for a follower that has stopped.
@@ -201,18 +205,21 @@ class Controller(BrokerPart):
         return left
 
     def suspect(self, broker_id: BrokerId) -> None:
-        """A broker may have died: see at once whether it is registered and reachable."""
+        """Check at once whether a broker that may have died is registered and reachable."""
         active = self._active
         if active is None:
             return
         active.jobs.once("brokers", active.on_brokers)
         sender = active.senders.get(broker_id)
         if sender is not None:
-            # Its next message finds the broker, or is refused.
+            # The sender's next request either reaches the broker or is refused.
             sender.brokers()
 
     def on_rules_changed(self) -> None:
-        """Settings of elections changed: partitions that are offline may have a leader now."""
+        """Settle offline partitions again after a change of election settings.
+
+        They may have a leader now.
+        """
         active = self._active
         if active is not None:
             active.jobs.once("settings", active.repair)
@@ -258,7 +265,7 @@ class Controller(BrokerPart):
                 await asyncio.sleep(_PAUSE_S)
 
     async def _stand(self) -> None:
-        """Become the controller if there is none; else learn which broker is."""
+        """Become the controller if there is none, else read which broker it is."""
         async with self._attempt:
             await self._stand_alone()
 
@@ -272,7 +279,7 @@ class Controller(BrokerPart):
                     return
                 if self._active is not None:
                     return
-                # Won, and then given up: delete the node, so that the next broker can win.
+                # Won, but stepped down meanwhile: delete the node so that the next broker can win.
                 await self._store.multi([Delete(paths.CONTROLLER, node.version)])
                 continue
             session = self._session
@@ -286,13 +293,13 @@ class Controller(BrokerPart):
             except SessionExpired:
                 return
             if self._session is not session:
-                # Stood down meanwhile: what was won is given up.
+                # This broker stepped down meanwhile, so it gives up what it won.
                 continue
             await self._become_active(epoch)
             return
 
     async def _win(self, session: Session) -> int:
-        """Raise the controller epoch and create `/controller`, both or neither."""
+        """Raise the controller epoch and create `/controller` in one transaction."""
         before = await self._store.get(paths.CONTROLLER_EPOCH)
         assert before is not None, "made before anything else"
         epoch = before.version + 1
@@ -306,7 +313,10 @@ class Controller(BrokerPart):
         return epoch
 
     async def _become_active(self, epoch: int) -> None:
-        """In the papers' order (P32): watches, context, states, requests to all, then the rest."""
+        """Take office in the papers' order (P32).
+
+        Watches, context, states, requests to all, then the rest.
+        """
         _log.info("broker %d is the controller of epoch %d", self._broker_id, epoch)
         store = self._store
         active = ActiveController(
@@ -348,7 +358,7 @@ class Controller(BrokerPart):
             self.resign()
             return
         except StoreError:
-            # With half of the state it must not decide: the next attempt begins anew.
+            # A controller with half of the state must not decide: the next attempt begins anew.
             self.resign()
             raise
         if self._active is not active:
@@ -381,7 +391,7 @@ class Controller(BrokerPart):
             await asyncio.sleep(interval_s)
             away = requests.away(percentage)
             if away:
-                # Asked outside the queue, so that no silent broker holds it up.
+                # Asked outside the queue, so that a silent broker does not block it.
                 unreached = await requests.unreached(away)
                 active.jobs.once("rebalance", partial(requests.rebalance, percentage, unreached))
 

@@ -1,4 +1,4 @@
-"""What the controller decided, for the log and for `ottla why`."""
+"""The controller's decisions, for the log and for `ottla why`."""
 
 import logging
 from collections.abc import Iterable
@@ -14,17 +14,17 @@ _log = logging.getLogger(__name__)
 
 
 class DecisionLog:
-    """Records one controller epoch. Counts unclean elections; `Decisions` keeps the last ones."""
+    """Records the decisions of one controller epoch, and counts unclean elections."""
 
     def __init__(self, broker_id: BrokerId, clock: Clock, decisions: Decisions) -> None:
         self._broker_id = broker_id
         self._clock = clock
         self._decisions = decisions
-        # Elections that may have lost records, since the controller epoch began.
+        # Elections since the controller epoch began that may have lost records.
         self.unclean_elections = 0
 
     def record(self, written: Iterable[Planned]) -> None:
-        """Record changes that the store holds now."""
+        """Record changes that are now in the store."""
         now_ms = self._clock.now_ms()
         for planned in written:
             self._warn(planned)

@@ -1,4 +1,4 @@
-"""The active controller's one queue: events and requests, in the order in which they come."""
+"""The active controller's queue of events and requests, handled in the order of arrival."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ Job = Callable[[], Awaitable[None]]
 
 
 class Jobs:
-    """Runs one job at a time until it is stopped, or `on_deposed` is called.
+    """Runs one job at a time until it is stopped or `on_deposed` is called.
 
     A job that failed has left in doubt what the store holds: `repair` runs before it is repeated.
     """
@@ -26,12 +26,12 @@ class Jobs:
     def __init__(self, repair: Job, on_deposed: Callable[[], None]) -> None:
         self._repair = repair
         self._on_deposed = on_deposed
-        # By name: a job that waits already is not queued again.
+        # By name: a job that is already queued is not queued again.
         self._waiting: dict[str, Job] = {}
         self._asked = 0
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        # In the order they were asked, as a dict keeps them and a set does not.
+        # In the order of arrival, which a dict keeps and a set does not.
         self._open: dict[asyncio.Future[Any], None] = {}
 
     def start(self) -> None:
@@ -83,7 +83,7 @@ class Jobs:
             try:
                 await job()
             except (Deposed, SessionExpired):
-                # With the session goes `/controller`, its ephemeral node.
+                # The ephemeral node `/controller` ends with the session.
                 self._on_deposed()
                 return
             except StoreUnavailable as error:
@@ -96,7 +96,7 @@ class Jobs:
                 await asyncio.sleep(_PAUSE_S)
 
     def _again(self, name: str, job: Job) -> None:
-        """Repair the context, then repeat an event; a request was answered and is not repeated."""
+        """Repair the context, then repeat an event. Requests were answered and are not repeated."""
         first: dict[str, Job] = {"repair": self._repair}
         if not name.startswith("asked "):
             first[name] = job

@@ -1,4 +1,4 @@
-"""Builds the controller's requests to brokers, from what it knows now."""
+"""Builds the controller's requests to brokers from its present state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,15 +31,15 @@ from ottla.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 
-# As the leader of a partition in UpdateMetadata: its topic is being deleted.
+# The leader that UpdateMetadata names for a partition whose topic is being deleted.
 LEADER_DURING_DELETE = BrokerId(-2)
-# Types of LeaderAndIsr and of UpdateMetadata, as their messages say.
+# The request types of LeaderAndIsr and UpdateMetadata, as defined in their messages.
 _ALL_STATES, _SOME_STATES = 1, 0
 _ALL_METADATA, _SOME_METADATA = 2, 1
 
 
 class ControllerMessages:
-    """The requests of one controller in one controller epoch, which every one of them carries."""
+    """The requests of one controller epoch; each request carries that epoch."""
 
     def __init__(self, controller_id: BrokerId, controller_epoch: int) -> None:
         self.controller_id = controller_id
@@ -53,7 +53,7 @@ class ControllerMessages:
         *,
         full: bool,
     ) -> LeaderAndIsrRequest:
-        """The states of those of `names` of which `receiver` is a replica."""
+        """A LeaderAndIsr with the states of the partitions in `names` hosted by `receiver`."""
         topics: dict[str, LeaderAndIsrTopicState] = {}
         leaders: dict[BrokerId, None] = {}
         for name in names:
@@ -79,7 +79,7 @@ class ControllerMessages:
     def stop_replica(
         self, receiver: BrokerImage, stops: Mapping[TopicPartition, int], *, delete: bool
     ) -> StopReplicaRequest:
-        """Give up partitions, by leader epoch; with `delete` also what is on the disk."""
+        """A StopReplica by leader epoch; with `delete` the replicas' logs are deleted, too."""
         topics: dict[str, StopReplicaTopicState] = {}
         for name, leader_epoch in stops.items():
             topic = topics.get(name.topic)
@@ -102,7 +102,7 @@ class ControllerMessages:
     def log_ends(
         self, context: Context, receiver: BrokerImage, names: Iterable[TopicPartition]
     ) -> LogEndsRequest:
-        """Ask for the log ends of the replicas of `names`, each in its known leader epoch."""
+        """A LogEnds for the replicas of `names`, each in its known leader epoch."""
         topics: dict[str, LogEndsTopic] = {}
         for name in names:
             partition = context.partition(name)
@@ -134,7 +134,7 @@ class ControllerMessages:
         *,
         full: bool,
     ) -> UpdateMetadataRequest:
-        """Who is alive, the states of `names`, and that the topics `deleted` are gone."""
+        """An UpdateMetadata with the live brokers, states of `names`, and `deleted` topics."""
         live = context.live
         topics: dict[TopicId, UpdateMetadataTopicState] = {}
         for name in names:

@@ -1,4 +1,6 @@
-"""Decides for many partitions at once, writes the changes in few transactions, sends them (P26)."""
+"""Decides for many partitions at once, writes the changes in few transactions, and sends them
+(P26).
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +16,7 @@ from ottla.coordination.interface.store import Store
 from ottla.metadata.image import PartitionImage
 from ottla.metadata.loader import load_topics
 
-# From a partition's state and the rules of its topic to its change; None leaves it as it is.
+# Maps a partition's state and its topic's rules to a change; None leaves the state as it is.
 Decide = Callable[[TopicPartition, PartitionImage, Rules], Change | None]
 
 
@@ -36,7 +38,7 @@ class PartitionChanges:
         self._decision_log = decision_log
 
     async def decide(self, names: Iterable[TopicPartition], decide: Decide) -> list[Planned]:
-        """Decide for each partition, write the changes and send them; return what was written.
+        """Decide for each partition, write the changes and send them; return the written changes.
 
         A partition whose state its leader changed meanwhile is read and decided again. Raises
         Deposed, StoreUnavailable.
@@ -66,7 +68,7 @@ class PartitionChanges:
 
     def _plan(self, names: Iterable[TopicPartition], decide: Decide) -> list[Planned]:
         planned: list[Planned] = []
-        # By topic: to work rules out from the settings takes longer than an election.
+        # By topic, because deriving the rules from settings takes longer than an election.
         rules: dict[str, Rules] = {}
         for name in names:
             partition = self.context.partition(name)
@@ -96,12 +98,12 @@ class PartitionChanges:
                 self._senders.partitions(new)
 
     def note_created(self, names: Iterable[TopicPartition]) -> None:
-        """Record that partitions were created, and the state they began in."""
+        """Record that partitions were created, with their first state."""
         known = ((name, self.context.partition(name)) for name in names)
         self._decision_log.created((name, state) for name, state in known if state is not None)
 
     async def complete_moves(self, names: Iterable[TopicPartition]) -> None:
-        """End the moves whose new replicas are all in sync."""
+        """Complete the reassignments whose new replicas are all in sync."""
         context, live = self.context, self.context.live
         moving = [n for n in names if (p := context.partition(n)) is not None and is_moving(p)]
         await self.decide(moving, lambda _name, partition, rules: complete(partition, live, rules))

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reachability:
-    """Judges the brokers of one controller epoch.
+    """Judges which brokers are reachable, in one controller epoch.
 
     `on_isolated` is called when no other broker can be reached, though several are registered:
     then this broker is the one that is cut off. `reaches` opens a connection to a broker,
@@ -55,7 +55,7 @@ class Reachability:
             self._silence.begin(broker)
 
     def answered(self, broker: BrokerImage) -> None:
-        """A broker has answered: if it was silent, it may lead again."""
+        """A broker has answered; if it was silent, it may lead again."""
         self._silence.end(broker.id)
         context = self._changes.context
         if broker.id not in context.silent:
@@ -69,17 +69,17 @@ class Reachability:
         )
 
     def forget(self, broker_id: BrokerId) -> None:
-        """Nothing is sent any more to this registration of a broker."""
+        """Stop judging this registration of a broker, as nothing is sent to it any more."""
         self._silence.end(broker_id)
 
     def stop(self) -> None:
-        """The controller epoch is over."""
+        """Stop, because the controller epoch is over."""
         self._silence.stop()
         for judging in self._judging.values():
             judging.cancel()
 
     async def answering(self, brokers: Iterable[BrokerId]) -> set[BrokerId]:
-        """Of `brokers`, those that are registered and answer now."""
+        """The members of `brokers` that are registered and answer now."""
         return await those_of(self._known(brokers), self._answers, self._patience_s / 2)
 
     def _known(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:
@@ -91,7 +91,7 @@ class Reachability:
         self._judging[broker.id] = loop.create_task(self._judge(broker))
 
     async def _judge(self, broker: BrokerImage) -> None:
-        """Find out which of the two is cut off: the silent broker or the controller."""
+        """Decide which side is cut off: the silent broker or the controller."""
         context = self._changes.context
         others = [other for other in context.brokers if other not in (broker.id, self._own_id)]
         reached = await self._silence.reached(self._known(others))
@@ -105,7 +105,7 @@ class Reachability:
         self._jobs.once(f"silent {broker.id}", lambda: self._give_up(broker))
 
     async def _give_up(self, broker: BrokerImage) -> None:
-        """Elect others for the partitions that a silent broker does not know that it leads.
+        """Elect other leaders for partitions whose silent leader has not confirmed its election.
 
         It keeps those that it led before: followers and clients may well reach it.
         """

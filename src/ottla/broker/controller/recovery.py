@@ -1,4 +1,4 @@
-"""Elects leaders where all replicas that held a partition's records lost power at once (S17).
+"""Elects leaders for partitions whose replicas all lost power at once (S17).
 
 The ISR and the ELR are empty then, but one of the brokers in the last known ELR has every committed
 record. Each is asked for its log's end; nothing is decided before all have answered in the same
@@ -29,7 +29,8 @@ class LeaderRecovery:
 
     def __init__(self, active: ActiveController) -> None:
         self._active = active
-        # For each replica its broker epoch, the leader epoch it answered in, and its log's end.
+        # For each replica: its broker epoch, the leader epoch in which it answered, and its log
+        # end.
         self._reaches: dict[tuple[TopicPartition, BrokerId], tuple[int, int, LogReach]] = {}
         self._asking: asyncio.Task[None] | None = None
         self._again: asyncio.TimerHandle | None = None
@@ -38,18 +39,21 @@ class LeaderRecovery:
         active.on_stop.append(self.stop)
 
     def soon(self) -> None:
-        """Queue a look at whether a partition can be recovered."""
+        """Queue a check of whether a partition can be recovered."""
         self._active.jobs.once("recoveries", self.look)
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop asking."""
         if self._asking is not None:
             self._asking.cancel()
         if self._again is not None:
             self._again.cancel()
 
     async def look(self) -> None:
-        """Elect where all have answered, and ask the brokers that have not. A job of the queue."""
+        """Elect where all replicas have answered, and ask the brokers that have not.
+
+        A job of the queue.
+        """
         if self._asking is not None and not self._asking.done():
             return
         waiting = self._recoverable()
@@ -88,7 +92,7 @@ class LeaderRecovery:
     def _reach(
         self, name: TopicPartition, partition: PartitionImage, broker: BrokerId
     ) -> LogReach | None:
-        """A replica's reach, if it answered in its broker's epoch and in this leader epoch."""
+        """The log end of a replica that answered in its broker's epoch and this leader epoch."""
         known = self._reaches.get((name, broker))
         live = self._active.context.brokers.get(broker)
         if known is None or live is None or known[:2] != (live.epoch, partition.leader_epoch):
@@ -98,7 +102,7 @@ class LeaderRecovery:
     def _missing(
         self, waiting: dict[TopicPartition, PartitionImage]
     ) -> dict[BrokerId, list[TopicPartition]]:
-        """Which partitions each broker is still to be asked about."""
+        """By broker, the partitions that it must still be asked about."""
         missing: dict[BrokerId, list[TopicPartition]] = {}
         for name, partition in waiting.items():
             for broker in partition.last_known_elr:
@@ -118,12 +122,12 @@ class LeaderRecovery:
             self._pause_s = 0.0
         loop = asyncio.get_running_loop()
         self._asking = None
-        # A broker that comes back learns its leader epochs a little later than the controller.
+        # A broker that returns gets its leader epochs a little later than the controller.
         self._again = loop.call_later(self._pause_s, self.soon)
         self._pause_s = min(max(self._pause_s * 2, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
 
     async def _ask_one(self, broker: BrokerImage, names: Iterable[TopicPartition]) -> bool:
-        """Note the reach of one broker's logs; whether it answered for all of them."""
+        """Ask one broker for its log ends; return whether it answered for all of them."""
         active = self._active
         request = active.messages.log_ends(active.context, broker, names)
         terms = {

@@ -1,4 +1,4 @@
-"""What a sender reports of its broker to the controller."""
+"""The reports of a sender about its broker."""
 
 from typing import Protocol
 
@@ -7,10 +7,10 @@ from ottla.metadata.image import BrokerImage
 
 
 class Reports(Protocol):
-    """What a sender reports; `BrokerReports` acts on it."""
+    """Receives a sender's reports; `BrokerReports` implements it."""
 
     def deposed(self) -> None:
-        """A broker knows a later controller."""
+        """A broker has seen a newer controller epoch."""
 
     def deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:
         """A broker has deleted replicas."""

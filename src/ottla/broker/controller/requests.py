@@ -21,25 +21,28 @@ from ottla.metadata.notices import decode_partitions, decode_reassignments
 
 _log = logging.getLogger(__name__)
 
-# The error of each requested partition; None where the request was carried out.
+# The error of each requested partition; None if the request was carried out.
 Outcomes = dict[TopicPartition, OttlaError | None]
 
 
 class ElectionType(IntEnum):
-    """Numbered as the protocol does (KIP-460)."""
+    """The protocol's numbers of election types (KIP-460)."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class Requests:
-    """Most are jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable."""
+    """Requests to the active controller.
+
+    Most of them are jobs of the queue (`Jobs`). All may raise Deposed and StoreUnavailable.
+    """
 
     def __init__(self, active: ActiveController) -> None:
         self._active = active
 
     async def unreached(self, names: Iterable[TopicPartition] | None) -> set[BrokerId]:
-        """Brokers that do not answer, of those that a preferred election concerns.
+        """The brokers that do not answer, among those that a preferred election concerns.
 
         Not a job of the queue. A new leader that the controller does not reach would not serve
         its partitions, and a follower that it does not reach would not fetch from a new leader.
@@ -58,7 +61,9 @@ class Requests:
         names: Sequence[TopicPartition] | None,
         unreached: Collection[BrokerId] = (),
     ) -> Outcomes:
-        """Hold elections; None means all partitions, and reports only those that needed one.
+        """Hold elections.
+
+        None means all partitions, and the result then has only those that needed one.
 
         No broker in `unreached` becomes the preferred leader.
         """
@@ -94,7 +99,7 @@ class Requests:
         *,
         may_change_factor: bool = True,
     ) -> Outcomes:
-        """Begin moves, or cancel those for which None is wanted (KIP-455)."""
+        """Begin reassignments, or cancel those whose target is None (KIP-455)."""
         active, context = self._active, self._active.context
         registered = await known_brokers(active.store)
         live = context.live
@@ -128,7 +133,10 @@ class Requests:
         return {n: p for n, p in found.items() if p is not None and reassignment.is_moving(p)}
 
     async def shut_down(self, broker_id: BrokerId, broker_epoch: int) -> list[TopicPartition]:
-        """Move away what a broker leads; return what it leads still. Raises OttlaError."""
+        """Move leadership away from a broker; return the partitions it still leads.
+
+        Raises OttlaError.
+        """
         active, context = self._active, self._active.context
         broker = context.brokers.get(broker_id)
         if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
@@ -154,13 +162,13 @@ class Requests:
         return [name for name, partition in states.items() if still_led(partition, broker_id)]
 
     def away(self, percentage: int) -> list[TopicPartition]:
-        """Partitions to return to preferred leaders that lead too few of their own (P26)."""
+        """The partitions to move back to preferred leaders that lead too few of their own (P26)."""
         context = self._active.context
         partitions = {n: p for n in context.names() if (p := context.partition(n)) is not None}
         return to_return(partitions, context.staying, percentage)
 
     async def rebalance(self, percentage: int, unreached: Collection[BrokerId]) -> None:
-        """Return leadership to preferred leaders, where none of the `unreached` is concerned."""
+        """Move leadership back to the preferred leaders, except those in `unreached`."""
         active, context = self._active, self._active.context
         live = context.staying
 
@@ -177,7 +185,7 @@ class Requests:
             _log.info("returned the leadership of %d partition(s)", len(moved))
 
     async def on_reassign_node(self) -> None:
-        """A tool wrote `/admin/reassign_partitions`: begin these reassignments."""
+        """Carry out the reassignments that a tool wrote to `/admin/reassign_partitions`."""
         node = await self._active.store.get(paths.REASSIGN_PARTITIONS)
         if node is None:
             return
@@ -191,7 +199,7 @@ class Requests:
         await self._remove(paths.REASSIGN_PARTITIONS)
 
     async def on_preferred_node(self) -> None:
-        """A tool wrote `/admin/preferred_replica_election`: hold these elections."""
+        """Hold the elections that a tool wrote to `/admin/preferred_replica_election`."""
         node = await self._active.store.get(paths.PREFERRED_ELECTION)
         if node is None:
             return
@@ -225,7 +233,7 @@ class Requests:
 def _check_reached(
     partition: PartitionImage, live: Mapping[BrokerId, int], unreached: Collection[BrokerId]
 ) -> None:
-    """Raises OttlaError."""
+    """Check that a broker is reached. Raises OttlaError."""
     preferred = partition.replicas[0]
     if preferred in unreached and preferred in live and partition.leader != preferred:
         raise OttlaError(

@@ -1,4 +1,4 @@
-"""Sends one broker the controller's requests, until it has answered them or is gone.
+"""Sends one broker the controller's requests until they are answered or the broker is gone.
 
 A sender keeps the names that requests are due for, not requests. Each is built from the newest
 state when it is sent: overtaken states are never sent, and a slow broker gets one request for
@@ -45,16 +45,16 @@ class BrokerSender:
         self._messages = messages
         self._deliver = deliver
         self._reports = reports
-        # What is to be sent. Ordered, so that runs of the simulation repeat.
+        # The partitions whose states must be sent; ordered, so that simulations are repeatable.
         self._states: dict[TopicPartition, None] = {}
         self._metadata: dict[TopicPartition, None] = {}
         self._deleted: dict[str, TopicImage] = {}
-        # By leader epoch.
+        # The replicas to stop, with the leader epoch of each order.
         self._stops: dict[TopicPartition, int] = {}
         self._deletions: dict[TopicPartition, int] = {}
         self._brokers_changed = False
         self._everything = True
-        # On their way, and not answered.
+        # Sent but not answered yet.
         self._sending: dict[TopicPartition, None] = {}
         self._wanted = asyncio.Event()
         self._wanted.set()
@@ -62,55 +62,55 @@ class BrokerSender:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to send: first everything."""
+        """Start sending, beginning with the whole state."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         if self._task is not None:
             self._task.cancel()
         self._idle.set()
 
     def everything(self) -> None:
-        """Send all of it again."""
+        """Send the whole state again."""
         self._everything = True
         self._want()
 
     def brokers(self) -> None:
-        """The set of live brokers changed."""
+        """Send the changed set of live brokers."""
         self._brokers_changed = True
         self._want()
 
     def partitions(self, names: Iterable[TopicPartition]) -> None:
-        """These partitions changed: all brokers learn of it, their replicas act on it."""
+        """Send changed partitions: metadata to every broker, LeaderAndIsr to the replicas."""
         for name in names:
             self._metadata[name] = None
             self._states[name] = None
         self._want()
 
     def metadata(self, names: Iterable[TopicPartition]) -> None:
-        """What clients see of these partitions changed."""
+        """Send changed metadata of these partitions."""
         self._metadata |= dict.fromkeys(names)
         self._want()
 
     def gone(self, topic: TopicImage) -> None:
-        """Clients are to see this topic no more."""
+        """Send that a topic was deleted."""
         self._deleted[topic.name] = topic
         self._want()
 
     def stop_replicas(self, stops: dict[TopicPartition, int], *, delete: bool) -> None:
-        """Give up replicas, by leader epoch."""
+        """Send orders to stop replicas, by leader epoch."""
         (self._deletions if delete else self._stops).update(stops)
         self._want()
 
     def unsent(self) -> Iterable[TopicPartition]:
-        """Partitions whose present state the broker has not confirmed, as one of their replicas."""
+        """The partitions whose present state this broker, as a replica, has not confirmed."""
         if self._everything:
             return list(self._context.names())
         return [*(self._sending | self._states)]
 
     async def settled(self) -> None:
-        """Return once the broker has confirmed all, or the sender has stopped."""
+        """Return once the broker has confirmed everything, or the sender has stopped."""
         await self._idle.wait()
 
     def _want(self) -> None:
@@ -141,9 +141,9 @@ class BrokerSender:
                 await asyncio.sleep(_LONGEST_PAUSE_S)
 
     async def _send_all(self) -> None:
-        """One round; what fails is sent again. Raises OttlaError."""
+        """Send one round; failed requests are sent again. Raises OttlaError."""
         everything, self._everything = self._everything, False
-        # Both as of now: clients learn of no leader that has not learnt yet that it leads.
+        # Both as of now: clients must not see a leader before that leader has been sent its role.
         states, self._states = self._states, {}
         metadata, self._metadata = self._metadata, {}
         if everything:
@@ -153,7 +153,7 @@ class BrokerSender:
             await self._send_states(states, full=everything)
             self._sending = states = {}
             await self._send_metadata(metadata, full=everything)
-            # A replica stops only after its broker knows where to redirect clients.
+            # A replica stops only after its broker can redirect clients.
             await self._send_stops()
             await self._send_deletions()
         except BaseException:
@@ -229,7 +229,7 @@ class BrokerSender:
         return self._context.topics.values()
 
     def _check(self, response: Any) -> None:
-        """Raises OttlaError where the broker refused the whole message."""
+        """Raise OttlaError if the broker refused the whole request."""
         code = ErrorCode(response.error_code)
         if code is ErrorCode.NONE:
             return

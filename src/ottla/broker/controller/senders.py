@@ -11,7 +11,7 @@ from ottla.broker.controller.store_writes import Planned
 
 
 class Senders:
-    """Begins and ends senders as brokers come and go, and sends what concerns all of them."""
+    """Starts and stops senders as brokers come and go, and passes on what concerns all brokers."""
 
     def __init__(self, context: Context, messages: ControllerMessages, deliver: Deliver) -> None:
         self._context = context
@@ -27,7 +27,7 @@ class Senders:
         return self._by_broker.get(broker_id)
 
     def epochs(self) -> dict[BrokerId, int]:
-        """The broker epoch that each sender sends to."""
+        """The broker epochs that the senders send to."""
         return {broker_id: sender.broker.epoch for broker_id, sender in self._by_broker.items()}
 
     def end_old(self) -> list[BrokerId]:
@@ -39,7 +39,7 @@ class Senders:
         return ended
 
     def begin_new(self, reports: Reports) -> None:
-        """Begin to send to the brokers that have no sender; each is first sent everything.
+        """Start a sender for each broker without one; it first sends the whole state.
 
         This broker comes first: its own sender's messages hold the addresses of the others.
         """
@@ -52,7 +52,7 @@ class Senders:
                 sender.start()
 
     def stop(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         for sender in self:
             sender.stop()
         self._by_broker.clear()
@@ -60,27 +60,27 @@ class Senders:
     # ------------------------------------------------------------ to all brokers
 
     def everything(self) -> None:
-        """Send all of it again."""
+        """Send the whole state to all brokers again."""
         for sender in self:
             sender.everything()
 
     def brokers(self) -> None:
-        """The set of live brokers changed."""
+        """Send the changed set of live brokers."""
         for sender in self:
             sender.brokers()
 
     def partitions(self, names: list[TopicPartition]) -> None:
-        """These partitions changed: all brokers learn of it, their replicas act on it."""
+        """Send changed partitions: metadata to every broker, LeaderAndIsr to the replicas."""
         for sender in self:
             sender.partitions(names)
 
     def metadata(self, names: list[TopicPartition]) -> None:
-        """What clients see of these partitions changed."""
+        """Send changed metadata of these partitions."""
         for sender in self:
             sender.metadata(names)
 
     def changes(self, written: Iterable[Planned]) -> None:
-        """These changes were written. A stopping broker only serves metadata with them."""
+        """Send written changes. A stopping broker only needs them for metadata."""
         written = list(written)
         names = [planned.name for planned in written]
         for broker_id, sender in self._by_broker.items():

@@ -1,4 +1,4 @@
-"""Finds brokers that the controller cannot reach: one that does not answer is probed apart.
+"""Finds brokers that the controller cannot reach, by a separate connection to those that are slow.
 
 A request may take long to carry out, so that a late answer says little. After half of the patience
 a connection to the broker is tried; a broker that cannot be connected to for the other half is
@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import BrokerImage
 
-# Whether a broker can be reached within so many seconds, or answers within them.
+# Whether a broker can be reached, or answers, within so many seconds.
 Reaches = Callable[[BrokerImage, float], Awaitable[bool]]
 
 
 class Silence:
-    """Follows the brokers that were sent a request and have not answered."""
+    """Tracks the brokers that have not answered a request yet."""
 
     def __init__(
         self, reaches: Reaches, patience_s: float, on_silent: Callable[[BrokerImage], None]
@@ -27,7 +27,7 @@ class Silence:
         self._on_silent = on_silent
         self._timers: dict[BrokerId, asyncio.TimerHandle] = {}
         self._asking: dict[BrokerId, asyncio.Task[None]] = {}
-        # Reported silent; until they answer.
+        # Brokers reported as silent that have not answered since.
         self._silent: dict[BrokerId, None] = {}
 
     def begin(self, broker: BrokerImage) -> None:
@@ -36,7 +36,7 @@ class Silence:
             self._wait(broker)
 
     def end(self, broker_id: BrokerId) -> None:
-        """The broker has answered, or nothing is sent to it any more."""
+        """Stop tracking a broker: it has answered, or nothing is sent to it any more."""
         timer = self._timers.pop(broker_id, None)
         if timer is not None:
             timer.cancel()
@@ -46,12 +46,12 @@ class Silence:
         self._silent.pop(broker_id, None)
 
     def stop(self) -> None:
-        """Follow no broker any more."""
+        """Stop tracking all brokers."""
         for broker_id in [*self._timers, *self._asking]:
             self.end(broker_id)
 
     async def reached(self, brokers: Iterable[BrokerImage]) -> set[BrokerId]:
-        """Those that can be reached within half of the patience."""
+        """The brokers that can be reached within half of the patience."""
         return await those_of(brokers, self._reaches, self._half_s)
 
     def _wait(self, broker: BrokerImage) -> None:
@@ -66,7 +66,7 @@ class Silence:
         is_there = await self._reaches(broker, self._half_s)
         del self._asking[broker.id]
         if is_there:
-            # Slow, but reachable: its answer may take as long as it takes.
+            # The broker is slow but reachable: its answer may take as long as it needs.
             self._wait(broker)
         else:
             self._silent[broker.id] = None
@@ -76,7 +76,7 @@ class Silence:
 async def those_of(
     brokers: Iterable[BrokerImage], reaches: Reaches, within_s: float
 ) -> set[BrokerId]:
-    """The ids of the brokers that are reached; all are tried at once."""
+    """The ids of the reachable brokers; all are tried at the same time."""
     tried = list(brokers)
     found = await asyncio.gather(*(reaches(broker, within_s) for broker in tried))
     return {broker.id for broker, is_reached in zip(tried, found, strict=True) if is_reached}

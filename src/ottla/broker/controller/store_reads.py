@@ -1,4 +1,4 @@
-"""Reads from the store what the controller knows."""
+"""Reads the controller's state from the store."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from ottla.coordination.interface.store import Store
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, PartitionImage, TopicImage
 
-# Fewer than this are read one by one; more by one look at all.
+# Fewer nodes than this are read one by one, more with one listing.
 _FEW = 16
 
 
 async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[BrokerId, int]]:
-    """Live brokers with their epochs, and those with an unclean stop not yet acted on.
+    """Read the live brokers with their epochs, and those with an unclean stop to act on.
 
     The marks of unclean stops are read last, and with the version at which they were seen: a
     broker whose epoch is known has none that is missed.
@@ -38,7 +38,7 @@ async def read_brokers(store: Store) -> tuple[dict[BrokerId, BrokerImage], dict[
 async def read_states(
     store: Store, names: Sequence[TopicPartition], topics: dict[str, TopicImage]
 ) -> list[tuple[TopicPartition, PartitionImage]]:
-    """The states of partitions of known `topics`, with their replicas as known."""
+    """Read the states of the partitions of `topics`, with their known replicas."""
     if len(names) > _FEW:
         tree = await store.subtree(paths.TOPICS)
     found: list[tuple[TopicPartition, PartitionImage]] = []

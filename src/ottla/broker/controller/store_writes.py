@@ -1,4 +1,4 @@
-"""Writes what the controller decided: many states in few transactions, each fenced by its epoch."""
+"""Writes the controller's decisions: many states in few transactions, each fenced by its epoch."""
 
 import logging
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 # A ZooKeeper takes requests of up to 1 MiB; a state with its path is less than 1 KiB.
 _STATES_PER_WRITE = 500
-# Fewer are tried again one by one.
+# Fewer than this are retried one by one.
 _FEW = 16
 
 
@@ -42,7 +42,7 @@ class Deposed(OttlaError):
 
 
 class Planned(NamedTuple):
-    """A change to write, and the state it was decided from."""
+    """A change to write, and the state from which it was decided."""
 
     name: TopicPartition
     before: PartitionImage
@@ -50,7 +50,7 @@ class Planned(NamedTuple):
 
     @property
     def moves(self) -> bool:
-        """Whether it changes what stands in the topic's node."""
+        """Whether the change alters the topic's node."""
         before, after = self.before, self.change.after
         return (before.replicas, before.adding, before.removing) != (
             after.replicas,
@@ -62,7 +62,7 @@ class Planned(NamedTuple):
 async def write_changes(
     store: Store, context: Context, controller_epoch: int, planned: Sequence[Planned]
 ) -> tuple[list[Planned], list[Planned]]:
-    """Write all; return the changes as written, and those that another writer overtook.
+    """Write all changes; return those written, and those whose state another writer changed first.
 
     The context has what was written. Raises Deposed, StoreUnavailable.
     """
@@ -73,7 +73,8 @@ async def write_changes(
         while waiting:
             done, lost = await _write(store, context, controller_epoch, waiting)
             if len(lost) < len(waiting) and len(waiting) > _FEW:
-                # Where one was overtaken many may be: all are found in one look.
+                # If one state was changed by another writer, many may be: one listing finds them
+                # all.
                 lost += await _overtaken(store, waiting, lost) if lost else []
             written += done
             refused += lost
@@ -85,7 +86,7 @@ async def write_changes(
 async def _write(
     store: Store, context: Context, controller_epoch: int, chunk: Sequence[Planned]
 ) -> tuple[list[Planned], list[Planned]]:
-    """One transaction: all of `chunk`, or the first that failed."""
+    """Write `chunk` in one transaction; return the first failure, if any."""
     nonce = int.from_bytes(random_bytes(7), "big")
     states = [
         planned._replace(
@@ -129,7 +130,7 @@ async def _write(
 async def _overtaken(
     store: Store, planned: Sequence[Planned], known: Sequence[Planned]
 ) -> list[Planned]:
-    """The changes besides `known` whose state another writer changed meanwhile."""
+    """The changes, besides `known`, whose state another writer has changed."""
     states = await store.subtree(paths.TOPICS)
     names = {each.name for each in known}
     return [
@@ -144,7 +145,7 @@ async def _overtaken(
 
 
 def _moved_topics(context: Context, states: Sequence[Planned]) -> list[TopicImage]:
-    """The topics whose nodes change, as they are to be."""
+    """The topics whose nodes change, in their new form."""
     by_topic: dict[str, list[Planned]] = {}
     for planned in states:
         if planned.moves:

@@ -1,4 +1,4 @@
-"""What the controller does about topics: new ones, growing ones, announced states, deletions."""
+"""Acts on topics: new ones, growing ones, announced states, deletions."""
 
 import logging
 
@@ -18,24 +18,24 @@ from ottla.metadata.notices import decode_log_dir_event, decode_partitions
 
 _log = logging.getLogger(__name__)
 
-# The leader epoch in StopReplica where a topic is deleted: no epoch fences it.
+# The leader epoch in StopReplica for a deleted topic: no epoch fences it.
 EPOCH_DURING_DELETE = -2
 
 
 class TopicChanges:
-    """Follows `/brokers/topics`, `/isr_change_notification` and `/admin/delete_topics`."""
+    """Watches `/brokers/topics`, `/isr_change_notification` and `/admin/delete_topics`."""
 
     def __init__(self, active: ActiveController, *, deletes: bool) -> None:
         self._active = active
         # `delete.topic.enable`.
         self._deletes = deletes
-        # Replicas whose deletion their brokers have confirmed, by topic.
+        # By topic, the replicas whose deletion their brokers have confirmed.
         self._deleted: dict[str, set[tuple[int, BrokerId]]] = {}
         active.reports.on_deleted.append(self._on_deleted)
         active.on_come.append(lambda: active.jobs.once("deletions", self.on_deletions))
 
     async def on_topics(self) -> None:
-        """Topics may have been created: read their states, and send them to all brokers."""
+        """Read the states of topics that may be new, and send them to all brokers."""
         active = self._active
         names = await active.store.children(paths.TOPICS)
         new = [name for name in names if name not in active.context.topics]
@@ -46,12 +46,12 @@ class TopicChanges:
         context.topics |= found
         partitions = [name for topic in found for name in context.names_of(topic)]
         active.changes.note_created(partitions)
-        # The broker that created it may have had an older view of the live brokers.
+        # The broker that created the topic may have had an older list of live brokers.
         await active.changes.settle(partitions, "its topic was created")
         active.senders.partitions(partitions)
 
     async def mark_topics(self) -> None:
-        """Give topics of an older version the node that late writes of ISRs are checked against."""
+        """Give topics of an older version the node that fences late ISR writes."""
         active = self._active
         marks = await active.store.children(paths.TOPIC_IDS)
         for topic in active.context.topics.values():
@@ -62,7 +62,7 @@ class TopicChanges:
                     continue
 
     async def on_announcements(self) -> None:
-        """Leaders have written states, or topics have grown (P17)."""
+        """Act on announced states: leaders have written them, or topics have grown (P17)."""
         active, context = self._active, self._active.context
         numbers = await active.store.children(paths.ISR_CHANGES)
         if not numbers:
@@ -90,7 +90,7 @@ class TopicChanges:
         await self._remove([f"{paths.ISR_CHANGES}/{number}" for number in numbers])
 
     async def on_log_dir_events(self) -> None:
-        """Replicas of some brokers went offline or came back: send these brokers all states again.
+        """Send brokers all states again, after replicas of theirs went offline or came back.
 
         The answer names the replicas that are offline (see `Reports.failed`).
         """
@@ -113,7 +113,7 @@ class TopicChanges:
     # -- deletion
 
     async def on_deletions(self) -> None:
-        """Topics may have been marked for deletion; go on with all that are."""
+        """Act on topics marked for deletion, and continue earlier deletions."""
         active, context = self._active, self._active.context
         marked = await active.store.children(paths.DELETE_TOPICS)
         if not self._deletes:
@@ -133,7 +133,7 @@ class TopicChanges:
             await self._advance(topic)
 
     async def _refuse(self, marked: list[str]) -> None:
-        """Remove the marks, as Kafka does where deletion is switched off; the topics stay."""
+        """Remove the marks, as Kafka does if deletion is disabled; the topics stay."""
         if not marked:
             return
         _log.warning(
@@ -142,7 +142,7 @@ class TopicChanges:
             ", ".join(marked),
         )
         await self._remove([paths.topic_deletion(name) for name in marked])
-        # Other parts leave a marked topic out: read the whole state again without the marks.
+        # Other parts ignore marked topics, so the whole state is read again without the marks.
         await self._active.repair()
 
     def _on_deleted(self, broker: BrokerImage, names: list[TopicPartition]) -> None:

@@ -1,4 +1,4 @@
-"""A DeleteRecords that waits until all live replicas have moved their starts, too (KIP-107)."""
+"""A DeleteRecords that waits until all live replicas have moved their log starts (KIP-107)."""
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.own_registration import OwnRegistration
@@ -15,7 +15,7 @@ Waiting = list[tuple[Partition, int, DeleteRecordsPartitionResult]]
 
 
 def low_watermark(own: OwnRegistration, partition: Partition) -> int:
-    """The least log start among live replicas; -1 while one has not reported its own."""
+    """The lowest log start of the live replicas; -1 while one has not reported its own."""
     image = partition.image
     replicas = () if image is None else image.replicas
     registration = own.current
@@ -28,7 +28,7 @@ def low_watermark(own: OwnRegistration, partition: Partition) -> int:
 
 
 class DelayedDeleteRecords(Woken):
-    """Registered with every partition whose followers are waited for, until it is answered."""
+    """Waits on every partition whose followers must move, until it is answered."""
 
     __slots__ = ("_deadline", "_own", "_request", "_response", "_waiting")
 
@@ -40,7 +40,7 @@ class DelayedDeleteRecords(Woken):
         response: DeleteRecordsResponse,
         waiting: Waiting,
     ) -> None:
-        """`waiting`: partitions, the starts wanted of them, and their parts of `response`."""
+        """`waiting` has partitions, their target log starts, and their parts of `response`."""
         super().__init__(runtime)
         self._own = own
         self._request = request
@@ -48,7 +48,7 @@ class DelayedDeleteRecords(Woken):
         self._waiting = waiting
 
     def start(self, timeout_ms: int) -> None:
-        """Wait, `timeout_ms` at most."""
+        """Start waiting, for at most `timeout_ms`."""
         self._request.on_abandoned(self._finish)
         self._deadline = self._runtime.purgatory.schedule(timeout_ms, self._on_timeout)
         for partition, _, _ in self._waiting:

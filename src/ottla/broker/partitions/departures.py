@@ -1,4 +1,4 @@
-"""Logs on their way out: their folders are renamed beside the loop, many with one flush."""
+"""Removes logs: their folders are renamed in a thread, many with one flush."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,7 +11,10 @@ from ottla.storage.segment.deletion import Deletion, Departure, depart
 
 
 class Departures:
-    """Logs leaving a broker's log directories. Callers see to it that none is opened meanwhile."""
+    """Logs being removed from the broker's log directories.
+
+    Callers must not open one of them meanwhile.
+    """
 
     def __init__(self, directories: LogDirectories, removals: Removals) -> None:
         self._directories = directories
@@ -19,7 +22,7 @@ class Departures:
         self._waiting: dict[TopicPartition, Departure] = {}
 
     def announce(self, partitions: Iterable[TopicPartition]) -> None:
-        """Announce logs to be added in slices: their checkpoints are written once for all."""
+        """Announce logs to be added in slices, whose checkpoints are written once for all."""
         for partition in partitions:
             self._directories.forget(partition)
 
@@ -28,7 +31,7 @@ class Departures:
         self._waiting[partition] = self._directories.take_out(partition)
 
     async def carry_out(self) -> dict[TopicPartition, OttlaError]:
-        """Rename the folders of those that were added, durably; what failed, and why."""
+        """Rename the folders of the added logs durably; return the failures with their errors."""
         waiting, self._waiting = self._waiting, {}
         if not waiting:
             return {}

@@ -23,7 +23,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class FailedReplicas:
-    """One notice for all that fails together."""
+    """Writes one notice for all replicas that fail together."""
 
     def __init__(self, store: Store, broker_id: BrokerId, spawn: Spawn) -> None:
         self._store = store
@@ -32,13 +32,13 @@ class FailedReplicas:
         self._is_reporting = False
 
     def report(self) -> None:
-        """Report that a replica has just failed."""
+        """Report a replica that has just failed."""
         if not self._is_reporting:
             self._is_reporting = True
             self._spawn(self._write_notice())
 
     async def _write_notice(self) -> None:
-        # Failures of the same turn share one notice.
+        # Failures in the same turn share one notice.
         await asyncio.sleep(0)
         self._is_reporting = False
         data = encode_log_dir_event(self._broker_id)

@@ -1,4 +1,4 @@
-"""Group commit: one fsync job at a time, for all partitions that were appended to meanwhile.
+"""Group commit: one fsync job at a time, for all partitions appended to in the meantime.
 
 What a turn of the loop appends is flushed together; while the disk is busy the next group
 gathers. The completion of a job advances the flushed ends, and so answers requests waiting there.
@@ -25,7 +25,7 @@ _RELAXED_S = 0.005
 
 
 class Flushable(Protocol):
-    """A partition, as far as flushing is concerned."""
+    """A partition, as the flusher sees it."""
 
     log: Log
 
@@ -37,19 +37,19 @@ class Flushable(Protocol):
 
 
 class Worker(Protocol):
-    """Does blocking jobs beside the loop, one after the other."""
+    """Runs blocking jobs outside the loop, one at a time."""
 
     def start(self, job: Callable[[], None]) -> None:
-        """Do `job` as soon as those before it are done."""
+        """Run `job` as soon as the earlier ones are done."""
         ...
 
     def close(self) -> None:
-        """Return once the last job is done; none may be started after that."""
+        """Return once the last job is done; no job may be started after that."""
         ...
 
 
 class ThreadWorker:
-    """A thread, made with its first job."""
+    """A thread, created for its first job."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -77,7 +77,7 @@ Outcome = list[tuple[Flushable, Log, FlushJob, StorageError | None]]
 
 
 class Flusher:
-    """Flushes partitions in the background. With `inline` (memory), at the end of the turn."""
+    """Flushes partitions in the background; with `inline` (memory) at the end of the turn."""
 
     def __init__(
         self,
@@ -91,29 +91,29 @@ class Flusher:
         self._clock = clock
         self._inline = inline
         self._dirty: dict[Flushable, None] = {}
-        # The dirty partitions to be flushed so that a recovery starts there.
+        # The dirty partitions to checkpoint, so that a recovery starts there.
         self._checkpoints: set[Flushable] = set()
-        # Whether a job runs; else when the next begins, if anything is dirty; and whether a request
-        # waits for what is dirty.
+        # Whether a job runs; when the next one begins, if anything is dirty; whether a request
+        # waits.
         self._running = False
         self._start: asyncio.Handle | None = None
         self._urgent = False
         self._worker = worker or ThreadWorker()
-        # Waiters for the job under way, and for the one after it.
+        # Waiters for the running job, and for the one after it.
         self._settled: list[asyncio.Future[None]] = []
         self._next_settled: list[asyncio.Future[None]] = []
-        # How many jobs have run: requests divided by jobs give the size of the groups.
+        # Flush jobs since the start. Flush requests divided by jobs give the group size.
         self.jobs_total = 0
 
     # Hot: once per append.
     def mark_dirty(self, partition: Flushable) -> None:
-        """Have the partition flushed by the next job."""
+        """Include the partition in the next job."""
         self._dirty[partition] = None
         if self._start is None and not self._running:
             self._begin_soon()
 
     def hurry(self) -> None:
-        """Flush what is dirty at the end of this turn, or next, as a request waits for it."""
+        """Flush at the end of this turn, or with the next job, because a request waits."""
         if self._urgent or not self._dirty:
             return
         self._urgent = True
@@ -123,7 +123,7 @@ class Flusher:
             self._start = self._loop.call_soon(self._start_job)
 
     def mark_for_checkpoint(self, partition: Flushable) -> None:
-        """Have a partition flushed with its indexes and a snapshot of its producers."""
+        """Flush a partition with its indexes and a producer snapshot."""
         self._checkpoints.add(partition)
         self.mark_dirty(partition)
 
@@ -133,7 +133,7 @@ class Flusher:
         self._checkpoints.discard(partition)
 
     async def settle(self) -> None:
-        """Wait until everything marked by now was flushed, or could not be."""
+        """Wait until everything marked so far is flushed or has failed."""
         if self._dirty or self._running:
             self.hurry()
             settled = self._loop.create_future()
@@ -175,7 +175,7 @@ class Flusher:
 
     def _work(self, batch: Batch) -> None:
         outcome = _run(batch)
-        # A loop that was closed without stopping the broker takes no callbacks.
+        # A loop that was closed without stopping the broker accepts no callbacks.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._finish, outcome)
 

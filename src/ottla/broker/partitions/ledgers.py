@@ -1,4 +1,4 @@
-"""Writes the ledger of a log: what is known of its lost and deleted offsets."""
+"""Writes the ledger of a log: its lost and deleted offsets."""
 
 from ottla.broker.runtime.runtime import Runtime
 from ottla.storage.disk.errors import storage_error
@@ -6,7 +6,7 @@ from ottla.storage.log.log import Log
 
 
 async def write_ledger(runtime: Runtime, log: Log) -> None:
-    """Return when the log's ledger is on the disk as it is now. Raises StorageError."""
+    """Write the log's ledger to the disk as it is now. Raises StorageError."""
     job = log.ledger.job(log.filesystem, log.folder)
     if job is None:
         return

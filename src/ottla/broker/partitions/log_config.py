@@ -1,4 +1,4 @@
-"""What a log needs of its topic's settings, with the broker's as defaults."""
+"""The settings of a log, from its topic, with the broker's as defaults."""
 
 from ottla.base.settings import BrokerSettings, topic_value
 from ottla.controller.change import Rules
@@ -7,7 +7,7 @@ from ottla.storage.segment.config import LogConfig
 
 
 def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
-    """The settings of a topic's logs: its own, else the broker's, else the defaults."""
+    """The settings of a topic's logs: the topic's, else the broker's, else the defaults."""
 
     def integer(name: str) -> int:
         value = topic_value(name, topic.configs, settings).value
@@ -58,7 +58,7 @@ def log_config(topic: TopicImage, settings: BrokerSettings) -> LogConfig:
 
 
 def election_rules(topic: TopicImage, image: ClusterImage, settings: BrokerSettings) -> Rules:
-    """The settings of a topic that decide elections, as they are now.
+    """The present election settings of a topic.
 
     The image's settings are newer than those that `topic` was read with.
     """

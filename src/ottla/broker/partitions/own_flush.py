@@ -1,4 +1,4 @@
-"""Waiting for the flush of one's own log, where nothing else is missing to commit its end.
+"""Waits for the flush of the own log, if only that is missing to commit its end.
 
 With group commit a record that was acknowledged with acks=1 is committed by the next flush. A
 client that asks for the end right after its acknowledgement is to find the record below it.
@@ -11,12 +11,12 @@ from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.runtime.purgatory import Purgatory
 
-# A flush that takes longer is not waited for: the disk stands still.
+# A flush that takes longer is not waited for: the disk is stuck.
 _PATIENCE_MS = 1_000
 
 
 async def until_flushed(partitions: Iterable[Partition], purgatory: Purgatory) -> None:
-    """Wait until what was appended by now is flushed, in partitions where that commits it."""
+    """Wait until everything appended so far is flushed, in partitions where that commits it."""
     waiting = [partition for partition in partitions if partition.is_committed_by_flush]
     if not waiting:
         return

@@ -1,4 +1,4 @@
-"""This broker's present id and epochs, for all parts of it that must agree on them."""
+"""This broker's present id and epochs, shared by all parts that must agree on them."""
 
 from ottla.replica.registration import Registration
 

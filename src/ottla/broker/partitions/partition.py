@@ -1,4 +1,4 @@
-"""One partition on this broker: its log, its role, its high watermark, and what waits for it.
+"""One partition on this broker: its log, role, high watermark and waiting requests.
 
 The cores in `replica` decide the role and what follows from it; `broker.replication.roles`
 carries it out; here is what produce and fetch requests need.
@@ -39,14 +39,14 @@ from ottla.storage.segment.config import LogConfig
 
 
 class PartitionRoles(Protocol):
-    """Carries out what a partition's role asks for; `broker.replication.roles` implements it."""
+    """Carries out changes of a partition's role; `broker.replication.roles` implements it."""
 
     def on_own_end(self, partition: "Partition", own_end: int) -> None:
         """Note that the log holds everything below `own_end`: flushed, with group commit."""
         ...
 
     def on_failure(self, partition: "Partition") -> None:
-        """Give the role up, as the log is out of use."""
+        """Give up the role, because the log cannot be used."""
         ...
 
     def on_config(self, partition: "Partition") -> None:
@@ -58,7 +58,7 @@ class PartitionRoles(Protocol):
         ...
 
     def give_up(self, partition: "Partition", reason: str) -> None:
-        """Neither lead nor follow; requests that wait are answered."""
+        """Give up the role; waiting requests are answered."""
         ...
 
     @property
@@ -100,11 +100,11 @@ class Partition:
         group_commit: bool,
         on_storage_error: Callable[["Partition", StorageError], None],
     ) -> None:
-        """`high_watermark` is what the last checkpoint said."""
+        """`high_watermark` is the value of the last checkpoint."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
-        # The state that the role follows from; its leader epoch and version, -1 before any.
+        # The state that determined the role; its leader epoch and version are -1 before the first.
         self.image: PartitionImage | None = None
         self.leader_epoch = -1
         self.version = -1
@@ -112,7 +112,7 @@ class Partition:
         self.follower: Follower | None = None
         # Whether the ISR is too small for acks=all.
         self.under_min_isr = False
-        # Producers whose batches came out of order, in this leader epoch.
+        # Producers with out-of-order batches in this leader epoch.
         self.gaps = SequenceGaps()
         self._flusher = flusher
         self._clock = clock
@@ -120,20 +120,20 @@ class Partition:
         self.group_commit = group_commit
         self.high_watermark = max(min(high_watermark, self.own_end), log.log_start_offset)
         self._on_storage_error = on_storage_error
-        # (offset, callback) of waiters for the high watermark, in the order of offsets.
+        # (offset, callback) of requests that wait for the high watermark, in offset order.
         self._acks: deque[tuple[int, Callable[[ErrorCode], None]]] = deque()
-        # In the order of their coming, which is the order they are woken in.
+        # In the order of arrival, in which they are woken.
         self.waiters: dict[Waiter, None] = {}
         self.watchers: dict[Watcher, None] = {}
-        # Where the logs of followers begin, as last reported; and waiters for a change of it.
+        # The followers' log starts as last reported, and the requests that wait for them to change.
         self.follower_starts: dict[int, int] = {}
         self.start_waiters: dict[Waiter, None] = {}
-        # Called after the next flush only: a follower's fetcher.
+        # Called once, after the next flush; set by a follower's fetcher.
         self.on_next_flush: Callable[[Partition], None] | None = None
         self._checkpoints = CheckpointPace(log, clock.now_ms())
-        # Why the log cannot be used, once its disk has failed or it was given up.
+        # Why the log cannot be used: its disk has failed, or it was given up.
         self.failure: str | None = None
-        # Why nothing may be appended here by clients.
+        # Why clients may not append here; None while they may.
         self.closed: str | None = f"{topic_partition} is not led by this broker"
         self._closed_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -164,7 +164,7 @@ class Partition:
 
     @property
     def own_end(self) -> int:
-        """The end that this replica counts as held: the flushed one with group commit."""
+        """The end that this replica counts as durable: the flushed end with group commit."""
         log = self.log
         return (
             min(log.flush_state.recovery_point, log.log_end_offset)
@@ -200,7 +200,7 @@ class Partition:
     def append_run(
         self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], now_ms: int
     ) -> int | None:
-        """Append validated batches with one write, patched in place; the first one's offset.
+        """Append validated batches with one write, patched in place; return the first offset.
 
         They are data, in no transaction, each the next one of the same producer (or of none).
         None, and nothing is done, where they are to be appended one by one. Raises OttlaError:
@@ -229,7 +229,7 @@ class Partition:
                 self._flusher.hurry()
         else:
             self._roles.on_own_end(self, log.log_end_offset)
-            # As `Log.needs_flush`, without a call for each append.
+            # The same as `Log.needs_flush`, without a call for each append.
             unflushed = log.log_end_offset - log.flush_state.recovery_point
             if unflushed >= log.config.flush_messages or log.flush_state.rolled:
                 self._flusher.mark_dirty(self)
@@ -237,7 +237,7 @@ class Partition:
             self._notify_appended()
 
     def _append_in_order(self, buffer: memoryview, header: BatchHeader, now_ms: int) -> Appended:
-        """Append, unless batches of the producer that come before this one may be on their way."""
+        """Append, unless earlier batches of this producer may still be on their way."""
         log = self.log
         producer_id = header.producer_id
         if header.base_sequence > 0 <= producer_id and producer_id not in log.producers.entries:
@@ -246,7 +246,7 @@ class Partition:
             appended = log.append_as_leader(buffer, header, self.leader_epoch, now_ms)
         except StorageError as error:
             self._on_storage_error(self, error)
-            # Where there is no space, it may come again.
+            # The batch may be sent again when there is space.
             self.gaps.on_refused(header, error.code)
             raise
         except OttlaError as error:
@@ -260,7 +260,7 @@ class Partition:
         return appended
 
     def _check_old_committed(self, entry: ProducerEntry) -> None:
-        """Refuse, retriably, a repeated batch that is older than those kept of `entry`.
+        """Refuse, retriably, a repeated batch older than those kept in `entry`.
 
         A producer takes DUPLICATE_SEQUENCE_NUMBER for an acknowledgement. Raises OttlaError.
         """
@@ -272,7 +272,7 @@ class Partition:
             )
 
     def append_as_follower(self, records: Buffer, now_ms: int) -> None:
-        """Append what the leader sent. Raises OttlaError; the batches before the fault are kept."""
+        """Append the leader's records. Raises OttlaError; batches before a faulty one stay."""
         log = self.log
         before = log.log_end_offset
         try:
@@ -293,7 +293,7 @@ class Partition:
             self._flusher.mark_dirty(self)
 
     def on_high_watermark(self, offset: int, callback: Callable[[ErrorCode], None]) -> None:
-        """Call `callback` once the high watermark is at `offset` or above: with NONE, or an error.
+        """Call `callback` once the high watermark reaches `offset`: with NONE, or an error.
 
         Called at once where it is already so.
         """
@@ -307,7 +307,7 @@ class Partition:
 
     @property
     def is_committed_by_flush(self) -> bool:
-        """Whether the end of the log is not committed yet, and the next flush will commit it."""
+        """Whether the next flush will commit the end of the log."""
         return (
             self.high_watermark < self.log.log_end_offset
             and self.group_commit
@@ -321,7 +321,7 @@ class Partition:
         self._flusher.hurry()
 
     def check_leader_epoch(self, epoch: int) -> None:
-        """Refuse a client that names another leader epoch (KIP-320). -1: unknown."""
+        """Refuse a client that names another leader epoch (KIP-320); -1 means it knows none."""
         if epoch < 0 or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -335,17 +335,17 @@ class Partition:
         )
 
     def check_readable(self) -> None:
-        """Raise OttlaError where the log cannot be used any more."""
+        """Raise OttlaError if the log cannot be used any more."""
         if self.failure is not None:
             raise OttlaError(self._closed_code, self.failure)
 
     def check_led(self) -> None:
-        """Raise OttlaError where this broker does not lead the partition, or may not any more."""
+        """Raise OttlaError unless this broker certainly leads the partition."""
         if self.closed is not None:
             raise OttlaError(self._closed_code, self.closed)
 
     def check_in_sync(self) -> None:
-        """Raise OttlaError where too few replicas are in sync to commit anything (P25)."""
+        """Raise OttlaError if too few replicas are in sync to commit anything (P25)."""
         if self.under_min_isr:
             image = self.image
             count = 0 if image is None else len(image.isr)
@@ -356,7 +356,7 @@ class Partition:
             )
 
     def note_refused(self, records: object, code: ErrorCode) -> None:
-        """A client's batch was refused before it was looked at, and is likely to come again."""
+        """Note a batch that was refused before validation, and is likely to be sent again."""
         if (
             self.leader is not None
             and isinstance(records, memoryview)
@@ -365,7 +365,7 @@ class Partition:
             self.gaps.on_refused(read_header(records), code)
 
     def latest_offset(self) -> int:
-        """The end offset as consumers may see it. Raises OttlaError.
+        """The end offset that consumers may see. Raises OttlaError.
 
         After an election it is held back until this leader has committed all that the former
         leader may have shown (R-10).
@@ -435,7 +435,7 @@ class Partition:
         *,
         raises_epoch: bool,
     ) -> int:
-        """Append a producer's marker; return the offset below which all must be committed.
+        """Append a producer's marker; return the end offset that must be committed.
 
         `raises_epoch` as in `ProducerStates.check_marker`. Raises OttlaError.
         """
@@ -452,12 +452,12 @@ class Partition:
         return self.log_end_offset
 
     def flush_soon(self) -> None:
-        """Have everything appended so far flushed by the next job."""
+        """Include everything appended so far in the next flush job."""
         if self.failure is None and self.log.flush_state.recovery_point < self.log.log_end_offset:
             self._flusher.mark_dirty(self)
 
     def checkpoint_soon(self, now_ms: int) -> bool:
-        """Have a recovery start here, if it would have much to read otherwise; whether it would."""
+        """Request a checkpoint if a recovery would read much otherwise; return whether it would."""
         if self.failure is not None or not self._checkpoints.is_due(self.log, now_ms):
             return False
         self._checkpoints.note(self.log, now_ms)
@@ -465,7 +465,7 @@ class Partition:
         return True
 
     def on_flushed(self) -> None:
-        """Act on a finished flush job of this log; the log knows its new recovery point."""
+        """Act on a finished flush of this log, whose recovery point has advanced."""
         if self.failure is not None:
             return
         if self.group_commit:
@@ -475,15 +475,15 @@ class Partition:
             on_flushed(self)
 
     def on_flush_failed(self, error: StorageError) -> None:
-        """A flush failed, so the disk may have lost writes: trust the log no more."""
+        """Stop using the log after a failed flush: the disk may have lost writes."""
         self._on_storage_error(self, error)
 
     def on_storage_error(self, error: StorageError) -> None:
-        """Note that the log could not be written or read; it may be taken out of use."""
+        """Act on a failed read or write of the log, which may be taken offline."""
         self._on_storage_error(self, error)
 
     def replace_log(self, log: Log) -> None:
-        """Go on with a copy of the log that has all of it, flushed, in another directory."""
+        """Replace the log by a complete, flushed copy in another directory."""
         assert log.log_end_offset == self.log.log_end_offset
         self.log = log
         if self.leader is not None:
@@ -495,7 +495,7 @@ class Partition:
         self.on_flushed()
 
     def open_to_clients(self) -> None:
-        """This broker leads, and may append."""
+        """Let clients read and append, as this broker leads."""
         assert self.leader is not None
         assert self.failure is None
         self.closed = None
@@ -503,19 +503,19 @@ class Partition:
     def close_to_clients(
         self, reason: str, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER
     ) -> None:
-        """Let clients append and read no more, until it is opened again."""
+        """Refuse clients' reads and appends until the partition is opened again."""
         if self.failure is None:
             self.closed = reason
             self._closed_code = code
 
     def fail_acks(self, code: ErrorCode) -> None:
-        """Answer all waiters for the high watermark with `code`: it will not come, or not soon."""
+        """Answer all requests that wait for the high watermark with `code`."""
         acks, self._acks = self._acks, deque()
         for _, callback in acks:
             callback(code)
 
     def fail(self, reason: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
-        """Serve no more; answer everything that waits."""
+        """Stop serving; answer everything that waits."""
         self.close_to_clients(reason, code)
         self.failure = self.failure or reason
         self._flusher.forget(self)
@@ -524,7 +524,7 @@ class Partition:
         self.wake_all()
 
     def wake_all(self) -> None:
-        """Have all waiters look again: the role or the state of the log has changed."""
+        """Wake all waiters after a change of the log's role or state."""
         self._wake()
         for waiter in list(self.start_waiters):
             waiter.wake()
@@ -532,7 +532,7 @@ class Partition:
             watcher.on_role()
 
     def advance(self, offset: int) -> None:
-        """Everything below `offset` is committed."""
+        """Advance the high watermark to `offset`."""
         if offset <= self.high_watermark:
             return
         self.high_watermark = offset
@@ -548,7 +548,7 @@ class Partition:
             watcher.on_committed()
 
     def lower_high_watermark(self, offset: int) -> None:
-        """The log was truncated: what is known to be committed ends with it."""
+        """Lower the high watermark to the end of the truncated log."""
         self.high_watermark = min(self.high_watermark, offset)
 
     def _notify_appended(self) -> None:

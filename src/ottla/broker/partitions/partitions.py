@@ -1,4 +1,4 @@
-"""The partitions this broker has a replica of: opened, given roles, found by name or by id."""
+"""The replicas on this broker: opened, given roles, found by name or by id."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ _KEPT = (
     " The partition stays in use, for its coordinator has no other copy; what can be read of it "
     "is salvaged when this broker is started next."
 )
-# Partitions that are changed in one turn of the loop.
+# Partitions changed in one turn of the loop.
 _SLICE = 50
 
 Key = tuple[str, int]
@@ -38,7 +38,7 @@ ConfigOf = Callable[[TopicImage], LogConfig]
 
 
 class StopOrder(NamedTuple):
-    """To give a replica up, and with `delete` its log.
+    """An order to give up a replica, and with `delete` its log.
 
     An epoch below the known one is of an order that a later one overtook: -1 and -2 switch the
     check off (KIP-570).
@@ -51,7 +51,7 @@ class StopOrder(NamedTuple):
 
 
 class Partitions:
-    """Every partition that this broker has a replica of, whatever its role.
+    """Every replica on this broker, whatever its role.
 
     Invariant: a partition is found by name if and only if it is found by its topic's id.
     """
@@ -78,14 +78,14 @@ class Partitions:
         self._departures = Departures(directories, removals)
         self._by_name: dict[Key, Partition] = {}
         self._by_id: dict[tuple[UUID, int], Partition] = {}
-        # Partitions whose log could not be opened, and why.
+        # Partitions whose log could not be opened, with the reason.
         self._refused: dict[Key, StorageError] = {}
-        # The topics' own settings, as last set in the logs.
+        # The topics' own settings, as last applied to the logs.
         self._configs: dict[str, Mapping[str, str]] = {}
-        # Topics of the image that was applied last.
+        # Topics of the last applied image.
         self._topic_ids: frozenset[TopicId] = frozenset()
         self._applying = asyncio.Lock()
-        # Emitted after replicas went out of use.
+        # Emitted after replicas went offline.
         self.on_failed: Signal[[]] = Signal()
         self._silent_until_ms = 0
 
@@ -97,7 +97,7 @@ class Partitions:
 
     # Hot: once per partition of a request.
     def get(self, topic: str, index: int) -> Partition:
-        """The partition of that name. Raises OttlaError, as Kafka does where there is none."""
+        """The partition of that name. Raises OttlaError with Kafka's code if it is not here."""
         partition = self._by_name.get((topic, index))
         if partition is None:
             raise self._refused.get((topic, index)) or self._missing(topic, index)
@@ -114,12 +114,12 @@ class Partitions:
         return self.get(topic.name, index)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with that id, on whichever brokers its partitions are."""
+        """The name of the topic with that id, which may have partitions on other brokers only."""
         topic = self._view.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
     def exists(self, topic: str, index: int) -> bool:
-        """Whether the cluster has that partition, on whichever brokers."""
+        """Whether the cluster has that partition, on any broker."""
         return self._view.image.partition(topic, index) is not None
 
     def _missing(self, topic: str, index: int) -> OttlaError:
@@ -132,11 +132,11 @@ class Partitions:
         )
 
     def find(self, topic: str, index: int) -> Partition | None:
-        """The partition of that name, None where it is not here."""
+        """The partition of that name; None if it is not here."""
         return self._by_name.get((topic, index))
 
     async def apply(self, image: ClusterImage) -> None:
-        """Delete and configure partitions as `image` says; to open them takes an order."""
+        """Delete and configure partitions to match `image`; only an order opens new ones."""
         async with self._applying:
             await self._delete_gone(image)
             for name in {topic for topic, _ in self._by_name}:
@@ -147,7 +147,9 @@ class Partitions:
     async def order(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> dict[Key, OttlaError]:
-        """Open partitions that are not open and give roles; what failed, and why.
+        """Open partitions that are not open and give them roles.
+
+        Return the failures with their errors.
 
         Returns when that is done: only then may a topic be answered as created. A state older than
         the present one changes nothing.
@@ -158,7 +160,7 @@ class Partitions:
     async def _take(
         self, states: Iterable[tuple[TopicImage, int, PartitionImage]]
     ) -> dict[Key, OttlaError]:
-        """Open what is not open, then let each take its role. Opening touches the disk."""
+        """Open missing partitions, then give each its role. Opening waits for the disk."""
         states = list(states)
         await self._open_missing((topic, index) for topic, index, _ in states)
         given_up = [
@@ -186,7 +188,7 @@ class Partitions:
         return failed
 
     def _give_up(self, topic: TopicImage, index: int, state: PartitionImage) -> bool:
-        """Give up a damaged replica that is in no ISR or ELR; whether it was one.
+        """Give up a damaged replica that is outside ISR and ELR; return whether it was.
 
         That needs another broker to lead, and this one to be neither in sync nor eligible.
         """
@@ -218,7 +220,7 @@ class Partitions:
         return {(name.topic, name.partition): error for name, error in failed.items()}
 
     async def stop(self, orders: Sequence[StopOrder]) -> dict[Key, OttlaError]:
-        """Give replicas up, and their logs where that is ordered; what failed, and why."""
+        """Stop replicas, and delete their logs if ordered; return the failures."""
         failed: dict[Key, OttlaError] = {}
         async with self._applying:
             self._departures.announce(
@@ -237,7 +239,7 @@ class Partitions:
         return failed
 
     def _is_stale(self, order: StopOrder) -> bool:
-        """Whether the order is of an earlier leader epoch than the partition's."""
+        """Whether the order has an earlier leader epoch than the partition."""
         partition = self._by_name.get((order.topic, order.partition_index))
         return partition is not None and 0 <= order.leader_epoch < partition.leader_epoch
 
@@ -263,20 +265,20 @@ class Partitions:
             self._roles.on_role.emit(partition)
 
     def update_configs(self, image: ClusterImage) -> None:
-        """Carry changed settings into the logs at once."""
+        """Apply changed settings to the logs at once."""
         for name in {topic for topic, _ in self._by_name}:
             topic = image.topics.get(name)
             if topic is not None:
                 self._configure(topic)
 
     def on_storage_error(self, partition: Partition, error: StorageError) -> None:
-        """A log could not be written or read: take offline what the error concerns."""
+        """Take offline the replicas that a failed read or write concerns."""
         if self._by_name.get((partition.topic, partition.index)) is not partition:
             return  # The partition was deleted meanwhile; another may have its name.
         now_ms = self._clock.monotonic_ms()
         is_kept = self._keep_damaged(partition, error)
         if (error.stops_log and not is_kept) or now_ms >= self._silent_until_ms:
-            # A full disk refuses every batch, and is logged at intervals.
+            # A full disk refuses every batch, so this is logged at intervals.
             self._silent_until_ms = now_ms + _REMINDER_MS
             _log.error("%s%s", error.message, _KEPT if is_kept else "")
         if is_kept:
@@ -297,14 +299,14 @@ class Partitions:
         }
 
     def close(self) -> None:
-        """Serve no more; answer all requests that wait. The logs stay open."""
+        """Stop serving; answer all waiting requests. The logs stay open."""
         for partition in self:
             partition.fail("the broker stops", ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self._by_name.clear()
         self._by_id.clear()
 
     async def _delete_gone(self, image: ClusterImage) -> None:
-        """Delete what belongs to a topic that was there in the last image, and is not in this.
+        """Delete the partitions of topics that the last image had and this one lacks.
 
         A topic that no image had yet is not gone: LeaderAndIsr may come before UpdateMetadata.
         """
@@ -336,7 +338,7 @@ class Partitions:
         }
         if not topics:
             return
-        # Once for each topic: it takes longer than a partition's own part.
+        # Per topic, because this takes longer than the work per partition.
         by_name = {topic.name: topic for topic in topics.values()}
         configs = {name: self._config_of(topic) for name, topic in by_name.items()}
         wanted = [
@@ -347,7 +349,7 @@ class Partitions:
         def open_logs() -> dict[TopicPartition, Log | StorageError]:
             found = self._directories.open_all(wanted, now_ms=self._clock.now_ms())
             if self._group_commit:
-                # What recovery found may not be on the disk yet; what is shown must be.
+                # Recovered records may not be on the disk yet; visible records must be.
                 for topic_partition, log in found.items():
                     if isinstance(log, Log) and log.flush_state.recovery_point < log.log_end_offset:
                         try:
@@ -373,7 +375,7 @@ class Partitions:
             self._fail_with_directories()
 
     def _fail_with_directories(self) -> None:
-        """A log could not be opened: all partitions of its directory are out of use with it."""
+        """Take all replicas of a directory offline, because one log in it could not be opened."""
         offline = [one for one in self._by_name.values() if one.log.offline and one.failure is None]
         for partition in offline:
             partition.fail(partition.log.offline)
@@ -400,13 +402,13 @@ class Partitions:
         self._by_id[topic.id, key[1]] = partition
 
     def _is_last_resort(self, topic: TopicImage | None, index: int) -> bool:
-        """Whether coordinators need the rest of a damaged log, as no other broker has a copy."""
+        """Whether coordinators need a damaged log, because no other broker has a copy."""
         if topic is None or not topic.is_internal or index >= len(topic.partitions):
             return False
         return topic.partitions[index].replicas == (self._roles.registration.broker_id,)
 
     def _keep_damaged(self, partition: Partition, error: StorageError) -> bool:
-        """Keep a damaged log in use until the next start, where nothing could take its place."""
+        """Keep using a damaged log until the next start, because nothing can replace it."""
         topic = self._view.image.topic(partition.topic)
         if not isinstance(error, LogCorrupt) or not self._is_last_resort(topic, partition.index):
             return False

@@ -1,4 +1,4 @@
-"""Files of deleted logs and segments: removed after a delay, beside the loop."""
+"""Removes the files of deleted logs and segments after a delay, in a thread."""
 
 import asyncio
 import logging
@@ -10,12 +10,12 @@ _log = logging.getLogger(__name__)
 
 
 class Removals:
-    """Deletions not yet due. With `inline` (memory) files are removed on the loop."""
+    """Deletions not yet due; with `inline` (memory) files are removed on the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, inline: bool = False) -> None:
         self._loop = loop
         self._inline = inline
-        # A thread of its own: a thousand removals delay no other job.
+        # A thread of its own, so that a thousand removals delay no other job.
         self._thread = ThreadPoolExecutor(1, "ottla-remove")
         self._waiting: dict[Deletion, asyncio.TimerHandle] = {}
 
@@ -30,13 +30,13 @@ class Removals:
         )
 
     def remove_now(self) -> None:
-        """Remove all files that still wait now, as the disk has no room for them."""
+        """Remove all waiting files now, because the disk is full."""
         for deletion, timer in list(self._waiting.items()):
             timer.cancel()
             self._remove(deletion)
 
     def close(self) -> None:
-        """Remove all files that still wait, and return when that is done."""
+        """Remove all waiting files, and return when that is done."""
         for deletion, timer in list(self._waiting.items()):
             timer.cancel()
             self._waiting.pop(deletion, None)

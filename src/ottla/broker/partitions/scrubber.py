@@ -1,4 +1,4 @@
-"""Reads all logs slowly, again and again, to find records that the disk has damaged.
+"""Reads all logs slowly and repeatedly, to find records damaged by the disk.
 
 One step at a time in a thread, at a limited rate. Damage takes the replica offline, which
 is reported to the controller; if others are in sync, the replica is copied anew from them.
@@ -38,12 +38,12 @@ class Scrubber:
         self._runtime = runtime
         self._partitions = partitions
         self._directories = directories
-        # Finished rounds through all logs, and the damage found in all of them.
+        # Completed rounds through all logs, and the damage found in them.
         self.rounds = 0
         self.damages = 0
 
     async def run(self) -> None:
-        """Scrub for ever; begin soon if the broker's last stop was unclean."""
+        """Scrub forever; start soon if the broker's last stop was unclean."""
         clock = self._runtime.clock
         if all(directory.run.was_clean for directory in self._directories.online):
             await asyncio.sleep(_FIRST_PAUSE_S)
@@ -80,7 +80,7 @@ class Scrubber:
             scrub.close()
 
     async def _look_again(self, partition: Partition, scrub: SegmentScrub) -> None:
-        """Report damage only when it is read twice: a single wrong read need not be damage."""
+        """Report damage only if it is read twice: a single wrong read need not be damage."""
         await asyncio.sleep(_SECOND_LOOK_S)
         try:
             await self._step(scrub)
@@ -91,7 +91,7 @@ class Scrubber:
 
     @staticmethod
     def _concerns(partition: Partition, scrub: SegmentScrub) -> bool:
-        """Whether the scrubbed segment is still part of the partition's log."""
+        """Whether the scrubbed segment still belongs to the partition's log."""
         return partition.failure is None and partition.log is scrub.log and scrub.still_holds
 
     async def _step(self, scrub: SegmentScrub) -> int:
@@ -104,5 +104,5 @@ class Scrubber:
         return self._settings.integer("log.scrub.max.bytes.per.second")
 
     def _pause_s(self, taken: int) -> float:
-        """How long to pause after `taken` bytes."""
+        """Seconds to pause after `taken` bytes."""
         return taken / max(self._rate, 1)

@@ -1,4 +1,4 @@
-"""Gaps in a producer's sequence that may close by themselves, in one leader epoch. Pure.
+"""Gaps in a producer's sequence that may still close, in one leader epoch. Pure.
 
 A producer has several batches on the way. A batch comes before its predecessor if that was
 refused with a retriable error, or went to the former leader and is yet to be sent again:
@@ -17,27 +17,27 @@ from ottla.base.ids import NO_SEQUENCE
 from ottla.record.header import BatchHeader
 from ottla.storage.producers.entry import BATCHES_KEPT, SEQUENCE_MASK, ProducerEntry
 
-# Producers in doubt that are remembered; the oldest are forgotten for new ones.
+# The number of producers remembered; the oldest are dropped for new ones.
 _PRODUCERS_MAX = 1_000
 _HALF = SEQUENCE_MASK // 2
 
 
 class _Doubt:
-    """A producer that had a batch refused or sent back, and none appended since."""
+    """A producer with a batch refused or sent back, and none appended since."""
 
     __slots__ = ("code", "producer_epoch", "refused", "sent_back")
 
     def __init__(self, producer_epoch: int) -> None:
         self.producer_epoch = producer_epoch
-        # The first sequence of the earliest batch that was refused, and its error.
+        # The first sequence of the earliest refused batch, and its error.
         self.refused = NO_SEQUENCE
         self.code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        # First sequences of batches that were sent back, the latest ones.
+        # First sequences of the batches sent back last.
         self.sent_back: list[int] = []
 
 
 class SequenceGaps:
-    """What a partition's leader remembers of producers whose batches came out of order."""
+    """The producers whose batches came out of order at this leader."""
 
     __slots__ = ("_doubts", "_epoch_start")
 
@@ -46,7 +46,7 @@ class SequenceGaps:
         self._doubts: dict[int, _Doubt] = {}
 
     def begin_term(self, epoch_start: int) -> None:
-        """This broker leads from offset `epoch_start` on."""
+        """Start a leader epoch at offset `epoch_start`."""
         self._epoch_start = epoch_start
         self._doubts.clear()
 
@@ -63,7 +63,7 @@ class SequenceGaps:
         sequence = header.base_sequence
         if doubt.refused == NO_SEQUENCE or not _is_before(doubt.refused, sequence):
             doubt.refused, doubt.code = sequence, code
-            # The batch has yet to come again, so the next ones may come too early again.
+            # The batch has not come again yet, so later ones may still come too early.
             doubt.sent_back.clear()
 
     def on_appended(self, producer_id: int) -> None:
@@ -71,7 +71,7 @@ class SequenceGaps:
         self._doubts.pop(producer_id, None)
 
     def check(self, entry: ProducerEntry | None, header: BatchHeader) -> None:
-        """Send a batch back that does not continue `entry`, if what is missing may yet come.
+        """Refuse a batch that does not continue `entry`; retriably if the gap may close.
 
         Raises OttlaError: NOT_LEADER_OR_FOLLOWER, or the error of an earlier refused batch.
         """
@@ -107,5 +107,5 @@ class SequenceGaps:
 
 
 def _is_before(sequence: int, other: int) -> bool:
-    """Whether `sequence` comes before `other`; they wrap around."""
+    """Whether `sequence` comes before `other`; sequences wrap around."""
     return 0 < (other - sequence & SEQUENCE_MASK) <= _HALF

@@ -1,4 +1,4 @@
-"""Folders in the log directories that hold no log of this cluster, and the warnings of them."""
+"""Finds folders in the log directories that belong to no partition, and warns of them."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from ottla.storage.files.partition_metadata import is_damaged
 
 _log = logging.getLogger(__name__)
 
-# Warnings at one start: a copied data directory has thousands of such folders.
+# Warnings per start: a copied data directory has thousands of such folders.
 _WARNINGS_MAX = 10
 
 _NO_IMPORT = (

@@ -1,4 +1,4 @@
-"""The periodic work on all logs of a broker: flush by time, checkpoints, producers, scrubbing.
+"""Periodic work on all logs of a broker: flush by time, checkpoints, producers, scrubbing.
 
 Each chore has a timer of its own; what takes the disk long runs in a thread.
 """
@@ -20,16 +20,16 @@ _log = logging.getLogger(__name__)
 # Kafka ignores flush.ms unless log.flush.scheduler.interval.ms is set, too; Ottla looks often.
 _FLUSH_CHECK_MS = 500
 
-# Logs whose checkpoint begins in one turn of the loop: 40 µs each.
+# Logs checkpointed in one turn of the loop: 40 µs each.
 _CHECKPOINT_SLICE = 100
 
 _PRODUCER_EXPIRATION = "producer.id.expiration.ms"
-# Logs whose producers are looked through in one turn of the loop.
+# Logs whose producers are checked in one turn of the loop.
 _EXPIRATION_SLICE = 100
 
 
 def checkpoint_interval_ms(settings: BrokerSettings) -> int:
-    """How often checkpoints are written: all of them at once, as often as the most frequent."""
+    """The checkpoint interval: the shortest of the settings, as all are written together."""
     return min(
         settings.integer("log.flush.offset.checkpoint.interval.ms"),
         settings.integer("log.flush.start.offset.checkpoint.interval.ms"),
@@ -38,7 +38,7 @@ def checkpoint_interval_ms(settings: BrokerSettings) -> int:
 
 
 class Upkeep:
-    """The chores on the partitions of one broker."""
+    """The periodic tasks on the partitions of one broker."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Upkeep:
         self.scrubber = Scrubber(settings, runtime, partitions, directories)
 
     def begin(self) -> None:
-        """Begin. Intervals are those of Kafka's settings."""
+        """Start the tasks, at Kafka's intervals."""
         settings, every = self._settings, self._chores.every
         if settings.text("log.flush.policy") != "group":
             scheduler_ms = settings.integer("log.flush.scheduler.interval.ms")
@@ -68,18 +68,18 @@ class Upkeep:
         self._chores.run(self.scrubber.run())
 
     async def stop(self) -> None:
-        """End all chores, also those under way."""
+        """Stop all tasks, running ones included."""
         await self._chores.stop()
 
     async def flush_by_time(self) -> None:
-        """Flush logs with records older than `flush.ms` that are not on the disk (P27)."""
+        """Flush logs whose unflushed records are older than `flush.ms` (P27)."""
         now_ms = self._runtime.clock.now_ms()
         for partition in self._partitions:
             if now_ms - partition.log.flush_state.last_flush_ms >= partition.config.flush_ms:
                 partition.flush_soon()
 
     async def expire_producers(self) -> None:
-        """Forget producers that have been silent for too long, by the setting as it is now."""
+        """Drop producers that were silent for longer than the present setting."""
         now_ms = self._runtime.clock.now_ms()
         expiration_ms = self._settings.integer(_PRODUCER_EXPIRATION)
         for count, partition in enumerate(list(self._partitions), start=1):

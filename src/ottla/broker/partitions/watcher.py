@@ -7,19 +7,19 @@ class Waiter(Protocol):
     """A fetch that waits for more records."""
 
     def wake(self) -> None:
-        """Look, once per turn of the loop, whether there is enough now."""
+        """Check, once per turn of the loop, whether there are enough records."""
         ...
 
 
 class Watcher(Protocol):
-    """A follower's fetch session, as far as one partition of it is concerned."""
+    """A follower's fetch session, as one partition sees it."""
 
     def on_appended(self) -> None:
         """Note records not yet sent to the follower, or a log start that cannot wait."""
         ...
 
     def on_committed(self) -> None:
-        """Note that the high watermark or the log start has moved."""
+        """Note that the high watermark or the log start has changed."""
         ...
 
     def on_role(self) -> None:

@@ -1,4 +1,4 @@
-"""Requests that wait, and look at most once per turn of the loop whether they still must."""
+"""Waiting requests, which check at most once per turn of the loop whether they must still wait."""
 
 from abc import ABC, abstractmethod
 
@@ -6,7 +6,7 @@ from ottla.broker.runtime.runtime import Runtime
 
 
 class Woken(ABC):
-    """A `watching.Waiter`: however often it is woken in a turn, it looks once, after the turn."""
+    """A `watcher.Waiter` that checks once after the turn, however often it is woken in it."""
 
     __slots__ = ("_look_scheduled", "_runtime")
 
@@ -15,7 +15,7 @@ class Woken(ABC):
         self._look_scheduled = False
 
     def wake(self) -> None:
-        """Look once, after all appends of this turn, whether the wait is over."""
+        """Check once, after all appends of this turn, whether the wait is over."""
         if not self._look_scheduled:
             self._look_scheduled = True
             self._runtime.loop.call_soon(self._look_now)
@@ -26,4 +26,4 @@ class Woken(ABC):
 
     @abstractmethod
     def _look(self) -> None:
-        """See whether a woken request must still wait; it may have been answered meanwhile."""
+        """Check whether a woken request must still wait; it may be answered already."""
