@@ -1,6 +1,4 @@
-"""Decides for many partitions at once, writes the changes in few transactions, and sends them
-(P26).
-"""
+"""Decides for many partitions at once, writes the changes in few transactions, sends them (P26)."""
 
 from collections.abc import Callable, Iterable
 
