@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.partitions import ElectionKind
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 from ottla.client.sync import Admin
 from rig.clusters import Cluster, Member
 from rig.quorum import active_controller

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.common.errors import ConnectionFailed
 from ottla.client.connection.addresses import Address
 from ottla.client.connection.blocking import BlockingConnection
 from ottla.client.connection.security import security_of
-from ottla.client.errors import ConnectionFailed
 from ottla.operations.certificates import issue, load_authority, make_development_files
 from tests.broker.broker_client import running, until
 from tests.broker.old_certificates import AUTHORITY, CLIENT

@@ -20,7 +20,7 @@ from ottla.client import (
     sync,
 )
 from ottla.client.admin.configs import ConfigEntry, ConfigSource
-from ottla.client.errors import ConnectionFailed, UnsupportedByBroker
+from ottla.client.common.errors import ConnectionFailed, UnsupportedByBroker
 from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
 from ottla.wire.messages.describe_rebalances import DescribeRebalancesRequest
 

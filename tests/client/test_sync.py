@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from ottla.client import ClientError, ConsumerOptions, ProducerOptions, TopicPartition, sync
-from ottla.client.errors import Closed, RequestTimedOut
+from ottla.client.common.errors import Closed, RequestTimedOut
 
 
 def test_many_threads_may_send_through_one_producer(bootstrap, make_topic) -> None:

@@ -22,7 +22,7 @@ from ottla.client import (
     TopicPartition,
     TransactionFailed,
 )
-from ottla.client.errors import ConnectionFailed, RequestTimedOut
+from ottla.client.common.errors import ConnectionFailed, RequestTimedOut
 from ottla.testing.simulation.machine.world import World
 from ottla.testing.simulation.virtual.process import Process
 from verify.history.operation import Step

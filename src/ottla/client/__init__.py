@@ -34,21 +34,8 @@ from ottla.client.admin.transactions import (
 )
 from ottla.client.admin.users import UserDescription
 from ottla.client.assignors import Assignor
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.supplying import supply_tokens
-from ottla.client.connection.view import BrokerView, PartitionView, TopicView
-from ottla.client.consumer.consumer import Consumer
-from ottla.client.consumer.epochs import LogTruncated
-from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
-from ottla.client.consumer.options import ConsumerOptions
-from ottla.client.consumer.partition_state import (
-    ConsumedRecord,
-    ConsumerRecords,
-    OffsetAndMetadata,
-    RawBatches,
-    Records,
-)
-from ottla.client.errors import (
+from ottla.client.assignors.subscriptions import Subscription
+from ottla.client.common.errors import (
     BootstrapFailed,
     BrokerRefused,
     CallbackFailed,
@@ -65,13 +52,25 @@ from ottla.client.errors import (
     UnknownTopic,
     UnsupportedByBroker,
 )
-from ottla.client.group.subscriptions import Subscription
+from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.tokens import supply_tokens
+from ottla.client.connection.view import BrokerView, PartitionView, TopicView
+from ottla.client.consumer.consumer import Consumer
+from ottla.client.consumer.epochs import LogTruncated
+from ottla.client.consumer.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
+from ottla.client.consumer.options import ConsumerOptions
+from ottla.client.consumer.partition_state import (
+    ConsumedRecord,
+    ConsumerRecords,
+    RawBatches,
+    Records,
+)
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.prepared import PreparedBatch
 from ottla.client.producer.producer import Producer
 from ottla.client.ranges.account import CompactedBy, DeletedBy, LostBy, OffsetAccount
-from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.ledger.history import StartCause
 from ottla.metadata.quota_entity import Default, QuotaEntity
 from ottla.record.codec import Record

@@ -10,7 +10,7 @@ from ottla.base.quantities import span_words
 from ottla.client.admin import Admin
 from ottla.client.admin.decisions import DecisionRecord
 from ottla.client.admin.retention import RetentionStanding
-from ottla.client.errors import UnsupportedByBroker
+from ottla.client.common.errors import UnsupportedByBroker
 from ottla.metadata.decisions import DecisionKind
 
 _MINUTE_MS = 60_000

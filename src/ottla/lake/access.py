@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NoReturn
 
+from ottla.client.common.settings import check_names
 from ottla.client.connection.security import CONFIG_VARIABLE, read_config
-from ottla.client.connection.settings import check_names
 
 BOOTSTRAP = "kafka.bootstrap.servers"
 _CLIENT = "kafka."

@@ -5,8 +5,8 @@ from collections.abc import Generator, Mapping
 from contextlib import closing
 from uuid import UUID
 
+from ottla.client.common.errors import OffsetOutOfRange
 from ottla.client.consumer.offsets import EARLIEST, LATEST
-from ottla.client.errors import OffsetOutOfRange
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake.access import ClientAccess

@@ -6,7 +6,7 @@ asked for later offsets, until it gives a good batch.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.placed import placed
+from ottla.client.common.placed import placed
 from ottla.lake.plan import Range
 from ottla.lake.source import Reading
 from ottla.record.header import HEADER_SIZE, BatchHeader, read_header

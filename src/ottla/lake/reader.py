@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import keep_freed_memory
-from ottla.client.errors import BrokerRefused
+from ottla.client.common.errors import BrokerRefused
 from ottla.lake.columns import ColumnBuilder
 from ottla.lake.damage import DamagedBatch, next_readable, span_end
 from ottla.lake.plan import Range

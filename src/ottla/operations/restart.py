@@ -7,7 +7,7 @@ import signal
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import process_name
 from ottla.client.admin import Admin
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 from ottla.diagnosis.local_processes import serving
 
 _POLL_S = 0.2

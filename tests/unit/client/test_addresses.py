@@ -2,8 +2,8 @@
 
 import pytest
 
+from ottla.client.common.errors import ClientError
 from ottla.client.connection.addresses import Address, parse_bootstrap
-from ottla.client.errors import ClientError
 
 
 @pytest.mark.parametrize(

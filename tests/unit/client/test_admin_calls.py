@@ -6,14 +6,14 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.connection.cluster import Cluster, ClusterOptions
-from ottla.client.errors import (
+from ottla.client.common.errors import (
     BrokerRefused,
     ConnectionFailed,
     RequestTimedOut,
     UnsupportedByBroker,
     refused,
 )
+from ottla.client.connection.cluster import Cluster, ClusterOptions
 
 
 def each_in_time(*ids: int, patience_s: float = 0) -> list[int]:

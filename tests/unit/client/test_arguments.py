@@ -22,8 +22,8 @@ from ottla.client import (
     sync,
 )
 from ottla.client.admin import parts
-from ottla.client.arguments import checked_options, name_list, partition_list
-from ottla.client.other_names import _ADMIN, _CONSUMER, _PRODUCER
+from ottla.client.common.arguments import checked_options, name_list, partition_list
+from ottla.client.common.other_names import _ADMIN, _CONSUMER, _PRODUCER
 
 
 @pytest.mark.parametrize(

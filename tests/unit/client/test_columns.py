@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 from ottla.client.producer.columns import rows
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.cli.acl.rule import resource_of
+from ottla.client.common.denied import LoginName, Needs, with_login
+from ottla.client.common.errors import refused, unknown_topic
 from ottla.client.connection.security import read_config, refusal_named, security_by, security_of
-from ottla.client.denied import LoginName, Needs, with_login
-from ottla.client.errors import refused, unknown_topic
 
 NEEDED = [
     Needs("read", "group", "readers"),

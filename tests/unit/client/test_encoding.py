@@ -1,6 +1,6 @@
 """A closed batch as bytes."""
 
-from ottla.client.producer.encoding import encode, restamp, split
+from ottla.client.producer.encoded_batch import encode, restamp, split
 from ottla.client.producer.queues import Batch
 from ottla.record.header import computed_crc, read_header
 from ottla.record.reader import records

@@ -1,7 +1,7 @@
 """Errors say what is wrong and what to do about it."""
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import check, connection_refused, refused, unknown_topic
+from ottla.client.common.errors import check, connection_refused, refused, unknown_topic
 
 
 def test_an_address_that_a_broker_advertises_is_blamed_on_its_setting() -> None:

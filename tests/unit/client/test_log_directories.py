@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.logs import directories_in
-from ottla.client.errors import BrokerRefused
+from ottla.client.common.errors import BrokerRefused
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsResponse, DescribeLogDirsResult
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ottla.client import ClientError
+from ottla.client.common.settings import _KNOWN, check_names
 from ottla.client.connection.security import read_config, security_by, security_of
-from ottla.client.connection.settings import _KNOWN, check_names
 
 LOGIN = {
     "sasl.mechanism": "PLAIN",

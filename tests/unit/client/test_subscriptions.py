@@ -3,7 +3,7 @@
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import CooperativeStickyAssignor, StickyAssignor
 from ottla.client.assignors.sticky import remembered
-from ottla.client.group.subscriptions import (
+from ottla.client.assignors.subscriptions import (
     Subscription,
     decode_assignment,
     decode_subscription,

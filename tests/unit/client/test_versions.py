@@ -2,8 +2,8 @@
 
 import pytest
 
+from ottla.client.common.errors import UnsupportedByBroker
 from ottla.client.connection.versions import AgreedVersions, version_for
-from ottla.client.errors import UnsupportedByBroker
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.api_versions import ApiVersion
 from ottla.wire.messages.delete_records import DeleteRecordsRequest

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.client.placed import placed
+from ottla.client.common.placed import placed
 from ottla.lake.columns import ColumnBuilder
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, get_args, get_type_hints
 
-from ottla.client import errors
 from ottla.client.admin import parts
+from ottla.client.common import errors
 
 from .test_public_names import PACKAGES
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from ottla.client.admin import Admin
+from ottla.client.common.errors import ConnectionFailed
 from ottla.client.connection.cluster import Cluster, connections_of
-from ottla.client.errors import ConnectionFailed
 
 Result = TypeVar("Result")
 

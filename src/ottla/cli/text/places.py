@@ -7,7 +7,7 @@ import click
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin import Admin
-from ottla.client.errors import unknown_topic
+from ottla.client.common.errors import unknown_topic
 
 METAVAR = "TOPIC-P…"
 

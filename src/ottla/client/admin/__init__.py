@@ -20,11 +20,11 @@ from ottla.client.admin.tokens import Tokens
 from ottla.client.admin.topics import Topics
 from ottla.client.admin.transactions import Transactions
 from ottla.client.admin.users import Users
-from ottla.client.arguments import checked_options
-from ottla.client.checking import checks
+from ottla.client.common.arguments import checked_options
+from ottla.client.common.call_check import checks
+from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, Cluster, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
-from ottla.client.other_names import OtherNames
 
 __all__ = ["Admin", "AdminOptions"]
 

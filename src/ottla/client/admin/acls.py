@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse

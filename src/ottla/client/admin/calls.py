@@ -6,16 +6,16 @@ from typing import TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.connection.cluster import Cluster
-from ottla.client.connection.coordinator import MOVED, Coordinator
-from ottla.client.connection.view import NO_LEADER
-from ottla.client.errors import (
+from ottla.client.common.errors import (
     ConnectionFailed,
     RequestTimedOut,
     UnsupportedByBroker,
     check,
     refused,
 )
+from ottla.client.connection.cluster import Cluster
+from ottla.client.connection.coordinator import MOVED, Coordinator
+from ottla.client.connection.view import NO_LEADER
 from ottla.wire.notation import Message
 
 Result = TypeVar("Result")

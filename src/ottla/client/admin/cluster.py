@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
 from ottla.client.connection.view import BrokerView
-from ottla.client.errors import check
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,

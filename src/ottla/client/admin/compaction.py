@@ -7,8 +7,8 @@ from typing import Literal
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls, member
-from ottla.client.errors import check
+from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.errors import check
 from ottla.wire.messages.compact_log import CompactionPass, CompactLogRequest, CompactLogResponse
 from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, DescribeCleanerResponse
 

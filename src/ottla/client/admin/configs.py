@@ -8,9 +8,9 @@ from typing import Literal
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.written_values import plain_value
 from ottla.client.admin.calls import Calls
-from ottla.client.arguments import Names, name_list
-from ottla.client.checking import checks_calls, member
-from ottla.client.errors import ClientError, check
+from ottla.client.common.arguments import Names, name_list
+from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.errors import ClientError, check
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

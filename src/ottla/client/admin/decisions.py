@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.arguments import Names, name_list
-from ottla.client.checking import checks_calls
-from ottla.client.errors import (
+from ottla.client.common.arguments import Names, name_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import (
     BrokerRefused,
     check,
 )

@@ -7,11 +7,11 @@ from functools import partial
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
-from ottla.client.arguments import Names, Partitions, name_list, partition_list
-from ottla.client.checking import checks_calls
-from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.errors import check
-from ottla.client.group.subscriptions import PROTOCOL_TYPE, decode_assignment
+from ottla.client.assignors.subscriptions import PROTOCOL_TYPE, decode_assignment
+from ottla.client.common.arguments import Names, Partitions, name_list, partition_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
+from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

@@ -7,8 +7,10 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.retention import RetentionStanding, standing
-from ottla.client.arguments import Partitions, partition_list
-from ottla.client.checking import checks_calls
+from ottla.client.common.arguments import Partitions, partition_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import BrokerRefused, check, code_of
 from ottla.client.consumer.offsets import (
     LATEST,
     READ_COMMITTED,
@@ -16,8 +18,6 @@ from ottla.client.consumer.offsets import (
     OffsetAndTimestamp,
     list_offsets,
 )
-from ottla.client.denied import Needs
-from ottla.client.errors import BrokerRefused, check, code_of
 from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartition,

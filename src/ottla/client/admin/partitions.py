@@ -6,14 +6,14 @@ from enum import IntEnum
 from typing import Literal
 
 from ottla.base.ids import TopicPartition
-from ottla.client import arguments
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.topics import Topics
-from ottla.client.arguments import Names, name_list, partition_list
-from ottla.client.checking import checks_calls, member
+from ottla.client.common import arguments
+from ottla.client.common.arguments import Names, name_list, partition_list
+from ottla.client.common.call_check import checks_calls, member
+from ottla.client.common.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.client.connection.view import NO_LEADER, TopicView
-from ottla.client.errors import BrokerRefused, UnsupportedByBroker, check, refused
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
 from ottla.metadata.quota_entity import QuotaEntity, entity_parts, parse_entity
 from ottla.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,

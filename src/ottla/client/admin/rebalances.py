@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,
     DescribeRebalancesRequest,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.groups import GroupDescription, GroupMember
-from ottla.client.arguments import Names, name_list
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check
+from ottla.client.common.arguments import Names, name_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check, refused
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check, refused
 from ottla.security.principal import Principal
 from ottla.security.tokens import DelegationToken, token_password
 from ottla.wire.messages.create_delegation_token import (

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.configs import Configs, plain
-from ottla.client.arguments import Names, name_list
-from ottla.client.checking import checks_calls
+from ottla.client.common.arguments import Names, name_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import ClientError, check, refused, unknown_topic
 from ottla.client.connection.view import ClusterView, TopicView, merged
-from ottla.client.denied import Needs
-from ottla.client.errors import ClientError, check, refused, unknown_topic
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,

@@ -7,9 +7,9 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from ottla.client.admin.calls import Calls
 from ottla.client.admin.logs import Logs
-from ottla.client.arguments import Names, Partitions, name_list
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check, code_of, refused
+from ottla.client.common.arguments import Names, Partitions, name_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check, code_of, refused
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode
 from ottla.client.admin.calls import Calls
-from ottla.client.arguments import Names, name_list
-from ottla.client.checking import checks_calls
-from ottla.client.errors import check, refused
+from ottla.client.common.arguments import Names, name_list
+from ottla.client.common.call_check import checks_calls
+from ottla.client.common.errors import check, refused
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_DEFAULT,
     SALT_BYTES,

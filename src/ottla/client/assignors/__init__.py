@@ -1,12 +1,15 @@
-"""How a group splits its partitions: range, round robin, sticky, cooperative sticky."""
+"""How a group splits its partitions: range, round robin, sticky, cooperative sticky.
+
+`subscriptions` has the messages of a classic group's protocol.
+"""
 
 from ottla.base.errors import ErrorCode
 from ottla.client.assignors.cooperative import CooperativeStickyAssignor
 from ottla.client.assignors.range import RangeAssignor
 from ottla.client.assignors.round_robin import RoundRobinAssignor
 from ottla.client.assignors.sticky import StickyAssignor
-from ottla.client.errors import ClientError
-from ottla.client.group.subscriptions import Assignor
+from ottla.client.assignors.subscriptions import Assignor
+from ottla.client.common.errors import ClientError
 
 __all__ = [
     "Assignor",

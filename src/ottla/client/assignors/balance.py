@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from ottla.base.ids import TopicPartition
-from ottla.client.group.subscriptions import Assignment, Subscription
+from ottla.client.assignors.subscriptions import Assignment, Subscription
 
 Claims = dict[str, list[TopicPartition]]
 

@@ -5,7 +5,7 @@ from struct import Struct
 
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors.balance import balanced, owners, valid_claims
-from ottla.client.group.subscriptions import Assignment, Subscription
+from ottla.client.assignors.subscriptions import Assignment, Subscription
 
 _GENERATION = Struct(">i")
 

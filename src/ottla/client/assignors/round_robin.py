@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ottla.base.ids import TopicPartition
-from ottla.client.group.subscriptions import Assignment, Subscription, member_order
+from ottla.client.assignors.subscriptions import Assignment, Subscription, member_order
 
 
 class RoundRobinAssignor:

@@ -5,7 +5,7 @@ from struct import Struct, error
 
 from ottla.base.ids import TopicPartition, by_topic
 from ottla.client.assignors.balance import balanced, valid_claims
-from ottla.client.group.subscriptions import Assignment, Subscription
+from ottla.client.assignors.subscriptions import Assignment, Subscription
 
 _COUNT = Struct(">i")
 _LENGTH = Struct(">h")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 
 DEFAULT_PORT = 9092
 

@@ -15,11 +15,7 @@ from typing import Any, Self, TypeVar
 from ottla import __version__
 from ottla.base.chance import random_bytes
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.login import APART_S, BEGIN, ready_identity
-from ottla.client.connection.security import ClientSecurity
-from ottla.client.connection.versions import AgreedVersions, version_for
-from ottla.client.errors import (
+from ottla.client.common.errors import (
     BrokerRefused,
     ClientError,
     ConnectionFailed,
@@ -27,6 +23,10 @@ from ottla.client.errors import (
     connection_refused,
     ended,
 )
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.login import APART_S, BEGIN, ready_identity
+from ottla.client.connection.security import ClientSecurity
+from ottla.client.connection.versions import AgreedVersions, version_for
 from ottla.network.exchange import Exchange
 from ottla.network.tls.trouble import is_of_handshake, of_server
 from ottla.security.sasl.client import SaslIdentity, login_requests

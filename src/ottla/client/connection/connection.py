@@ -6,17 +6,17 @@ from typing import Any, TypeVar
 
 from ottla import __version__
 from ottla.base.errors import ErrorCode
-from ottla.client.connection.addresses import Address
-from ottla.client.connection.login import HeldRequest, LoginSession, log_in, ready_in_thread
-from ottla.client.connection.security import ClientSecurity
-from ottla.client.connection.versions import AgreedVersions, version_for
-from ottla.client.errors import (
+from ottla.client.common.errors import (
     ClientError,
     ConnectionFailed,
     check,
     connection_refused,
     ended,
 )
+from ottla.client.connection.addresses import Address
+from ottla.client.connection.login import HeldRequest, LoginSession, log_in, ready_in_thread
+from ottla.client.connection.security import ClientSecurity
+from ottla.client.connection.versions import AgreedVersions, version_for
 from ottla.network.exchange import Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.network.tls.trouble import is_of_handshake, of_server

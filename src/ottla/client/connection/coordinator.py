@@ -7,11 +7,8 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
-from ottla.client.connection.connection import Connection
-from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.denied import Needs
-from ottla.client.errors import (
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import (
     BrokerRefused,
     CommitFailed,
     ConnectionFailed,
@@ -21,6 +18,9 @@ from ottla.client.errors import (
     refused,
     remedy_for,
 )
+from ottla.client.common.offsets import OffsetAndMetadata
+from ottla.client.connection.cluster import GROUP, TRANSACTIONAL_ID, Cluster
+from ottla.client.connection.connection import Connection
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,

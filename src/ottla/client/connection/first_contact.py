@@ -8,8 +8,8 @@ the log.
 import logging
 from collections.abc import Iterable
 
+from ottla.client.common.errors import BootstrapFailed, ClientError
 from ottla.client.connection.addresses import Address
-from ottla.client.errors import BootstrapFailed, ClientError
 
 _log = logging.getLogger(__name__)
 

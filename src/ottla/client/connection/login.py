@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from ottla.base.chance import random_bytes
 from ottla.base.errors import OttlaError
-from ottla.client.errors import BrokerRefused, ClientError
+from ottla.client.common.errors import BrokerRefused, ClientError
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.notation import Message
 

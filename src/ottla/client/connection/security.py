@@ -18,9 +18,9 @@ from typing import Final
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.secret_options import is_setting
 from ottla.base.settings.properties import parse_properties
-from ottla.client.connection.settings import check_names, check_use, unused
-from ottla.client.denied import LoginName, with_login
-from ottla.client.errors import BrokerRefused, ClientError
+from ottla.client.common.denied import LoginName, with_login
+from ottla.client.common.errors import BrokerRefused, ClientError
+from ottla.client.common.settings import check_names, check_use, unused
 from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas

@@ -7,12 +7,30 @@ from typing import Final
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
-from ottla.client.connection.supplying import supplier_of_program
 from ottla.network.oauth.options import TokenOptions, token_options, token_source
 from ottla.network.oauth.tokens import TokenSource
 from ottla.security.sasl.bearer import MECHANISM
 from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.token import Supplier
+
+_suppliers: Final[list[Supplier]] = []
+
+
+def supply_tokens(supplier: Supplier | None) -> None:
+    """Have `supplier` give the tokens of all clients that this process makes from now on.
+
+    It returns a JWT as text, or a `Token`; it is called in a thread when a client logs in and most
+    of the last token's time is over, and may block. None: tokens come from
+    `sasl.oauthbearer.token.endpoint.url` again. The settings (OTTLA_CONFIG) name the mechanism,
+    OAUTHBEARER, and need nothing more for it.
+    """
+    _suppliers[:] = [] if supplier is None else [supplier]
+
+
+def supplier_of_program() -> Supplier | None:
+    """What the program has given."""
+    return _suppliers[0] if _suppliers else None
+
 
 ALLOWED_VARIABLE: Final = "OTTLA_OAUTHBEARER_ALLOWED_URLS"
 # What librdkafka calls Kafka's names.

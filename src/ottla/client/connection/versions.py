@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ottla.client.errors import UnsupportedByBroker
+from ottla.client.common.errors import UnsupportedByBroker
 from ottla.wire.api import ApiKey, key_name
 from ottla.wire.messages.api_versions import ApiVersion
 from ottla.wire.notation import REQUESTS

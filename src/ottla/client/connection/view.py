@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from ottla.base.errors import ErrorCode
+from ottla.client.common.errors import code_of
 from ottla.client.connection.addresses import Address
-from ottla.client.errors import code_of
 from ottla.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 
 NO_LEADER = -1

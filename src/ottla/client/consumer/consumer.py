@@ -8,7 +8,7 @@ from typing import Self, Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.arguments import (
+from ottla.client.common.arguments import (
     Names,
     Partitions,
     checked_options,
@@ -18,7 +18,10 @@ from ottla.client.arguments import (
     partition_list,
     seconds,
 )
-from ottla.client.checking import Mistake, checks, checks_awaited
+from ottla.client.common.call_check import Mistake, checks, checks_awaited
+from ottla.client.common.errors import ClientError, Closed
+from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
+from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.coordinator import Coordinator
 from ottla.client.connection.view import PartitionView
@@ -35,17 +38,13 @@ from ottla.client.consumer.options import (
 from ottla.client.consumer.partition_state import (
     ConsumedRecord,
     ConsumerRecords,
-    OffsetAndMetadata,
     PartitionState,
     RawBatches,
     Records,
     consumed,
 )
+from ottla.client.consumer.session import GroupSession
 from ottla.client.consumer.whole_topics import WholeTopics
-from ottla.client.errors import ClientError, Closed
-from ottla.client.group.session import GroupSession
-from ottla.client.other_names import OtherNames
-from ottla.client.transactions.group_metadata import GroupMetadata
 from ottla.record.codec import Record
 
 # More records than a batch can hold.

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.base.ids import TopicPartition
+from ottla.client.common.errors import OffsetOutOfRange
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
-from ottla.client.errors import OffsetOutOfRange
 from ottla.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import OffsetOutOfRange, code_of, refused
+from ottla.client.common.placed import placed
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.fetch_waiting import Waiting
+from ottla.client.consumer.fetch_wait import Waiting
 from ottla.client.consumer.partition_state import NO_OFFSET, PartitionState
 from ottla.client.consumer.positions import Positions
 from ottla.client.consumer.visibility import Chunk
-from ottla.client.denied import Needs
-from ottla.client.errors import OffsetOutOfRange, code_of, refused
-from ottla.client.placed import placed
 from ottla.record.codec import Record
 from ottla.record.reader import CorruptBatch
 from ottla.wire.messages.fetch import (

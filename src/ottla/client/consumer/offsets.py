@@ -5,10 +5,16 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import (
+    ClientError,
+    ConnectionFailed,
+    RequestTimedOut,
+    code_of,
+    refused,
+)
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import NO_LEADER
-from ottla.client.denied import Needs
-from ottla.client.errors import ClientError, ConnectionFailed, RequestTimedOut, code_of, refused
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

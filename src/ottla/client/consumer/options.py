@@ -6,13 +6,13 @@ from typing import Any, Final, Literal, TypedDict
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import Assignor, assignor_named
+from ottla.client.common.errors import ClientError
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
 from ottla.client.consumer.fetcher import FetchOptions
+from ottla.client.consumer.membership import MemberOptions
 from ottla.client.consumer.offsets import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED
-from ottla.client.errors import ClientError
-from ottla.client.group.membership import MemberOptions
 
 # Called with the partitions concerned; may be asynchronous.
 Listener = Callable[[set[TopicPartition]], Awaitable[None] | None]

@@ -116,14 +116,6 @@ class RawBatches(NamedTuple):
     log_start_offset: int
 
 
-class OffsetAndMetadata(NamedTuple):
-    """A committed position: the offset to read next, and a note of the committer."""
-
-    offset: int
-    metadata: str = ""
-    leader_epoch: int = -1
-
-
 @dataclass(slots=True, eq=False)
 class PartitionState:
     """One partition that is read. Offsets are -1 while unknown.

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ottla.base.errors import OttlaError
 from ottla.client.connection.cluster import Cluster
 from ottla.client.consumer.epochs import EpochEnd, LogTruncated, ends_of_epochs
-from ottla.client.consumer.fetch_waiting import Waiting
+from ottla.client.consumer.fetch_wait import Waiting
 from ottla.client.consumer.offsets import LATEST, list_offsets
 from ottla.client.consumer.partition_state import PartitionState
 

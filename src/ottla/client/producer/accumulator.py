@@ -10,7 +10,7 @@ from typing import Any
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue
 
 # An open batch takes memory from the budget so much at a time: large batches cost nothing where

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ottla.base.errors import ErrorCode
-from ottla.client.checking import Mistake
-from ottla.client.errors import ClientError
+from ottla.client.common.call_check import Mistake
+from ottla.client.common.errors import ClientError
 from ottla.client.producer.accumulator import as_bytes
 from ottla.record.builder import are_bytes
 

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Generator
 
 from ottla.base.errors import ErrorCode
-from ottla.client.callbacks import call_callback
-from ottla.client.errors import ClientError, DeliveryFailed, RequestTimedOut
+from ottla.client.common.callbacks import call_callback
+from ottla.client.common.errors import ClientError, DeliveryFailed, RequestTimedOut
 
 
 class Delivery:

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, Final, Literal, TypedDict
 
 from ottla.base.errors import ErrorCode
+from ottla.client.common.errors import ClientError
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import BOOTSTRAP_TIMEOUT_MS, ClusterOptions
 from ottla.client.connection.security import ClientConfig, security_by
-from ottla.client.errors import ClientError
 from ottla.client.producer.partitioner import Partitioner
 from ottla.client.producer.sender import SenderOptions
 from ottla.record.compression import Compression

@@ -5,7 +5,7 @@ from random import Random
 
 from ottla.base.errors import ErrorCode
 from ottla.base.murmur2 import partition_of
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 
 # (topic, key, value, number of partitions) -> partition
 Partitioner = Callable[[str, bytes | None, bytes | None, int], int]

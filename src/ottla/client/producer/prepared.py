@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError
-from ottla.client.producer.encoding import set_transactional, taken_as_encoded
+from ottla.client.common.errors import ClientError
+from ottla.client.producer.encoded_batch import set_transactional, taken_as_encoded
 from ottla.client.producer.queues import Batch
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import HEADER_SIZE, computed_crc, read_header

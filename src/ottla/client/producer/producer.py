@@ -7,13 +7,13 @@ from typing import Any, Self, Unpack
 
 from ottla.base.clock import Clock, current_clock
 from ottla.base.errors import ErrorCode
-from ottla.client.arguments import checked_options
-from ottla.client.callbacks import call_callback
-from ottla.client.checking import checks, checks_awaited, mistake_in
+from ottla.client.common.arguments import checked_options
+from ottla.client.common.call_check import checks, checks_awaited, mistake_in
+from ottla.client.common.callbacks import call_callback
+from ottla.client.common.errors import Closed, DeliveryFailed, RequestTimedOut
+from ottla.client.common.other_names import OtherNames
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.view import PartitionView
-from ottla.client.errors import Closed, DeliveryFailed, RequestTimedOut
-from ottla.client.other_names import OtherNames
 from ottla.client.producer.accumulator import Accumulator, serializing
 from ottla.client.producer.columns import Column
 from ottla.client.producer.delivery import Delivery
@@ -29,8 +29,8 @@ from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue, TopicQueues
 from ottla.client.producer.router import Router
 from ottla.client.producer.sender import Sender
-from ottla.client.transactions.producer import Transactional, new_transactions
-from ottla.client.transactions.state import Transactions
+from ottla.client.producer.transaction_state import Transactions
+from ottla.client.producer.transactions import Transactional, new_transactions
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 
 from ottla.base.errors import OttlaError
+from ottla.client.common.errors import check
 from ottla.client.connection.cluster import Cluster
-from ottla.client.errors import check
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 # What a producer without transactions sends as the transaction timeout.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ottla.client.checking import Mistake
+from ottla.client.common.call_check import Mistake
 from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.columns import Column, Rows, rows

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import DeliveryFailed, code_of, remedy_for
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.cluster import Cluster
 from ottla.client.connection.connection import Connection
 from ottla.client.connection.view import NO_LEADER
-from ottla.client.denied import Needs
-from ottla.client.errors import DeliveryFailed, code_of, remedy_for
 from ottla.client.producer.accumulator import Accumulator
 from ottla.client.producer.delivery import Delivery
-from ottla.client.producer.encoding import encode, restamp, split
+from ottla.client.producer.encoded_batch import encode, restamp, split
 from ottla.client.producer.producer_id import ProducerIds
 from ottla.client.producer.queues import Batch, PartitionQueue
-from ottla.client.transactions.requests import SOON_S
-from ottla.client.transactions.state import Transactions
+from ottla.client.producer.transaction_requests import SOON_S
+from ottla.client.producer.transaction_state import Transactions
 from ottla.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,

@@ -16,6 +16,18 @@ from uuid import UUID
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import (
+    ConnectionFailed,
+    OffsetOutOfRange,
+    RequestTimedOut,
+    TopicMadeAnew,
+    check,
+    code_of,
+    refused,
+    unknown_topic,
+)
+from ottla.client.common.placed import placed
 from ottla.client.connection.addresses import Address, parse_bootstrap
 from ottla.client.connection.backoff import Backoff
 from ottla.client.connection.blocking import BlockingConnection
@@ -28,18 +40,6 @@ from ottla.client.consumer.offsets import (
     READ_UNCOMMITTED,
     OffsetAndTimestamp,
 )
-from ottla.client.denied import Needs
-from ottla.client.errors import (
-    ConnectionFailed,
-    OffsetOutOfRange,
-    RequestTimedOut,
-    TopicMadeAnew,
-    check,
-    code_of,
-    refused,
-    unknown_topic,
-)
-from ottla.client.placed import placed
 from ottla.client.ranges.account import OffsetAccount, account_of
 from ottla.client.ranges.patience import RetryPatience, setup_limit_s
 from ottla.record.reader import CorruptBatch

@@ -5,10 +5,10 @@ from typing import Self, Unpack
 
 from ottla.client.admin import Admin as AsyncAdmin
 from ottla.client.admin import AdminOptions, parts
-from ottla.client.checking import checks
-from ottla.client.other_names import OtherNames
+from ottla.client.common.call_check import checks
+from ottla.client.common.other_names import OtherNames
+from ottla.client.sync.blocking import waits
 from ottla.client.sync.loop_thread import LoopThread
-from ottla.client.sync.waiting import waits
 
 
 class _Part:

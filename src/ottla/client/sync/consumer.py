@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Self, Unpack
 
-from ottla.client.arguments import Names
-from ottla.client.checking import checks
+from ottla.client.common.arguments import Names
+from ottla.client.common.call_check import checks
+from ottla.client.common.other_names import OtherNames
 from ottla.client.consumer.consumer import Consumer as AsyncConsumer
 from ottla.client.consumer.options import ConsumerOptions, Listener
 from ottla.client.consumer.partition_state import ConsumedRecord, RawBatches
-from ottla.client.other_names import OtherNames
+from ottla.client.sync.blocking import asks, waits
 from ottla.client.sync.loop_thread import LoopThread
-from ottla.client.sync.waiting import asks, waits
 
 
 class Consumer(OtherNames):

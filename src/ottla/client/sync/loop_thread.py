@@ -8,7 +8,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError, Closed, RequestTimedOut
+from ottla.client.common.errors import ClientError, Closed, RequestTimedOut
 
 Result = TypeVar("Result")
 

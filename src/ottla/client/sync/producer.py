@@ -9,15 +9,15 @@ from typing import Any, Self, Unpack
 
 from ottla import _compiled
 from ottla.base.errors import OttlaError
-from ottla.client.checking import checks
-from ottla.client.other_names import OtherNames
+from ottla.client.common.call_check import checks
+from ottla.client.common.other_names import OtherNames
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.producer import MISTAKEN, explained
 from ottla.client.producer.producer import Producer as AsyncProducer
 from ottla.client.producer.queues import Headers, TopicQueues
+from ottla.client.sync.blocking import called_as, waits
 from ottla.client.sync.loop_thread import LoopThread
-from ottla.client.sync.waiting import called_as, waits
 from ottla.record import builder
 
 

@@ -20,7 +20,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted
 from ottla.client.admin import Admin
-from ottla.client.consumer.partition_state import OffsetAndMetadata
+from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.producer.producer import Producer
 from ottla.lake.decode.dead_letters import MARKS, letters_of_table
 from ottla.lake.stores.store import FileStore

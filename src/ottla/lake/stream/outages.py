@@ -1,7 +1,7 @@
 """Failures that end by themselves once brokers are back or leaders are elected. Pure."""
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.errors import ConnectionFailed, RequestTimedOut
+from ottla.client.common.errors import ConnectionFailed, RequestTimedOut
 
 _LEADERLESS = frozenset(
     {

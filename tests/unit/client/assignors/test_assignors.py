@@ -7,8 +7,8 @@ import pytest
 
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import assignor_named
-from ottla.client.errors import ClientError
-from ottla.client.group.subscriptions import Subscription
+from ottla.client.assignors.subscriptions import Subscription
+from ottla.client.common.errors import ClientError
 
 # (topics, what it had, in which generation, instance id)
 Member = tuple[str, str, int, str | None]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ottla.base.ids import TopicPartition
 from ottla.client.assignors import assignor_named
-from ottla.client.group.subscriptions import Subscription
+from ottla.client.assignors.subscriptions import Subscription
 
 TOPICS = ("t0", "t1", "t2")
 

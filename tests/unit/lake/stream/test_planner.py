@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.errors import ConnectionFailed
+from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.plan import PartitionBounds
 from ottla.lake.source import LogEnd, TopicDescription, TopicEnds
 from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.errors import ConnectionFailed
+from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.stream.follow.tries import Tries
 from ottla.lake.tables.table import FencedWriter, LoadLost
 

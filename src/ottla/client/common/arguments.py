@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.checking import Mistake, taken, unknown_keyword
-from ottla.client.errors import ClientError
+from ottla.client.common.call_check import Mistake, taken, unknown_keyword
+from ottla.client.common.errors import ClientError
 
 # One name, or several.
 Names = str | Iterable[str]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.client.denied import Needs, remedy_of
+from ottla.client.common.denied import Needs, remedy_of
 from ottla.network.exchange import Failure
 
 _REMEDIES = {

@@ -26,9 +26,9 @@ from typing import (
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.connection.settings import is_known_setting
-from ottla.client.errors import ClientError
-from ottla.client.other_names import EXAMPLES, NO_OPTIONS, OTHER_OPTIONS
+from ottla.client.common.errors import ClientError
+from ottla.client.common.other_names import EXAMPLES, NO_OPTIONS, OTHER_OPTIONS
+from ottla.client.common.settings import is_known_setting
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

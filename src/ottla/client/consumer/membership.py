@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.connection.coordinator import LOST, MOVED, Coordinator, group_error
-from ottla.client.errors import ConnectionFailed, RequestTimedOut, UnknownTopic, code_of
-from ottla.client.group.subscriptions import (
+from ottla.client.assignors.subscriptions import (
     PROTOCOL_TYPE,
     Assignment,
     Assignor,
@@ -22,6 +20,8 @@ from ottla.client.group.subscriptions import (
     encode_assignment,
     encode_subscription,
 )
+from ottla.client.common.errors import ConnectionFailed, RequestTimedOut, UnknownTopic, code_of
+from ottla.client.connection.coordinator import LOST, MOVED, Coordinator, group_error
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import (

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.callbacks import call_listener
+from ottla.client.common.callbacks import call_listener
+from ottla.client.common.errors import ClientError, CommitFailed
+from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.connection.coordinator import Coordinator
 from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.membership import Membership, Rebalancing
 from ottla.client.consumer.options import (
     ConsumerOptions,
     Listener,
     fetch_options,
     member_options,
 )
-from ottla.client.consumer.partition_state import OffsetAndMetadata
 from ottla.client.consumer.whole_topics import matching_topics
-from ottla.client.errors import ClientError, CommitFailed
-from ottla.client.group.membership import Membership, Rebalancing
 
 _logger = logging.getLogger(__name__)
 

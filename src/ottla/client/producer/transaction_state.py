@@ -10,17 +10,16 @@ from enum import Enum, auto
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
-from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.errors import (
+from ottla.client.common.errors import (
     BrokerRefused,
     ClientError,
     ProducerFenced,
     TransactionFailed,
 )
+from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
+from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.queues import PartitionQueue
-from ottla.client.transactions.group_metadata import GroupMetadata
-from ottla.client.transactions.requests import FENCED, Identity, TransactionRequests
+from ottla.client.producer.transaction_requests import FENCED, Identity, TransactionRequests
 
 # The newest version that leaves it to the client to add partitions.
 _PRODUCE_V1 = 11

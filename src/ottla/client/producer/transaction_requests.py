@@ -6,11 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition, by_topic
-from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
-from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
-from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.denied import Needs
-from ottla.client.errors import (
+from ottla.client.common.denied import Needs
+from ottla.client.common.errors import (
     ClientError,
     CommitFailed,
     ConnectionFailed,
@@ -20,7 +17,9 @@ from ottla.client.errors import (
     code_of,
     refused,
 )
-from ottla.client.transactions.group_metadata import GroupMetadata
+from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
+from ottla.client.connection.cluster import TRANSACTIONAL_ID, Cluster
+from ottla.client.connection.coordinator import LOST, MOVED, Coordinator
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from ottla.wire.messages.add_partitions_to_txn import (

@@ -6,7 +6,7 @@ from inspect import isawaitable
 from typing import TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.client.errors import CallbackFailed
+from ottla.client.common.errors import CallbackFailed
 
 Given = TypeVar("Given")
 

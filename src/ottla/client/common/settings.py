@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from ottla.base.errors import ErrorCode
-from ottla.client.errors import ClientError
+from ottla.client.common.errors import ClientError
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 

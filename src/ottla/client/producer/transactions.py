@@ -5,15 +5,14 @@ from collections.abc import AsyncIterator, Mapping
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
-from ottla.client.checking import checks_awaited
+from ottla.client.common.call_check import checks_awaited
+from ottla.client.common.errors import ClientError
+from ottla.client.common.offsets import GroupMetadata, OffsetAndMetadata
 from ottla.client.connection.cluster import Cluster
-from ottla.client.consumer.partition_state import OffsetAndMetadata
-from ottla.client.errors import ClientError
 from ottla.client.producer.delivery import Delivery
 from ottla.client.producer.options import ProducerOptions
 from ottla.client.producer.sender import Sender
-from ottla.client.transactions.group_metadata import GroupMetadata
-from ottla.client.transactions.state import Phase, Transactions
+from ottla.client.producer.transaction_state import Phase, Transactions
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 

@@ -1,0 +1,20 @@
+"""A committed offset, and the member that commits it for a group in a transaction (KIP-447)."""
+
+from typing import NamedTuple
+
+
+class GroupMetadata(NamedTuple):
+    """A group and a member of one generation; with the group's name alone, no member is checked."""
+
+    group_id: str
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+class OffsetAndMetadata(NamedTuple):
+    """A committed position: the offset to read next, and a note of the committer."""
+
+    offset: int
+    metadata: str = ""
+    leader_epoch: int = -1
