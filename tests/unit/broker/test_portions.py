@@ -210,12 +210,13 @@ def test_declared_lists_and_names_exist():
                 assert type(of.name(item)) is type(of.answered(answer))
                 assert of.error(answer) in (0, 1)
         for once in api.once:
-            kind_lists = []
-            while once is not None:
-                kind_lists.append(once.asked)
+            kind_lists, inner = [], (once,)
+            while inner:
+                (one,) = inner
+                kind_lists.append(one.asked)
                 (*_, item) = first_of(api.request, kind_lists)
-                assert once.name is None or once.name(item)
-                once = once.inner
+                assert one.name is None or one.name(item)
+                inner = one.inner
 
 
 def test_every_list_of_a_divided_request_is_in_a_portion():

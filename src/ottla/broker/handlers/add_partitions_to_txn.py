@@ -70,12 +70,7 @@ def _needs(check: RequestCheck[AddPartitionsToTxnRequest]) -> DeniedAnswer | Non
 class AddPartitionsToTxn(Handler):
     """Serves AddPartitionsToTxn."""
 
-    api = Api(
-        AddPartitionsToTxnRequest,
-        AddPartitionsToTxnResponse,
-        Versions(0, 5),
-        needs=_needs,
-    )
+    api = Api(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, Versions(0, 5), needs=_needs)
 
     view: ClusterView
     transactions: Transactions

@@ -14,7 +14,7 @@ from ottla.broker.controller.requests import Outcomes
 from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.alter_partition_reassignments import (
@@ -57,15 +57,11 @@ class AlterPartitionReassignments(Handler):
         Versions(0, 1),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.responses,
-                    lambda topic: topic.name,
-                    inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.responses,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
     )
 

@@ -41,12 +41,7 @@ _CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 class ApiVersions(Handler):
     """Serves ApiVersions."""
 
-    api = Api(
-        ApiVersionsRequest,
-        ApiVersionsResponse,
-        Versions(0, 4),
-        needs=free,
-    )
+    api = Api(ApiVersionsRequest, ApiVersionsResponse, Versions(0, 4), needs=free)
 
     view: ClusterView
     api_ranges: list[ApiVersion]

@@ -11,7 +11,7 @@ from ottla.broker.groups.image_topics import ImageTopics
 from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
@@ -39,10 +39,10 @@ class ConsumerGroupDescribe(Handler):
         ConsumerGroupDescribeResponse,
         Versions(0, 1),
         needs=described(lambda body: body.group_ids, lambda response: response.groups, _topics),
-        portions=(
-            Portions(items(lambda body: body.group_ids, lambda response: response.groups), 64),
+        portions=in_portions(
+            lambda body: body.group_ids, lambda response: response.groups, most=64
         ),
-        once=(once(lambda body: body.group_ids),),
+        once=once(lambda body: body.group_ids),
     )
 
     view: ClusterView

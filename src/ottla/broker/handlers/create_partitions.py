@@ -9,7 +9,7 @@ from ottla.broker.quotas.mutation_quota import admit
 from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
-from ottla.broker.requests.portions import Portions, Repeated, items
+from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms
@@ -51,17 +51,13 @@ class CreatePartitions(Handler):
             named(AclOperation.ALTER, AclResource.TOPIC, lambda topic: topic.name),
         ),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.results,
-                    lambda topic: topic.name,
-                ),
-                64,
-                repeated=Repeated.ANSWERED_ONCE,
-                keeps_lists=True,
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.results,
+            lambda topic: topic.name,
+            most=64,
+            repeated=Repeated.ANSWERED_ONCE,
+            keeps_lists=True,
         ),
     )
 

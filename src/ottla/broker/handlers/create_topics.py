@@ -91,11 +91,7 @@ class CreateTopics(Handler):
     """Serves CreateTopics."""
 
     api = Api(
-        CreateTopicsRequest,
-        CreateTopicsResponse,
-        Versions(2, 7),
-        needs=_needs,
-        changes=_changes,
+        CreateTopicsRequest, CreateTopicsResponse, Versions(2, 7), needs=_needs, changes=_changes
     )
 
     settings: BrokerSettings

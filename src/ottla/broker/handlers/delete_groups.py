@@ -12,7 +12,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.group_state import GroupShareStates
 from ottla.group.coordinator.coordinator import GroupCoordinator
@@ -46,9 +46,7 @@ class DeleteGroups(Handler):
             named(AclOperation.DELETE, AclResource.GROUP, str),
         ),
         changes=_changes,
-        portions=(
-            Portions(items(lambda body: body.groups_names, lambda response: response.results)),
-        ),
+        portions=in_portions(lambda body: body.groups_names, lambda response: response.results),
     )
 
     groups: Groups

@@ -21,7 +21,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
@@ -83,15 +83,11 @@ class DeleteRecords(Handler):
             named(AclOperation.DELETE, AclResource.TOPIC, lambda topic: topic.name),
         ),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
     )
 

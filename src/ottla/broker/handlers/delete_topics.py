@@ -13,7 +13,7 @@ from ottla.broker.requests.auditing import AdminChange, topic_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer
-from ottla.broker.requests.portions import Portions, Repeated, items
+from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.topics.topics import Topics, patience_ms, unknown_topic
@@ -92,20 +92,17 @@ class DeleteTopics(Handler):
         Versions(1, 6),
         needs=_needs,
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.responses,
-                    lambda topic: (topic.name, topic.topic_id),
-                ),
-                repeated=Repeated.ANSWERED_ONCE,
-                alike=_is_by_id,
-            ),
-            Portions(
-                items(lambda body: body.topic_names, lambda response: response.responses),
-                repeated=Repeated.ANSWERED_ONCE,
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.responses,
+            lambda topic: (topic.name, topic.topic_id),
+            repeated=Repeated.ANSWERED_ONCE,
+            alike=_is_by_id,
+        )
+        + in_portions(
+            lambda body: body.topic_names,
+            lambda response: response.responses,
+            repeated=Repeated.ANSWERED_ONCE,
         ),
     )
 

@@ -35,12 +35,7 @@ def _needs(check: RequestCheck[DescribeClusterRequest]) -> Amend[DescribeCluster
 class DescribeCluster(Handler):
     """Serves DescribeCluster."""
 
-    api = Api(
-        DescribeClusterRequest,
-        DescribeClusterResponse,
-        Versions(0, 2),
-        needs=_needs,
-    )
+    api = Api(DescribeClusterRequest, DescribeClusterResponse, Versions(0, 2), needs=_needs)
 
     view: ClusterView
     store: Store

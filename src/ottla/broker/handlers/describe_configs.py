@@ -12,7 +12,7 @@ from ottla.broker.configs.configs import Configs, ResourceType
 from ottla.broker.configs.requests import of_settings
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.describe_configs import (
@@ -46,15 +46,13 @@ class DescribeConfigs(Handler):
             lambda response: response.results,
             of_settings(AclOperation.DESCRIBE_CONFIGS),
         ),
-        portions=(
-            Portions(items(lambda body: body.resources, lambda response: response.results), 8),
+        portions=in_portions(
+            lambda body: body.resources, lambda response: response.results, most=8
         ),
-        once=(
-            once(
-                lambda body: body.resources,
-                lambda resource: (resource.resource_type, resource.resource_name),
-                _add_keys,
-            ),
+        once=once(
+            lambda body: body.resources,
+            lambda resource: (resource.resource_type, resource.resource_name),
+            _add_keys,
         ),
     )
 

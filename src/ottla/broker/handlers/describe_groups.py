@@ -11,7 +11,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.authorized import with_operations
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import described
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.group.coordinator.coordinator import GroupCoordinator
 from ottla.group.model.turn import Call, GroupDecision, Moment
@@ -31,8 +31,8 @@ class DescribeGroups(Handler):
         DescribeGroupsResponse,
         Versions(0, 6),
         needs=described(lambda body: body.groups, lambda response: response.groups),
-        portions=(Portions(items(lambda body: body.groups, lambda response: response.groups), 64),),
-        once=(once(lambda body: body.groups),),
+        portions=in_portions(lambda body: body.groups, lambda response: response.groups, most=64),
+        once=once(lambda body: body.groups),
     )
 
     groups: Groups

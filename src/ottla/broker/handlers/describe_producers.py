@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.describe_producers import (
@@ -39,26 +39,18 @@ class DescribeProducers(Handler):
             lambda response: response.topics,
             named(AclOperation.READ, AclResource.TOPIC, lambda topic: topic.name),
         ),
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(
-                        lambda topic: topic.partition_indexes, lambda topic: topic.partitions
-                    ),
-                ),
-                64,
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
+            most=64,
         ),
-        once=(
-            once(
-                lambda body: body.topics,
-                lambda topic: topic.name,
-                _add_indexes,
-                inner=once(lambda topic: topic.partition_indexes),
-            ),
+        once=once(
+            lambda body: body.topics,
+            lambda topic: topic.name,
+            _add_indexes,
+            inner=once(lambda topic: topic.partition_indexes),
         ),
     )
 

@@ -12,7 +12,7 @@ from ottla.broker.access.share_offsets import describe_share_group_offsets
 from ottla.broker.configs.features import require_feature
 from ottla.broker.groups import Groups
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.end_offsets import EndOffsets
@@ -60,34 +60,28 @@ class DescribeShareGroupOffsets(Handler):
         DescribeShareGroupOffsetsResponse,
         Versions(0, 1),
         needs=describe_share_group_offsets,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.groups,
-                    lambda response: response.groups,
-                    lambda group: group.group_id,
-                    error=lambda group: group.error_code,
-                    inner=items(
-                        lambda group: group.topics,
-                        lambda group: group.topics,
-                        lambda topic: topic.topic_name,
-                        inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                    ),
-                ),
-                64,
+        portions=in_portions(
+            lambda body: body.groups,
+            lambda response: response.groups,
+            lambda group: group.group_id,
+            error=lambda group: group.error_code,
+            inner=items(
+                lambda group: group.topics,
+                lambda group: group.topics,
+                lambda topic: topic.topic_name,
+                inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
             ),
+            most=64,
         ),
-        once=(
-            once(
-                lambda body: body.groups,
-                lambda group: group.group_id,
-                _add_topics,
-                inner=once(
-                    lambda group: group.topics,
-                    lambda topic: topic.topic_name,
-                    _add_partitions,
-                    inner=once(lambda topic: topic.partitions),
-                ),
+        once=once(
+            lambda body: body.groups,
+            lambda group: group.group_id,
+            _add_topics,
+            inner=once(
+                lambda group: group.topics,
+                lambda topic: topic.topic_name,
+                _add_partitions,
+                inner=once(lambda topic: topic.partitions),
             ),
         ),
     )

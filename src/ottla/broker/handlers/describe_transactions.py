@@ -9,7 +9,7 @@ from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions import Transactions
 from ottla.broker.transactions.answer import TransactionAnswer
@@ -62,15 +62,10 @@ class DescribeTransactions(Handler):
         DescribeTransactionsResponse,
         Versions(0, 0),
         needs=_needs,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.transactional_ids,
-                    lambda response: response.transaction_states,
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.transactional_ids, lambda response: response.transaction_states
         ),
-        once=(once(lambda body: body.transactional_ids),),
+        once=once(lambda body: body.transactional_ids),
     )
 
     transactions: Transactions

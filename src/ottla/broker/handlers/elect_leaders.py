@@ -15,7 +15,7 @@ from ottla.broker.controller.requests import ElectionType, Outcomes
 from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.elect_leaders import (
@@ -56,17 +56,11 @@ class ElectLeaders(Handler):
         Versions(0, 2),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topic_partitions,
-                    lambda response: response.replica_election_results,
-                    lambda topic: topic.topic,
-                    inner=items(
-                        lambda topic: topic.partitions, lambda topic: topic.partition_result
-                    ),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topic_partitions,
+            lambda response: response.replica_election_results,
+            lambda topic: topic.topic,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partition_result),
         ),
     )
 

@@ -40,12 +40,7 @@ _REPLICA_STATE_SINCE = 15
 class Fetch(Handler):
     """Serves Fetch."""
 
-    api = Api(
-        FetchRequest,
-        FetchResponse,
-        Versions(4, 18),
-        needs=free,
-    )
+    api = Api(FetchRequest, FetchResponse, Versions(4, 18), needs=free)
 
     parts: FetchParts
     replica_sessions: ReplicaSessions

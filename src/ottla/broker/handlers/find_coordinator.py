@@ -15,7 +15,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, named
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.states import ShareStates, require_key
@@ -78,10 +78,8 @@ class FindCoordinator(Handler):
         FindCoordinatorResponse,
         Versions(0, 6),
         needs=_needs,
-        portions=(
-            Portions(
-                items(lambda body: body.coordinator_keys, lambda response: response.coordinators)
-            ),
+        portions=in_portions(
+            lambda body: body.coordinator_keys, lambda response: response.coordinators
         ),
     )
 

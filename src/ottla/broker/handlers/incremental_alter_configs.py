@@ -11,7 +11,7 @@ from ottla.broker.configs.requests import alter_each, of_settings
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each
-from ottla.broker.requests.portions import Portions, Repeated, items
+from ottla.broker.requests.portions import Repeated, in_portions
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.incremental_alter_configs import (
@@ -58,17 +58,13 @@ class IncrementalAlterConfigs(Handler):
             of_settings(AclOperation.ALTER_CONFIGS),
         ),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.resources,
-                    lambda response: response.responses,
-                    lambda resource: (resource.resource_type, resource.resource_name),
-                ),
-                64,
-                repeated=Repeated.ANSWERED_EACH,
-                keeps_lists=True,
-            ),
+        portions=in_portions(
+            lambda body: body.resources,
+            lambda response: response.responses,
+            lambda resource: (resource.resource_type, resource.resource_name),
+            most=64,
+            repeated=Repeated.ANSWERED_EACH,
+            keeps_lists=True,
         ),
     )
 

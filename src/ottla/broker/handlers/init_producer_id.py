@@ -39,12 +39,7 @@ def _needs(check: RequestCheck[InitProducerIdRequest]) -> None:
 class InitProducerId(Handler):
     """Serves InitProducerId."""
 
-    api = Api(
-        InitProducerIdRequest,
-        InitProducerIdResponse,
-        Versions(0, 5),
-        needs=_needs,
-    )
+    api = Api(InitProducerIdRequest, InitProducerIdResponse, Versions(0, 5), needs=_needs)
 
     runtime: Runtime
     transactions: Transactions

@@ -34,12 +34,7 @@ def _needs(check: RequestCheck[ListGroupsRequest]) -> Amend[ListGroupsResponse] 
 class ListGroups(Handler):
     """Serves ListGroups."""
 
-    api = Api(
-        ListGroupsRequest,
-        ListGroupsResponse,
-        Versions(0, 5),
-        needs=_needs,
-    )
+    api = Api(ListGroupsRequest, ListGroupsResponse, Versions(0, 5), needs=_needs)
 
     groups: Groups
 

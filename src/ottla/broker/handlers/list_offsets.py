@@ -18,7 +18,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each, named
-from ottla.broker.requests.portions import Portions, Repeated, items
+from ottla.broker.requests.portions import Repeated, in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.security.names import AclOperation, AclResource
@@ -66,20 +66,16 @@ class ListOffsets(Handler):
             lambda response: response.topics,
             named(AclOperation.DESCRIBE, AclResource.TOPIC, lambda topic: topic.name),
         ),
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(
-                        lambda topic: topic.partitions,
-                        lambda topic: topic.partitions,
-                        lambda partition: partition.partition_index,
-                    ),
-                ),
-                repeated=Repeated.ANSWERED_EACH,
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(
+                lambda topic: topic.partitions,
+                lambda topic: topic.partitions,
+                lambda partition: partition.partition_index,
             ),
+            repeated=Repeated.ANSWERED_EACH,
         ),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ottla.broker.controller import Controller
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation
 from ottla.wire.messages.list_partition_reassignments import (
@@ -28,17 +28,11 @@ class ListPartitionReassignments(Handler):
         ListPartitionReassignmentsResponse,
         Versions(0, 0),
         needs=cluster(AclOperation.DESCRIBE),
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(
-                        lambda topic: topic.partition_indexes, lambda topic: topic.partitions
-                    ),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
         ),
     )
 

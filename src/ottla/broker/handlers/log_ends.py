@@ -17,11 +17,7 @@ class LogEnds(Handler):
     """Serves LogEnds."""
 
     api = Api(
-        LogEndsRequest,
-        LogEndsResponse,
-        Versions(0, 0),
-        needs=brokers_only,
-        between_brokers=True,
+        LogEndsRequest, LogEndsResponse, Versions(0, 0), needs=brokers_only, between_brokers=True
     )
 
     orders: Orders

@@ -23,7 +23,7 @@ from ottla.broker.requests.authorized import CLUSTER_OPERATIONS, NOT_ASKED, TOPI
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import Amend
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
@@ -138,8 +138,8 @@ class Metadata(Handler):
         MetadataResponse,
         Versions(0, 13),
         needs=_needs,
-        portions=(Portions(items(lambda body: body.topics, lambda response: response.topics)),),
-        once=(once(lambda body: body.topics, lambda topic: (topic.topic_id, topic.name)),),
+        portions=in_portions(lambda body: body.topics, lambda response: response.topics),
+        once=once(lambda body: body.topics, lambda topic: (topic.topic_id, topic.name)),
     )
 
     view: ClusterView

@@ -15,7 +15,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import all_of, each, resource, topic_or_id
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.offsets.commit import PartitionCheck, commit_refused
@@ -72,15 +72,11 @@ class OffsetCommit(Handler):
         ),
         changes=_changes,
         changes_often=True,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: (topic.name, topic.topic_id),
-                    inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: (topic.name, topic.topic_id),
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
     )
 

@@ -10,7 +10,7 @@ from ottla.broker.groups.answer import WholeAnswer
 from ottla.broker.requests.auditing import AdminChange, group_need
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import all_of, each, named, resource
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.security.names import AclOperation, AclResource
@@ -67,15 +67,11 @@ class OffsetDelete(Handler):
             ),
         ),
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
     )
 

@@ -16,7 +16,7 @@ from ottla.broker.groups import Groups
 from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.groups.shard import Command
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.portions import Portions, items, once
+from ottla.broker.requests.portions import in_portions, items, once
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.coordinator.coordinator import GroupCoordinator
@@ -70,52 +70,40 @@ class OffsetFetch(Handler):
         OffsetFetchResponse,
         Versions(1, 10),
         needs=offset_fetch,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.groups,
-                    lambda response: response.groups,
-                    lambda group: group.group_id,
-                    error=lambda group: group.error_code,
-                    inner=items(
-                        lambda group: group.topics,
-                        lambda group: group.topics,
-                        lambda topic: (topic.name, topic.topic_id),
-                        inner=items(
-                            lambda topic: topic.partition_indexes, lambda topic: topic.partitions
-                        ),
-                    ),
-                )
+        portions=in_portions(
+            lambda body: body.groups,
+            lambda response: response.groups,
+            lambda group: group.group_id,
+            error=lambda group: group.error_code,
+            inner=items(
+                lambda group: group.topics,
+                lambda group: group.topics,
+                lambda topic: (topic.name, topic.topic_id),
+                inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
             ),
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.name,
-                    inner=items(
-                        lambda topic: topic.partition_indexes, lambda topic: topic.partitions
-                    ),
-                )
-            ),
+        )
+        + in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.name,
+            inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
         ),
-        once=(
-            once(
-                lambda body: body.groups,
-                lambda group: group.group_id,
-                _add_topics,
-                inner=once(
-                    lambda group: group.topics,
-                    lambda topic: (topic.name, topic.topic_id),
-                    _add_indexes,
-                    inner=once(lambda topic: topic.partition_indexes),
-                ),
-            ),
-            once(
-                lambda body: body.topics,
-                lambda topic: topic.name,
+        once=once(
+            lambda body: body.groups,
+            lambda group: group.group_id,
+            _add_topics,
+            inner=once(
+                lambda group: group.topics,
+                lambda topic: (topic.name, topic.topic_id),
                 _add_indexes,
                 inner=once(lambda topic: topic.partition_indexes),
             ),
+        )
+        + once(
+            lambda body: body.topics,
+            lambda topic: topic.name,
+            _add_indexes,
+            inner=once(lambda topic: topic.partition_indexes),
         ),
     )
 

@@ -12,7 +12,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import each
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.security.names import AclOperation, AclResource
 from ottla.wire.messages.offset_for_leader_epoch import (
@@ -41,15 +41,11 @@ class OffsetForLeaderEpoch(Handler):
         OffsetForLeaderEpochResponse,
         Versions(2, 4),
         needs=each(lambda body: body.topics, lambda response: response.topics, _topic_needs),
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topics,
-                    lambda response: response.topics,
-                    lambda topic: topic.topic,
-                    inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
-                )
-            ),
+        portions=in_portions(
+            lambda body: body.topics,
+            lambda response: response.topics,
+            lambda topic: topic.topic,
+            inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
     )
 

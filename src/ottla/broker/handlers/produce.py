@@ -21,7 +21,7 @@ from ottla.broker.produce.refused_batches import log_refused_batch
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import NO_ANSWER, Api, Handler, NoAnswer, Versions
 from ottla.broker.requests.needs import Amend, DeniedAnswer, Guard, each, topic_or_id
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.purgatory import Purgatory
 from ottla.broker.runtime.runtime import Runtime
@@ -102,18 +102,14 @@ class Produce(Handler):
         ProduceResponse,
         Versions(0, 13),
         needs=_needs,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.topic_data,
-                    lambda response: response.responses,
-                    lambda topic: (topic.name, topic.topic_id),
-                    inner=items(
-                        lambda topic: topic.partition_data, lambda topic: topic.partition_responses
-                    ),
-                ),
-                also=_add_endpoints,
+        portions=in_portions(
+            lambda body: body.topic_data,
+            lambda response: response.responses,
+            lambda topic: (topic.name, topic.topic_id),
+            inner=items(
+                lambda topic: topic.partition_data, lambda topic: topic.partition_responses
             ),
+            also=_add_endpoints,
         ),
     )
 

@@ -19,12 +19,7 @@ from ottla.wire.messages.sasl_authenticate import (
 class SaslAuthenticate(Handler):
     """Serves SaslAuthenticate."""
 
-    api = Api(
-        SaslAuthenticateRequest,
-        SaslAuthenticateResponse,
-        Versions(0, 2),
-        needs=free,
-    )
+    api = Api(SaslAuthenticateRequest, SaslAuthenticateResponse, Versions(0, 2), needs=free)
 
     def handle(
         self, request: RequestContext, _body: SaslAuthenticateRequest

@@ -39,12 +39,7 @@ def no_sasl(request: RequestContext) -> OttlaError:
 class SaslHandshake(Handler):
     """Serves SaslHandshake."""
 
-    api = Api(
-        SaslHandshakeRequest,
-        SaslHandshakeResponse,
-        Versions(0, 1),
-        needs=free,
-    )
+    api = Api(SaslHandshakeRequest, SaslHandshakeResponse, Versions(0, 1), needs=free)
 
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
         """Refuse: no login is due."""

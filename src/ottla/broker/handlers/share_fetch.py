@@ -41,12 +41,7 @@ def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
 class ShareFetch(Handler):
     """Serves ShareFetch; a `DelayedShareFetch` waits and replies."""
 
-    api = Api(
-        ShareFetchRequest,
-        ShareFetchResponse,
-        Versions(1, 2),
-        needs=_needs,
-    )
+    api = Api(ShareFetchRequest, ShareFetchResponse, Versions(1, 2), needs=_needs)
 
     view: ClusterView
     runtime: Runtime

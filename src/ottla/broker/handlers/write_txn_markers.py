@@ -16,7 +16,7 @@ from ottla.broker.groups.answer import PartedResponse
 from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.check import RequestCheck
 from ottla.broker.requests.handler import Api, Handler, Versions
-from ottla.broker.requests.portions import Portions, items
+from ottla.broker.requests.portions import in_portions, items
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.transactions.marker_writer import MarkerWriter
 from ottla.security.names import AclOperation
@@ -69,21 +69,15 @@ class WriteTxnMarkers(Handler):
         Versions(1, 2),
         needs=_needs,
         changes=_changes,
-        portions=(
-            Portions(
-                items(
-                    lambda body: body.markers,
-                    lambda response: response.markers,
-                    lambda marker: marker.producer_id,
-                    inner=items(
-                        lambda marker: marker.topics,
-                        lambda marker: marker.topics,
-                        lambda topic: topic.name,
-                        inner=items(
-                            lambda topic: topic.partition_indexes, lambda topic: topic.partitions
-                        ),
-                    ),
-                )
+        portions=in_portions(
+            lambda body: body.markers,
+            lambda response: response.markers,
+            lambda marker: marker.producer_id,
+            inner=items(
+                lambda marker: marker.topics,
+                lambda marker: marker.topics,
+                lambda topic: topic.name,
+                inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
             ),
         ),
     )

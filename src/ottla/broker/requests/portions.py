@@ -7,7 +7,7 @@ a request is looked up once. Does no I/O.
 
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -77,14 +77,32 @@ class Portions(Generic[Q, R]):
     """
 
     items: Items[Q, R]
-    most: int = STEP
-    _: KW_ONLY
-    repeated: Repeated | None = None
-    alike: Callable[[Any], Hashable] | None = None
+    most: int
+    repeated: Repeated | None
+    alike: Callable[[Any], Hashable] | None
     # Completes the first of two responses with what the second has beside its items.
-    also: Callable[[R, R], None] | None = None
+    also: Callable[[R, R], None] | None
     # The elements have lists that are not divided.
-    keeps_lists: bool = False
+    keeps_lists: bool
+
+
+def in_portions(
+    asked: Callable[[Q], list[I] | None],
+    answers: Callable[[R], list[A]],
+    name: Callable[[I], Hashable] = lambda item: item,
+    *,
+    answered: Callable[[A], Hashable] | None = None,
+    error: Callable[[A], int] = lambda _answer: 0,
+    inner: Items[I, A] | None = None,
+    most: int = STEP,
+    repeated: Repeated | None = None,
+    alike: Callable[[I], Hashable] | None = None,
+    also: Callable[[R, R], None] | None = None,
+    keeps_lists: bool = False,
+) -> tuple[Portions[Q, R], ...]:
+    """One way to divide requests, see `items` and `Portions`; several are added up."""
+    lists = items(asked, answers, name, answered=answered, error=error, inner=inner)
+    return (Portions(lists, most, repeated, alike, also, keeps_lists),)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -94,7 +112,7 @@ class Once(Generic[Q]):
     asked: Callable[[Q], list[Any] | None]
     name: Callable[[Any], Hashable] | None
     add: Callable[[Any, Any], None] | None
-    inner: "Once[Any] | None"
+    inner: "tuple[Once[Any], ...]"
 
 
 def once(
@@ -102,13 +120,14 @@ def once(
     name: Callable[[I], Hashable] | None = None,
     add: Callable[[I, I], None] | None = None,
     *,
-    inner: Once[I] | None = None,
-) -> Once[Q]:
+    inner: tuple[Once[I], ...] = (),
+) -> tuple[Once[Q], ...]:
     """A list of a request whose elements are answered once for each name; None: for each text.
 
-    `add` lets the first element of a name ask for what another one asks for, too.
+    `add` lets the first element of a name ask for what another one asks for, too. Several lists
+    are added up.
     """
-    return Once(asked, name, add, inner)
+    return (Once(asked, name, add, inner),)
 
 
 # -- requests
@@ -158,10 +177,10 @@ def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, 
             if first is not item and each.add is not None:
                 each.add(first, item)
         wanted[:] = found.values()
-        if each.inner is not None:
+        if each.inner:
             for item in wanted:
                 yield
-                yield from answer_once((each.inner,), item)
+                yield from answer_once(each.inner, item)
 
 
 def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | None]:
