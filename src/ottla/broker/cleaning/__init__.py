@@ -1,1 +1,1 @@
-"""Compaction of a broker's logs: when, which, in which process; `storage.cleaner` does the work."""
+"""Compaction of a broker's logs: scheduling and processes; `storage.cleaner` does the work."""

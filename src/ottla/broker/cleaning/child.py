@@ -1,4 +1,4 @@
-"""The process that cleans one log: a job on its input, the outcome on its output, then it ends.
+"""The process that cleans one log: it reads a job, writes the outcome, and exits.
 
 `python -m ottla.broker.cleaning.child`. It ends as soon as its input does, and so never outlives
 the broker; the broker's next start removes its files. It only ever writes files with names that
@@ -24,13 +24,13 @@ _LONGEST_SLEEP_S = 0.1
 
 
 class CleaningThrottle:
-    """Limits the bytes per second, 0 for no limit, and stops when the broker has gone."""
+    """Limits the bytes per second (0: no limit), and stops if the broker has ended."""
 
     def __init__(self, bytes_per_second: float, input_descriptor: int) -> None:
         self._rate = bytes_per_second
         self._input = input_descriptor
         self._broker_gone = threading.Event()
-        # A thread, as not every system can look at a pipe without waiting.
+        # A thread, because not every system can poll a pipe.
         threading.Thread(target=self._wait_for_end, daemon=True).start()
         self._due_s = time.monotonic()
 
@@ -39,7 +39,7 @@ class CleaningThrottle:
         if self._rate <= 0:
             return
         now_s = time.monotonic()
-        # Bytes not used in a quiet time are not made up for.
+        # Bytes not used in a quiet time are not made up later.
         self._due_s = max(self._due_s, now_s - 1.0) + count / self._rate
         while (wait_s := self._due_s - time.monotonic()) > 0:
             time.sleep(min(wait_s, _LONGEST_SLEEP_S))
@@ -50,14 +50,14 @@ class CleaningThrottle:
             sys.exit(3)
 
     def _wait_for_end(self) -> None:
-        """Wait for the end of the broker, which closes its end of the pipe."""
+        """Wait until the broker ends, which closes its end of the pipe."""
         while os.read(self._input, 1):
             pass
         self._broker_gone.set()
 
 
 def main() -> int:
-    """Do the job; an error is reported as JSON, too."""
+    """Do the job; errors are reported as JSON, too."""
     lower_priority(_NICE)
     descriptor = sys.stdin.fileno()
     line = bytearray()

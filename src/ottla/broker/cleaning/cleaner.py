@@ -1,4 +1,4 @@
-"""The cleaner of a broker: finds the dirtiest compacted log, has it cleaned, and begins again.
+"""A broker's log cleaner: cleans the dirtiest compacted log, again and again.
 
 A child process does the reading and writing (`worker`), threads wait for the disk; on the loop
 runs only what takes microseconds: choosing, and letting the log read the outcome. Every broker
@@ -35,13 +35,13 @@ from ottla.storage.files.names import CLEANED_SUFFIX
 
 _log = logging.getLogger(__name__)
 
-# How soon to look again for a log that a request waits for.
+# How soon to check again for a log that a request waits for.
 _WANTED_PAUSE_S = 0.05
 _LONGEST_SLEEP_S = 60.0
 
 
 class Cleaner(BrokerPart):
-    """Cleans one broker's compacted logs, so many at a time as `log.cleaner.threads` says."""
+    """Cleans one broker's compacted logs, `log.cleaner.threads` at a time."""
 
     def __init__(
         self,
@@ -68,18 +68,18 @@ class Cleaner(BrokerPart):
 
     @property
     def threads(self) -> int:
-        """Logs that may be cleaned at a time."""
+        """The number of logs that may be cleaned at a time."""
         settings = self._settings
         enabled = settings.flag("log.cleaner.enable")
         return settings.integer("log.cleaner.threads") if enabled else 0
 
     def begin(self) -> None:
-        """Begin to look for dirt."""
+        """Start looking for dirty logs."""
         for _ in range(self.threads):
             self._tasks.append(self._runtime.loop.create_task(self._run()))
 
     async def stop(self) -> None:
-        """End what runs; a pass that was not put in place is forgotten."""
+        """Stop running jobs; a pass that was not put in place is dropped."""
         for worker in self._workers:
             worker.kill()
         for task in self._tasks:
@@ -88,14 +88,14 @@ class Cleaner(BrokerPart):
         if self._threads is not None:
             self._threads.shutdown(wait=True)
 
-    # -- what is known
+    # -- status
 
     def status_of(self, partition: Partition) -> CleaningStatus:
-        """What is known of a partition's compaction."""
+        """The state of a partition's compaction."""
         return self._statuses.setdefault(partition, CleaningStatus())
 
     def dirt(self, partition: Partition) -> Dirt:
-        """How dirty a partition's log is now. Raises StorageError."""
+        """The dirty part of a partition's log at present. Raises StorageError."""
         log = partition.log
         home = self._directories.home(partition.topic_partition)
         cleaned = None if home is None else home.checkpoints.cleaned.get(partition.topic_partition)
@@ -106,7 +106,7 @@ class Cleaner(BrokerPart):
             raise storage_error(error, log.folder, "look for records to compact") from error
 
     def status(self) -> CleanerStatus:
-        """Of all compacted logs; those that cannot be read now are not counted as due."""
+        """The state of all compacted logs; logs that cannot be read now do not count as due."""
         logs = running = due = due_bytes = 0
         failed: list[tuple[TopicPartition, CleaningStatus]] = []
         for partition in self._partitions:
@@ -134,10 +134,10 @@ class Cleaner(BrokerPart):
             tuple(failed),
         )
 
-    # -- what is asked for
+    # -- requests
 
     def clean_now(self, partition: Partition) -> int:
-        """Clean all that the log holds now, whatever its dirty ratio; the offset to clean up to.
+        """Clean the log up to its present end, whatever its dirty ratio; return that end offset.
 
         Raises StorageError.
         """
@@ -149,7 +149,7 @@ class Cleaner(BrokerPart):
         return status.wanted_end
 
     async def estimate(self, partition: Partition) -> CleaningOutcome | None:
-        """What a cleaning would do now; None where there is nothing to do. Raises OttlaError."""
+        """The effect of a cleaning now; None if there is nothing to do. Raises OttlaError."""
         dirt = self.dirt(partition)
         if not dirt.dirty_bytes:
             return None
@@ -179,7 +179,7 @@ class Cleaner(BrokerPart):
             await asyncio.wait_for(self._wanted.wait(), rest_s)
 
     def _choose(self) -> tuple[Partition, Dirt] | None:
-        """The log that is wanted or overdue, else the dirtiest that is dirty enough (P36)."""
+        """The requested or overdue log, else the dirtiest that is dirty enough (P36)."""
         now_ms = self._runtime.clock.now_ms()
         best: tuple[bool, float] | None = None
         chosen = None
@@ -216,7 +216,7 @@ class Cleaner(BrokerPart):
         return is_far_enough and dirt.dirty_bytes > 0
 
     def _roll_overdue(self, partition: Partition, now_ms: int) -> None:
-        """Roll an active segment whose records must be compacted by now, as no append does it."""
+        """Roll an active segment whose records are due for compaction: no append rolls it."""
         log, lag_ms = partition.log, partition.config.max_compaction_lag_ms
         active = log.segments.active
         if active.size and 0 <= active.oldest_timestamp() < now_ms - lag_ms:
@@ -257,7 +257,7 @@ class Cleaner(BrokerPart):
                 status.attempts,
                 (status.retry_at_ms - clock.now_ms()) // 1000,
             )
-            # A log that is offline was deleted, or has failed before; another may have its name.
+            # An offline log was deleted or has failed, and another one may have its name.
             is_ours = partition.log is log and not log.offline
             if is_ours and isinstance(error, StorageError) and error.stops_log:
                 self._partitions.on_storage_error(partition, error)
@@ -303,8 +303,12 @@ class Cleaner(BrokerPart):
     # -- putting in place
 
     async def _put_in_place(self, cleaning: LogCleaning, outcome: CleaningOutcome) -> bool:
-        """Replace group after group; whether all were. Raises StorageError."""
-        # Followers that copy from here fetch up to it, and must not see holes before.
+        """Replace one group of segments after another; return whether all were replaced.
+
+        Raises StorageError.
+        """
+        # Followers that copy from here fetch up to this offset, and must see no holes below it
+        # before.
         cleaning.log.ledger.history.compacted_to(outcome.end)
         await write_ledger(self._runtime, cleaning.log)
         swaps = cleaning.swaps(outcome)
@@ -326,7 +330,7 @@ class Cleaner(BrokerPart):
         return True
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
-        """Do a job that waits for the disk, and that must not be left half done."""
+        """Run a job that waits for the disk and must not be interrupted."""
         if self._directories.in_memory:
             job()
             return

@@ -17,9 +17,9 @@ class CleaningStatus:
     last: CleaningOutcome | None = None
     last_at_ms: int = -1
     is_running: bool = False
-    # A request wants the log clean up to here now, whatever its dirty ratio.
+    # A request asks for the log to be clean up to this offset, whatever its dirty ratio.
     wanted_end: int = -1
-    # Why the last attempt failed, and when to try again; empty where it succeeded.
+    # Why the last attempt failed, and when the next one is due; empty after a success.
     failure: str = ""
     failed_since_ms: int = -1
     attempts: int = 0
@@ -36,7 +36,7 @@ class CleaningStatus:
             self.wanted_end = -1
 
     def note_failure(self, why: str, now_ms: int) -> None:
-        """Note a failed attempt: the next comes later, and each time later still."""
+        """Note a failed attempt: the pause before the next one doubles."""
         self.failure = why
         self.attempts += 1
         if self.failed_since_ms < 0:

@@ -1,4 +1,4 @@
-"""Runs a cleaning: in a child process where there is a real disk, else in this process."""
+"""Runs a cleaning: in a child process if there is a real disk, else in this process."""
 
 import contextlib
 import json
@@ -13,32 +13,35 @@ from ottla.storage.cleaner.job import CleaningJob, CleaningOutcome
 from ottla.storage.disk.errors import LogCorrupt, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 
-# Not named by every system's `signal`.
+# Not every system's `signal` names it.
 _SIGKILL = 9
 _COMMAND = [sys.executable, "-m", "ottla.broker.cleaning.child"]
 
 
 class CleaningStopped(OttlaError):
-    """The broker stops, and the cleaning with it."""
+    """The broker stops, and the cleaning stops with it."""
 
     def __init__(self) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, "the broker stops")
 
 
 class CleaningWorker(Protocol):
-    """Does one job at a time; `run` blocks, in a thread that has nothing else to do."""
+    """Runs one job at a time; `run` blocks, in a thread of its own."""
 
     def run(self, job: CleaningJob) -> CleaningOutcome:
-        """Raises LogCorrupt, StorageError, other OttlaErrors."""
+        """Run a job. Raises LogCorrupt, StorageError, other OttlaErrors."""
         ...
 
     def kill(self) -> None:
-        """End what runs, from any thread: `run` raises Stopped."""
+        """Stop the running job, from any thread: `run` then raises Stopped."""
         ...
 
 
 class ChildWorker:
-    """Starts a child for each job. Nothing is forked: the child gets none of our files or locks."""
+    """Starts a child process for each job.
+
+    Nothing is forked: the child gets none of our files or locks.
+    """
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
@@ -52,7 +55,7 @@ class ChildWorker:
     def run(self, job: CleaningJob) -> CleaningOutcome:
         if self._killed:
             raise CleaningStopped
-        # A session of its own: a ctrl-C is the broker's, which then ends the child in order.
+        # A session of its own: a ctrl-C reaches the broker, which then stops the child in order.
         child = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -69,7 +72,7 @@ class ChildWorker:
             assert child.stderr is not None
             child.stdin.write(job.encode().encode() + b"\n")
             child.stdin.flush()
-            # The child's input stays open: its end would be the sign to give up.
+            # The child's input stays open, because its end would stop the child.
             output, trouble = child.stdout.readline(), child.stderr.read()
             code = child.wait()
         except BrokenPipeError:
@@ -106,11 +109,11 @@ class OwnWorker:
             raise storage_error(error, job.folder, "compact the log") from error
 
     def kill(self) -> None:
-        """Do nothing: a cleaning is done before another task has a turn."""
+        """Do nothing: a cleaning finishes before another task has a turn."""
 
 
 def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> CleaningOutcome:
-    """What the child's answer means. Raises as `CleaningWorker.run`."""
+    """Decode the child's answer. Raises as `CleaningWorker.run`."""
     try:
         answer = json.loads(output)
     except ValueError:
@@ -131,7 +134,7 @@ def _outcome(job: CleaningJob, output: bytes, trouble: bytes, code: int) -> Clea
 
 
 def _how(code: int) -> str:
-    """`with code 1`, `by signal 9`."""
+    """How the child ended: `with code 1`, `by signal 9`."""
     if code == -_SIGKILL:
         return f"by signal {-code}, perhaps as the machine had no memory left"
     return f"by signal {-code}" if code < 0 else f"with code {code}"
@@ -147,4 +150,4 @@ class Damaged(LogCorrupt):
 
 
 def _no_pace(_count: int) -> None:
-    """Set no pace, as memory is fast."""
+    """Limit nothing, because memory is fast."""

@@ -1,4 +1,8 @@
-"""What coordinators of all kinds share.
+"""The parts that coordinators of all kinds share.
+
+`shards` finds the shard of a key among the partitions that this broker leads; `shard` loads one,
+writes its decisions, and closes it; `replies` answers requests once everything appended is
+committed.
 
 `shards` finds the shard of a key among the partitions that are led here; `shard` loads one, writes
 its decisions, and closes it; `answering` answers requests once everything appended is committed.

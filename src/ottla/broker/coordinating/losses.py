@@ -1,4 +1,4 @@
-"""What of a coordinator's partition could not be read when it was loaded; logged once."""
+"""The parts of a coordinator's partition that could not be read at loading; logged once."""
 
 import logging
 
@@ -7,7 +7,7 @@ from ottla.storage.recovery.readable import Damage
 
 _log = logging.getLogger(__name__)
 
-# How many are described one by one.
+# This many are described one by one.
 _EXAMPLES_MAX = 5
 
 
@@ -26,17 +26,17 @@ class Losses:
         return bool(self.records or self.batches)
 
     def note_record(self, offset: int, what: str) -> None:
-        """The record at `offset` cannot be decoded."""
+        """Note that the record at `offset` cannot be decoded."""
         self.records += 1
         self._note(f"offset {offset}: {what}")
 
     def note_batch(self, offset: int, what: str) -> None:
-        """The records of the batch at `offset` cannot be read."""
+        """Note that the records of the batch at `offset` cannot be read."""
         self.batches += 1
         self._note(f"offset {offset}: {what}")
 
     def note_damage(self, damage: Damage) -> None:
-        """Bytes of a file are not a batch."""
+        """Note bytes of a file that are not a batch."""
         self.batches += 1
         self._note(
             f"offset {damage.offset}, {damage.size} bytes from {damage.position} on of "

@@ -1,4 +1,4 @@
-"""What is particular to Fetch: sessions, reading, waiting, and the fast path of known consumers.
+"""The parts of serving Fetch: sessions, reading, waiting, and the fast path of known consumers.
 
 Begin with `read`, then `delayed`; `shortcut` is the fast path.
 """

@@ -1,4 +1,4 @@
-"""Which partitions of a fetch its client may READ; a session's are checked at every fetch.
+"""Finds the partitions of a fetch that its client may READ, at every fetch.
 
 A session remembers only partitions that exist and that its client may READ, since it outlives the
 connection: names are free, and a request has room for 250,000 of them.
@@ -25,7 +25,7 @@ def readable_by(
     partitions: Partitions,
     wanted: Iterable[tuple[PartitionKey, WantedPartition]],
 ) -> tuple[list[tuple[PartitionKey, WantedPartition]], Denied]:
-    """The partitions that the client may read, and the answers for the others.
+    """Split into the partitions that the client may read, and the answers for the others.
 
     A topic id that is unknown is left to the read, which answers UNKNOWN_TOPIC_ID.
     """
@@ -51,7 +51,7 @@ def readable_by(
 def can_be_remembered(
     request: RequestContext, partitions: Partitions, keys: Iterable[PartitionKey]
 ) -> bool:
-    """Whether all of these partitions exist, and the client may READ them."""
+    """Whether all of these partitions exist and the client may READ them."""
     return all(_can_be_remembered(request, partitions, key) for key in keys)
 
 
@@ -64,4 +64,4 @@ def _can_be_remembered(request: RequestContext, partitions: Partitions, key: Par
 
 
 def _nothing_to_add(_response: FetchResponse) -> None:
-    """The response has the denied partitions already; no shortcut is learned from the request."""
+    """Do nothing: the response has the denied partitions already, so no shortcut is learnt."""

@@ -14,12 +14,12 @@ from ottla.broker.requests.request import RequestContext
 from ottla.wire.messages.fetch import FetchRequest
 
 _READ_COMMITTED = 1
-# The first version in which a client knows that a follower may answer (KIP-392).
+# The first version whose clients know that a follower may answer (KIP-392).
 FOLLOWERS_SINCE = 11
 
 
 class DelayedFetch(Woken):
-    """Registered with every partition it reads until it is answered."""
+    """Waits on every partition it reads until it is answered."""
 
     __slots__ = (
         "_body",
@@ -43,7 +43,7 @@ class DelayedFetch(Woken):
         partitions: list[Partition],
         rules: int,
     ) -> None:
-        """`rules`: the version of the ACLs that allowed `wanted`; 0 without an authorizer."""
+        """`rules` is the version of the ACLs that allowed `wanted`; 0 without an authorizer."""
         super().__init__(parts.runtime)
         self._parts = parts
         self._request = request
@@ -55,14 +55,14 @@ class DelayedFetch(Woken):
         self._done = False
 
     def start(self) -> None:
-        """Wait."""
+        """Start waiting."""
         self._request.on_abandoned(self._finish)
         self._deadline = self._runtime.purgatory.schedule(self._body.max_wait_ms, self._on_deadline)
         for partition in self._partitions:
             partition.add_waiter(self)
 
     def take_over(self) -> None:
-        """Go on with a fetch that has waited already; answer at once where there is cause."""
+        """Continue a fetch that has waited already; answer at once if there is enough."""
         self.start()
         self._try(at_last=self._body.max_wait_ms <= 0)
 
@@ -97,7 +97,10 @@ class DelayedFetch(Woken):
             self._request.reply(response)
 
     def _newly_denied(self) -> Denied:
-        """The answers for what the client may not read any more; `_wanted` is what is left."""
+        """The answers for partitions that the client may no longer read.
+
+        `_wanted` keeps the others.
+        """
         access = self._request.access
         if access is None or access.authorizer.version == self._rules:
             return NOTHING_DENIED

@@ -1,4 +1,4 @@
-"""The fetch of one partition that a consumer repeats: what changes in it, and its answer."""
+"""The fetch of one partition that a consumer repeats: its variable fields, and its answer."""
 
 from struct import Struct
 from typing import Final
@@ -30,7 +30,7 @@ _READ_COMMITTED: Final = 1
 _HEAD: Final = Struct(">ii")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
-# High watermark, last stable offset and log start offset, as they stand in an answer.
+# High watermark, last stable offset and log start offset, in the order of an answer.
 _NUMBERS: Final = Struct(">qqq")
 # Placeholder numbers that occur nowhere else in a message.
 _MARKS = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
@@ -38,7 +38,7 @@ _EPOCH_MARK: Final = 0x6F740404
 
 
 class KnownFetch:
-    """One fetch of one partition, its correlation id, session epoch and offset left open."""
+    """One fetch of one partition, with variable correlation id, session epoch and offset."""
 
     __slots__ = (
         "_after_epoch",
@@ -125,7 +125,7 @@ class KnownFetch:
             high_watermark=_MARKS[0],
             last_stable_offset=_MARKS[1],
             log_start_offset=_MARKS[2],
-            # Readers of committed records are given a list, even an empty one.
+            # read_committed consumers are sent a list, even an empty one.
             aborted_transactions=[] if self.committed else None,
             records=FileRegion(0, 0, 0),
         )
@@ -140,7 +140,7 @@ class KnownFetch:
         parts = encode_response(response, ApiKey.FETCH, version, 0)
         place = next(at for at, part in enumerate(parts) if isinstance(part, FileRegion))
         before, after = parts[:place], parts[place + 1 :]
-        # The size field of the records is of another length unless they are empty.
+        # The size field of the records has another length if they are not empty.
         size_bytes = 1 if self._is_flexible else _INT32.size
         self._answer_head = _joined(before)[:-size_bytes]
         self._answer_tail = _joined(after)
@@ -148,7 +148,7 @@ class KnownFetch:
 
     # Hot: once per fetch.
     def matches(self, frame: bytes) -> bool:
-        """Whether a frame of the same size is the same fetch, perhaps from another offset."""
+        """Whether a frame of the same size is the same fetch, from any offset."""
         epoch, offset = self._epoch_position, self._offset_position
         return (
             frame[offset + 8 :] == self._after_offset
@@ -168,19 +168,19 @@ class KnownFetch:
         return int(offset)
 
     def fits(self, session: FetchSession | None) -> bool:
-        """Whether the session is still the one that was learnt, with that partition alone."""
+        """Whether the session is still the learnt one, with this partition alone."""
         if session is not self.session:
             return False
         return session is None or list(session.partitions.values()) == [self.remembered]
 
     def fits_leader(self) -> bool:
-        """Whether the partition is led here, in the leader epoch that the consumer names."""
+        """Whether this broker leads the partition, in the leader epoch that the consumer names."""
         epoch = self._wanted.current_leader_epoch
         return self.partition.closed is None and epoch in (-1, self.partition.leader_epoch)
 
     # Hot: once per fetch, and once more where it had to wait.
     def read(self, frame: bytes, offset: int) -> list[Part] | None:
-        """The answer; empty where there are too few bytes. None: take the slow path."""
+        """The answer; empty if there are too few bytes. None: take the slow path."""
         partition = self.partition
         log = partition.log
         high_watermark = partition.high_watermark
@@ -198,7 +198,7 @@ class KnownFetch:
                 return None
             records = as_part(located)
         except OttlaError:
-            # The slow path fails the same way, and its answer says why.
+            # The slow path fails the same way, and its answer has the reason.
             return None
         remembered = self.remembered
         if remembered is not None:
@@ -208,18 +208,18 @@ class KnownFetch:
         return self._answer(frame, numbers, records, located.size)
 
     def want(self, offset: int) -> None:
-        """Note in the session, if there is one, the offset that was asked for."""
+        """Note the requested offset in the session, if there is one."""
         if self.remembered is not None:
             self.remembered.wanted = self.wanted_at(offset)
 
     def wanted_at(self, offset: int) -> WantedPartition:
-        """What is asked of the partition with a fetch from `offset`."""
+        """The partition's part of a request from `offset`."""
         return self._wanted._replace(fetch_offset=offset)
 
     def _answer(
         self, frame: bytes, numbers: tuple[int, int, int], records: Part, records_bytes: int
     ) -> list[Part]:
-        """The response with the high watermark, last stable offset, log start and the records."""
+        """The response with the high watermark, last stable offset, log start and records."""
         head = bytearray(self._answer_head)
         _NUMBERS.pack_into(head, self._numbers_position, *numbers)
         if self._is_flexible:

@@ -1,4 +1,4 @@
-"""The parts of a broker that serving fetches takes."""
+"""The parts of a broker that serving fetches needs."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from ottla.broker.runtime.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class FetchParts:
-    """Shared by the handler of Fetch, the fast path and fetches that wait."""
+    """Shared by the handler of Fetch, the fast path and waiting fetches."""
 
     settings: BrokerSettings
     runtime: Runtime

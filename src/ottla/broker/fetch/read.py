@@ -1,4 +1,4 @@
-"""Reads for a fetch request: which slice of each partition's log goes into the answer.
+"""Reads for a fetch request: locates the slices of the partitions' logs for the answer.
 
 Nothing is read from disk here: a slice is located through the index, and its bytes go from the
 page cache to the socket when the connection takes them. Only what is below the high watermark
@@ -23,21 +23,21 @@ _NO_EPOCH = -1
 
 @dataclass(slots=True)
 class Read:
-    """What one pass over the wanted partitions found. `answers` are in the order asked."""
+    """The result of one pass over the wanted partitions. `answers` are in the requested order."""
 
     answers: list[tuple[PartitionKey, PartitionData]]
-    # The partitions that could be read, to wait for more of them.
+    # The partitions that could be read, and so can be waited for.
     partitions: list[Partition]
     size_bytes: int
-    # An error or a divergence is answered at once, whatever `min_bytes` says.
+    # Errors and divergences are answered at once, whatever `min_bytes` says.
     urgent: bool
-    # For each answer the partition it came from, None where there was an error.
+    # The partition of each answer; None for an error.
     readable: list[Partition | None] = field(default_factory=list)
-    # At which offset each of `partitions` was asked for.
+    # The requested offset of each of `partitions`.
     offsets: dict[Partition, int] = field(default_factory=dict)
 
     def add_denied(self, denied: Iterable[tuple[PartitionKey, PartitionData]]) -> None:
-        """Answer partitions that were not read, because the client may not read their topics."""
+        """Add answers for partitions whose topics the client may not read."""
         for answer in denied:
             self.answers.append(answer)
             self.readable.append(None)
@@ -146,7 +146,7 @@ def _read_one(
 
 
 def as_part(located: Slice) -> FileRegion | bytes:
-    """A slice of a log as a part of an answer; nothing is read where there is a file.
+    """A slice of a log as a part of an answer; a slice of a file is not read here.
 
     Raises StorageError.
     """
@@ -160,7 +160,7 @@ def as_part(located: Slice) -> FileRegion | bytes:
 
 
 def _divergence(partition: Partition, what: WantedPartition) -> EpochEndOffset | None:
-    """Where the fetcher's log diverges from this one, for its answer (KIP-595)."""
+    """The point where the fetcher's log diverges from this one, for the answer (KIP-595)."""
     epoch, end_offset = partition.log.end_offset_for_epoch(what.last_fetched_epoch)
     if epoch == _NO_EPOCH or end_offset < 0:
         raise OttlaError(

@@ -1,4 +1,4 @@
-"""Makes the response from what was read: all partitions, or those changed in the session."""
+"""Builds the response: all partitions, or those changed in the session."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -17,7 +17,7 @@ from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, Par
 
 
 class FetchReply(Protocol):
-    """How to answer one request: in full, or by changes."""
+    """Builds the answer to one request: in full, or incrementally."""
 
     def build(self, found: Read) -> FetchResponse: ...
 
@@ -27,7 +27,7 @@ class FetchReply(Protocol):
 
 
 class FullReply:
-    """Answers every partition asked for, and names the session that this request began."""
+    """Answers every requested partition, and names the session that this request began."""
 
     def __init__(self, session: FetchSession | None) -> None:
         self._session = session
@@ -45,14 +45,14 @@ class FullReply:
         )
 
     def nothing(self, sessions: FetchSessions) -> FetchResponse:
-        """Without a session: the client asks for everything again."""
+        """An answer without a session: the client sends a full request next."""
         if self._session is not None:
             sessions.close(self._session.id)
         return FetchResponse(session_id=NO_SESSION)
 
 
 class IncrementalReply:
-    """Answers the partitions with records, errors or other news.
+    """Answers the partitions that have records, errors or other changes.
 
     Partitions that had records go to the end of the line, so that none starves behind a busy one.
     """
@@ -75,12 +75,12 @@ class IncrementalReply:
         return FetchResponse(session_id=self._session.id, responses=by_topic(answers))
 
     def nothing(self, _sessions: FetchSessions) -> FetchResponse:
-        """As if nothing had changed."""
+        """An answer without any change."""
         return FetchResponse(session_id=self._session.id)
 
 
 def is_news(remembered: Remembered, answer: PartitionData) -> bool:
-    """Whether an answer without records has news for the fetcher."""
+    """Whether an answer without records has changes for the fetcher."""
     return (
         answer.error_code != ErrorCode.NONE
         or answer.diverging_epoch.epoch >= 0
@@ -90,7 +90,7 @@ def is_news(remembered: Remembered, answer: PartitionData) -> bool:
 
 
 def remember(remembered: Remembered, answer: PartitionData) -> None:
-    """Remember what is answered. After an error the next good answer is news again."""
+    """Remember the answer. After an error the next good answer counts as a change."""
     if answer.error_code != ErrorCode.NONE:
         remembered.high_watermark = -1
     else:
@@ -99,7 +99,10 @@ def remember(remembered: Remembered, answer: PartitionData) -> None:
 
 
 def by_topic(answers: Iterable[tuple[PartitionKey, PartitionData]]) -> list[FetchableTopicResponse]:
-    """Group neighbours of one topic. A topic may come twice where a session mixed their order."""
+    """Group neighbouring partitions of one topic.
+
+    A topic may occur twice if the session mixed their order.
+    """
     topics: list[FetchableTopicResponse] = []
     last: str | UUID | None = None
     for key, answer in answers:

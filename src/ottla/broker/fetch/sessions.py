@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what a fetcher asked last time, so that it asks only for changes.
+"""Fetch sessions (KIP-227): they keep a fetcher's last request, so that it sends only changes.
 
 Pure: time is an argument. A session's id goes with an epoch that counts its requests, so that a
 lost answer is noticed.
@@ -19,14 +19,14 @@ _EPOCH_MAX = 2**31 - 1
 
 
 class PartitionKey(NamedTuple):
-    """How requests of one session name a partition: by topic name, or from v13 on by topic id."""
+    """How a session's requests name a partition: by topic name, or since v13 by topic id."""
 
     topic: str | UUID
     partition: int
 
 
 class WantedPartition(NamedTuple):
-    """What a request asks of one partition."""
+    """A request's fields for one partition."""
 
     fetch_offset: int
     max_bytes: int
@@ -36,7 +36,7 @@ class WantedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class Remembered:
-    """A partition in a session: what is wanted, and what was answered last."""
+    """A partition in a session: the last request for it, and the last answer."""
 
     wanted: WantedPartition
     high_watermark: int = -1
@@ -45,7 +45,10 @@ class Remembered:
 
 @dataclass(slots=True)
 class FetchSession:
-    """Invariant: `epoch` is the one the next request must carry."""
+    """One fetch session.
+
+    Invariant: `epoch` is the one that the next request must carry.
+    """
 
     id: int
     uses_topic_ids: bool
@@ -55,12 +58,12 @@ class FetchSession:
     partitions: dict[PartitionKey, Remembered] = field(default_factory=dict)
 
     def bump(self) -> None:
-        """Expect the next epoch in the next request; after the greatest comes 1."""
+        """Expect the next epoch in the next request; the greatest is followed by 1."""
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
 
 
 class FetchSessions:
-    """The sessions of a broker, at most `slots` of them; the idle give way to the new."""
+    """The sessions of a broker, at most `slots` of them; new ones replace idle ones."""
 
     def __init__(self, slots: int, eviction_ms: int, rng: random.Random) -> None:
         self._slots = slots
@@ -79,7 +82,7 @@ class FetchSessions:
         uses_topic_ids: bool,
         now_ms: int,
     ) -> FetchSession | None:
-        """Remember what a full request asked; None where there is no room."""
+        """Open a session with a full request; None if there is no room."""
         asked = {key: Remembered(wanted) for key, wanted in partitions}
         if not asked or not self._make_room(len(asked), now_ms):
             return None
@@ -89,13 +92,13 @@ class FetchSessions:
         return session
 
     def close(self, session_id: int) -> None:
-        """Forget a session; one that is unknown is no error."""
+        """Close a session; an unknown one is no error."""
         self._sessions.pop(session_id, None)
 
     def resume(
         self, session_id: int, epoch: int, *, uses_topic_ids: bool, now_ms: int
     ) -> FetchSession:
-        """Return the session of an incremental request, its epoch raised. Raises OttlaError."""
+        """Find the session of an incremental request, and raise its epoch. Raises OttlaError."""
         session = self._sessions.get(session_id)
         if session is None:
             raise OttlaError(
@@ -119,7 +122,7 @@ class FetchSessions:
         return self._sessions.get(session_id)
 
     def expecting(self, session_id: int, epoch: int) -> FetchSession | None:
-        """The session of that id, where the request with that number is the next of it."""
+        """The session of that id, if its next request has this epoch."""
         session = self._sessions.get(session_id)
         return session if session is not None and session.epoch == epoch else None
 
@@ -154,7 +157,7 @@ def merge(
     changed: Iterable[tuple[PartitionKey, WantedPartition]],
     forgotten: Iterable[PartitionKey],
 ) -> None:
-    """Carry an incremental request's changes into its session."""
+    """Apply an incremental request's changes to its session."""
     for key in forgotten:
         session.partitions.pop(key, None)
     for key, wanted in changed:

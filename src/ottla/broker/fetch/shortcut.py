@@ -1,4 +1,4 @@
-"""The fast path of Fetch: what a consumer repeats in every fetch, learnt once per connection.
+"""The fast path of Fetch: learns the part of a consumer's fetches that repeats, per connection.
 
 A fetch of one partition differs from the one before in its correlation id, its offset and, in a
 session, its epoch; all other bytes are the same. Where those are known and there are records
@@ -23,12 +23,12 @@ from ottla.wire.messages.fetch import FetchRequest
 from ottla.wire.notation import has_field
 
 _NO_EPOCH = -1
-# After so many fetches that all differ, a connection is no longer learnt from.
+# After this many fetches that all differ, a connection's fetches are no longer learnt.
 _LEARNT_MAX = 1000
 
 
 class FetchShortcut:
-    """The shortcut of one connection: the last fetch of one partition that it brought."""
+    """The shortcut of one connection: its last fetch of one partition."""
 
     __slots__ = (
         "_access",
@@ -62,7 +62,7 @@ class FetchShortcut:
 
     # Hot: once per request.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Answer `frame` now or later; None, and nothing done, if it is no known fetch."""
+        """Answer `frame` now or later. None if it is not a known fetch, and nothing is done."""
         known = self._known
         if known is None or len(frame) != known.size:
             return None
@@ -95,7 +95,7 @@ class FetchShortcut:
         return parts
 
     def learn(self, frame: memoryview, version: int, body: FetchRequest) -> None:
-        """Remember a fetch that took the slow path, where it is of the usual kind."""
+        """Learn a fetch that took the slow path, if it is of the usual kind."""
         if not has_field(type(body), "session_epoch", version) or not _is_usual(body):
             return
         session = None
@@ -110,7 +110,7 @@ class FetchShortcut:
         if self._learnt > _LEARNT_MAX:
             return
         _, position = decode_request_header(frame)
-        # Decoded anew: its handler may have lowered what was asked for.
+        # Decoded anew, because its handler may have lowered limits in it.
         body = decode(type(body), version, frame, position)
         max_bytes = min(body.max_bytes, self._parts.settings.integer("fetch.max.bytes"))
         try:
@@ -141,7 +141,7 @@ class FetchShortcut:
 
 
 def _is_usual(body: FetchRequest) -> bool:
-    """Whether a consumer fetches one partition, over and over, from its leader."""
+    """Whether a consumer fetches one partition repeatedly, from its leader."""
     if (
         body.replica_id >= 0
         or body.replica_state.replica_id >= 0

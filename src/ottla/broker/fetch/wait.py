@@ -18,7 +18,7 @@ from ottla.wire.frames import decode_request_header
 
 
 class FetchWait(Woken):
-    """Registered with its partition until it is answered, or handed on."""
+    """Waits on its partition until it is answered or handed to the slow path."""
 
     __slots__ = (
         "_access",
@@ -58,7 +58,10 @@ class FetchWait(Woken):
         self._done = False
 
     def start(self) -> None:
-        """Wait, in the request's place in line; its session's epoch is already raised."""
+        """Start waiting, in the request's place in the answer order.
+
+        The session's epoch is raised already.
+        """
         runtime, known = self._runtime, self._known
         self._received_ms = runtime.clock.monotonic_ms()
         self._slot = self._connection.defer(known.size)
@@ -66,7 +69,7 @@ class FetchWait(Woken):
         self._deadline = runtime.purgatory.schedule(known.max_wait_ms, self._hand_on)
         known.partition.add_waiter(self)
 
-    # Hot: once per fetch that waited, or for each of several appends that bring too little.
+    # Hot: once per fetch that waited, or per append if several are needed.
     def _look(self) -> None:
         if self._done:
             return
@@ -86,7 +89,7 @@ class FetchWait(Woken):
             self._slot.answer(parts)
 
     def _hand_on(self) -> None:
-        """Go on with the slow path, with the time that is left."""
+        """Hand the fetch to the slow path, with its remaining time."""
         self._finish()
         known = self._known
         header, position = decode_request_header(self._frame)

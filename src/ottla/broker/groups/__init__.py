@@ -1,4 +1,4 @@
-"""The group coordinator: `ottla.group` decides, this appends, waits and answers.
+"""The shell of the group coordinator: appends records, waits for commits and answers.
 
 Begin with `groups`, which finds the shard of a group; `shard` runs one partition of
 `__consumer_offsets`, `answer` has the ways in which a request gets its answer.

@@ -1,4 +1,4 @@
-"""How a waiting request gets its answer, alone or as one part of many."""
+"""The ways in which a waiting request is answered: alone or as one part of many."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from ottla.broker.requests.request import RequestContext
 
 
 class GroupAnswer(Protocol):
-    """Takes the answer of a command. Exactly one of `give` and `fail` is called, once."""
+    """Receives the answer of a command. Exactly one of `give` and `fail` is called, once."""
 
     request: RequestContext
 
@@ -21,7 +21,7 @@ class GroupAnswer(Protocol):
 
 
 class WholeAnswer:
-    """The answer is the response."""
+    """An answer that is the whole response."""
 
     __slots__ = ("_body", "_on_error", "request")
 
@@ -38,7 +38,7 @@ class WholeAnswer:
 
 
 class AwaitedAnswer:
-    """The answer is the result of `future`; a failure its exception, an OttlaError."""
+    """An answer that sets the result of `future`; a failure sets its exception, an OttlaError."""
 
     __slots__ = ("future", "request")
 
@@ -58,7 +58,7 @@ class AwaitedAnswer:
 
 
 class PartedResponse:
-    """A response of `size` parts, built and sent when the last part is there."""
+    """A response of `size` parts, built and sent when all parts are there."""
 
     def __init__(
         self, request: RequestContext, size: int, build: Callable[[list[Any]], Any]
@@ -71,7 +71,7 @@ class PartedResponse:
             request.reply(build([]))
 
     def part(self, index: int, failed: Callable[[ErrorCode], Any]) -> "PartAnswer":
-        """An Answer that becomes part `index`; `failed` turns an error into the part."""
+        """A ticket for part `index`; `failed` turns an error into the part."""
         return PartAnswer(self, index, failed)
 
     def put(self, index: int, part: Any) -> None:
@@ -83,7 +83,7 @@ class PartedResponse:
 
 
 class PartAnswer:
-    """The answer is one part of a response."""
+    """An answer that is one part of a response."""
 
     __slots__ = ("_failed", "_index", "_response", "request")
 

@@ -1,4 +1,4 @@
-"""All groups this broker coordinates, by the partitions of `__consumer_offsets` it leads."""
+"""All groups that this broker coordinates, in the partitions of `__consumer_offsets` it leads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ _MINUTE_MS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class GroupsStatus:
-    """The groups that this broker coordinates, of all kinds; `shards` hold them."""
+    """The number of groups of each kind that this broker coordinates; `shards` hold them."""
 
     groups: int
     shards: ShardsStatus
 
 
 class Groups(BrokerPart):
-    """Runs commands on groups by the shards that hold them."""
+    """Runs each command on the shard that holds its group."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Groups(BrokerPart):
         self._shards = Shards(CONSUMER_OFFSETS, view, runtime, partitions, self._shard_of)
 
     def begin(self) -> None:
-        """Load what is on disk, and expire offsets at intervals.
+        """Load the groups from disk, and expire offsets at intervals.
 
         Returns at once; commands on groups that are still loading are refused.
         """
@@ -75,11 +75,11 @@ class Groups(BrokerPart):
         self._runtime.purgatory.schedule(self._check_interval_ms, self._expire)
 
     def on_role(self, partition: Partition) -> None:
-        """A partition changed hands: its groups are loaded here, or given up."""
+        """Load or release the groups of a partition whose leader has changed."""
         self._shards.on_role(partition)
 
     def on_topics_deleted(self, deleted: frozenset[str]) -> None:
-        """Forget the offsets committed in these topics."""
+        """Drop the offsets committed in deleted topics."""
         if CONSUMER_OFFSETS in deleted:
             self._shards.give_up()
         for shard in self._shards:
@@ -97,7 +97,7 @@ class Groups(BrokerPart):
         return GroupsStatus(self._count(), self._shards.status())
 
     def partition_index(self, group_id: str) -> int | None:
-        """Which partition of `__consumer_offsets` holds the group; None while there is no topic."""
+        """The group's partition of `__consumer_offsets`; None while there is no topic."""
         return self._shards.index_of(group_id)
 
     def coordinator_of(self, group_id: str) -> BrokerId | None:
@@ -111,14 +111,14 @@ class Groups(BrokerPart):
         command: Command,
         producer: OnBehalf | None = None,
     ) -> None:
-        """Carry out a command on a group; with `producer` as a part of its transaction.
+        """Run a command on a group; with `producer` as a part of its transaction.
 
         Raises OttlaError (NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS) before anything happens.
         """
         self._shards.find(group_id, "group").run(answer, command, producer)
 
     def admit(self, request: RequestContext, group_id: str) -> None:
-        """Refuse a request that would begin a group where there are too many.
+        """Refuse a request that would create a group if there are too many.
 
         Raises OttlaError: GROUP_MAX_SIZE_REACHED, INVALID_GROUP_ID, and what `run` raises.
         """
@@ -150,14 +150,14 @@ class Groups(BrokerPart):
             return False
 
     def try_run(self, group_id: str, answer: GroupAnswer, command: Command) -> None:
-        """`run`, but an error is given as the answer."""
+        """As `run`, but an error is given as the answer."""
         try:
             self.run(group_id, answer, command)
         except OttlaError as error:
             answer.fail(error.code)
 
     async def run_and_wait(self, request: RequestContext, group_id: str, command: Command) -> Any:
-        """`run` for a coroutine; returns the answer. Raises OttlaError."""
+        """As `run`, for a coroutine; return the answer. Raises OttlaError."""
         answer = AwaitedAnswer(request)
         self.run(group_id, answer, command)
         return await answer.future
@@ -213,7 +213,7 @@ class Groups(BrokerPart):
         )
 
     def _topics(self) -> TopicsView:
-        """The present topics; the same object as long as the image has the same topics."""
+        """The present topics; the same object as long as the image's topics are the same."""
         image = self._view.image
         if self._seen is None or self._seen.token is not image.topics:
             self._seen = ImageTopics(image)

@@ -1,4 +1,4 @@
-"""The image's topics, as groups of the consumer protocol see them."""
+"""The image's topics, in the form that groups of the consumer protocol use."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -23,7 +23,7 @@ class ImageTopics:
         return None if topic is None else TopicShape(name, topic.id, len(topic.partitions))
 
     def name_of(self, topic_id: UUID) -> str | None:
-        """The topic's name, None once it is deleted."""
+        """The topic's name; None once it is deleted."""
         topic = self._image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 

@@ -1,4 +1,4 @@
-"""One partition of `__consumer_offsets` at work: its coordinator, its log, its timer."""
+"""The shell of one partition of `__consumer_offsets`: its coordinator, log and timer."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -78,9 +78,9 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         return coordinator
 
     def _open_here(self) -> set[int]:
-        """Producers whose transaction has no marker in this partition yet.
+        """The producers whose transaction has no marker in this partition yet.
 
-        The marker of another one may be lost: its offsets would be pending for ever.
+        The marker of any other may be lost, which would leave its offsets pending forever.
         """
         return set(self.partition.log.producers.open_transactions.values())
 
@@ -100,13 +100,16 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
             coordinator.registry.apply_pending(producer.producer_id, record)
 
     def failure(self, code: ErrorCode, records: Sequence[CoordinatorRecord]) -> ErrorCode:
-        """The size of an offset commit is the client's doing, that of a group is not."""
+        """The error for a record that is too large.
+
+        An offset commit's size is the client's doing, a group's is not.
+        """
         if code in TOO_LARGE and not self.is_ahead(records):
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         return super().failure(code, records)
 
     def is_ahead(self, records: Sequence[CoordinatorRecord]) -> bool:
-        """Memberships change in memory first."""
+        """Whether changes show in memory before they are committed, as memberships do."""
         return any(not isinstance(record, OffsetRecord) for record in records)
 
     def begin(self, coordinator: GroupCoordinator) -> None:
@@ -126,7 +129,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
                 self._flights.give_up(group.group_id, at)
 
     def run(self, answer: GroupAnswer, command: Command, producer: OnBehalf | None = None) -> None:
-        """Carry a command out, and answer it; with `producer` as a part of its transaction."""
+        """Run a command and answer it; with `producer` as a part of its transaction."""
         coordinator = self.loaded()
         request = answer.request
         call = Call(
@@ -140,7 +143,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         self._carry_out(command(coordinator, call, self._now()), producer)
 
     def end_transaction(self, outcome: TransactionOutcome) -> int:
-        """Append a transaction's marker, and commit or forget the offsets it has pending.
+        """Append a transaction's marker, and commit or drop the transaction's pending offsets.
 
         Returns the offset below which all must be committed. Raises OttlaError.
         """
@@ -155,7 +158,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         return end
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Carry out what no request causes: expiry, and offsets of deleted topics."""
+        """Do the work that no request causes: expiry, and offsets of deleted topics."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self._now()))
 
@@ -164,7 +167,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
 
     # Hot: once per command.
     def _carry_out(self, decision: GroupDecision, producer: OnBehalf | None = None) -> None:
-        """Append, apply, answer."""
+        """Append the decision's records, apply it and answer."""
         if decision.records and not self.write(decision, producer):
             return
         if decision.notes:
@@ -173,7 +176,7 @@ class GroupShard(Shard[GroupCoordinator, CoordinatorRecord]):
         self._arm()
 
     def _arm(self) -> None:
-        """Have the timer fire no later than the coordinator's next deadline."""
+        """Set the timer to the coordinator's next deadline, if that is earlier."""
         if self.coordinator is None:
             return
         next_ms = self.coordinator.next_deadline_ms()

@@ -1,4 +1,4 @@
-"""Which topics the client of a heartbeat may see: those it may DESCRIBE."""
+"""Finds the topics that a heartbeat's client may see: those it may DESCRIBE."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,10 @@ from ottla.security.principal import Principal
 
 @dataclass(frozen=True, slots=True)
 class _Described:
-    """By the rules of one version: another one is unequal, so that patterns are matched again."""
+    """A principal's permission under one version of the rules.
+
+    It differs between versions, so that patterns are matched again after a change.
+    """
 
     authorizer: Authorizer
     version: int
@@ -19,14 +22,14 @@ class _Described:
     host: str
 
     def __call__(self, topic: str) -> bool:
-        """Whether the principal may DESCRIBE it now; a denial is not logged."""
+        """Whether the principal may DESCRIBE the topic now; a denial is not logged."""
         return self.authorizer.allows(
             self.principal, self.host, AclOperation.DESCRIBE, AclResource.TOPIC, topic
         )
 
 
 def sight_of(request: RequestContext) -> Sight:
-    """The client's; of all topics where the broker has no authorizer."""
+    """The topics that the client may see: all of them if the broker has no authorizer."""
     access = request.access
     if access is None:
         return sees_all

@@ -43,7 +43,7 @@ class Acknowledgement:
         self._asked = asked
 
     def wait(self, offset: int) -> None:
-        """Answer once everything below `offset` is committed, or will not be."""
+        """Answer once everything below `offset` is committed, or can no longer be."""
         known = self._known
         self._deadline = self._parts.runtime.purgatory.schedule(known.timeout_ms, self._on_timeout)
         known.partition.on_high_watermark(offset, self._on_reached)
@@ -68,7 +68,7 @@ class Acknowledgement:
         slot.answer([self._answer])
 
     def _redirection(self) -> list[Part]:
-        """The answer when another broker leads now; it names that leader (KIP-951)."""
+        """The answer that names the new leader, if another broker leads now (KIP-951)."""
         known, answer = self._known, self._answer
         base_offset, appended_ms, log_start = NUMBERS.unpack_from(answer, known.numbers_position)
         response = known.response(

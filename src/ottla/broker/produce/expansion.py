@@ -1,4 +1,4 @@
-"""What the batches of clients may have expanded before others are served.
+"""Limits the time that decompressing clients' batches may take from other connections.
 
 Some batches must be expanded (see `record.validation`): 31 KB may be 32 MiB, and take a tenth of a
 second. Requests of thirty such batches, or thirty requests in one receive, would hold the loop for
@@ -11,17 +11,17 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.connection import Connection
 from ottla.record.validation import Expansion
 
-# Of one request; a single batch may be as large by itself.
+# The limit per request; a single batch may be this large by itself.
 _REQUEST_BYTES_MAX = 32 << 20
-# After so many bytes the next request of the connection waits for its turn.
+# After this many bytes the connection's next request waits for its turn.
 _TURN_BYTES_MAX = 4 << 20
-# One part of the loop's time is for large expansions, the others for everything else.
+# One part of the loop's time is for large decompressions, the others are for everything else.
 _PARTS = 3
 _PAUSE_MS_MAX = 10_000
 
 
 def check_room(expansion: Expansion) -> None:
-    """Raises OttlaError, after which clients send again, where a request had enough expanded."""
+    """Raise a retriable OttlaError if a request had too much decompressed."""
     if expansion.size_bytes > _REQUEST_BYTES_MAX:
         raise OttlaError(
             ErrorCode.THROTTLING_QUOTA_EXCEEDED,
@@ -31,15 +31,15 @@ def check_room(expansion: Expansion) -> None:
 
 
 class Turns:
-    """When connections that had much expanded are served again: one after the other."""
+    """The order in which connections with much decompression are served again, one at a time."""
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_ms = clock.monotonic_ms
-        # Until then the loop is for everything else, and for turns that were given.
+        # Until this time the loop is for other work, and for turns already given.
         self._taken_until_ms = 0
 
     def let_others_in(self, connection: Connection, expansion: Expansion, began_ms: int) -> None:
-        """Mute a connection whose request had much expanded, since `began_ms`, until its turn."""
+        """Mute a connection until its turn, if it decompressed much since `began_ms`."""
         if expansion.size_bytes <= _TURN_BYTES_MAX:
             return
         now_ms = self._monotonic_ms()

@@ -1,4 +1,4 @@
-"""One partition as one producer addresses it: which batches are usual, and their answers."""
+"""One partition as addressed by one producer: its usual batches, and their answers."""
 
 from struct import Struct
 from typing import Final
@@ -23,7 +23,7 @@ _INT32: Final = Struct(">i")
 
 
 class Known:
-    """One partition as one producer addresses it."""
+    """One partition as addressed by one producer."""
 
     __slots__ = (
         "_after_max_ms",
@@ -57,7 +57,7 @@ class Known:
         # API key and version, as a number and as bytes.
         self.head = head
         self.opening = _INT32.pack(head)
-        # The bytes that repeat between correlation id and records.
+        # The bytes between correlation id and records, which repeat.
         self.prefix = prefix
         self.version = version
         self.is_flexible = layout.is_flexible
@@ -85,7 +85,7 @@ class Known:
 
     # Hot: once per request.
     def usual(self, frame: memoryview, position: int, now_ms: int) -> BatchHeader | None:
-        """The header of a batch that needs no full validation; None where it does."""
+        """The header of a batch that needs no full validation; None if it needs one."""
         if not self._takes_usual():
             return None
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -97,7 +97,7 @@ class Known:
 
     # Hot: once per receive.
     def usual_run(self, received: memoryview, count_max: int, now_ms: int) -> list[Arrived]:
-        """The batches that need no full validation, from the start of `received` on."""
+        """The batches at the start of `received` that need no full validation."""
         if not self._takes_usual():
             return []
         newest_max = min(now_ms + self._after_max_ms, LONG_MAX)
@@ -129,14 +129,14 @@ class Known:
         return answers
 
     def _takes_usual(self) -> bool:
-        """Whether the topic's settings (replaced as a whole) leave usual batches alone."""
+        """Whether the topic's settings (replaced as a whole) allow usual batches unchanged."""
         config = self.partition.log.config
         if config is not self._config:
             self._take(config)
         return self._is_plain
 
     def _take(self, config: LogConfig) -> None:
-        """Remember what the topic's settings mean for a batch; they are replaced as a whole."""
+        """Remember the effect of the topic's settings on a batch; they are replaced as a whole."""
         self._config = config
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._size_max = min(config.max_message_bytes, config.segment_bytes)
@@ -148,7 +148,7 @@ class Known:
         )
 
     def refusal(self, error: OttlaError, correlation_id: int) -> list[Part]:
-        """The answer where the log does not take the batch."""
+        """The answer if the log refuses the batch."""
         answer = PartitionProduceResponse(
             index=self.partition.index,
             error_code=error.code,
@@ -170,5 +170,5 @@ class Known:
         return self.encode(self.response(answer), correlation_id)
 
     def encode(self, response: ProduceResponse, correlation_id: int) -> list[Part]:
-        """A response, as the version wants it."""
+        """Encode a response for the version."""
         return encode_response(response, ApiKey.PRODUCE, self.version, correlation_id)

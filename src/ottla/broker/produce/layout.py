@@ -1,4 +1,4 @@
-"""What the fast path of Produce relies on in a version, taken from the declared messages. Pure.
+"""The message layout that the fast path of Produce relies on, from the declared messages. Pure.
 
 The fast path finds a batch by the bytes that surround it, and writes numbers into a known answer.
 So it serves only versions in which the records are the last field of the request, and in which the
@@ -23,9 +23,9 @@ from ottla.wire.messages.produce import (
 )
 from ottla.wire.notation import has_field
 
-# In flexible versions partition, topic and request end with a tag count each, which is 0.
+# In flexible versions partition, topic and request each end with a tag count of 0.
 TRAILER: Final[bytes] = bytes(TRAILER_SIZE)
-# Base offset, time of the append and log start offset, as they stand in an answer.
+# Base offset, append time and log start offset, in the order of an answer.
 NUMBERS: Final = Struct(">qqq")
 # Placeholder values that occur nowhere else in an answer.
 MARKS: Final = (0x6F74746C61010101, 0x6F74746C61020202, 0x6F74746C61030303)
@@ -34,7 +34,7 @@ _ERROR_AND_NUMBERS: Final = Struct(">hqqq")
 
 
 class Layout(NamedTuple):
-    """What differs between the versions that the fast path serves."""
+    """The differences between the versions that the fast path serves."""
 
     # Whether the length of the records is compact, and tag counts follow them.
     is_flexible: bool
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
 
 def layout(body: ProduceRequest, version: int) -> Layout | None:
-    """The layout of a request of one partition; None where the fast path must not serve it."""
+    """The layout of a request of one partition; None if the fast path cannot serve it."""
     topic = body.topic_data[0]
     return _layout(type(body), type(topic), type(topic.partition_data[0]), version)
 

@@ -1,4 +1,4 @@
-"""The parts of a broker that the fast path of Produce takes."""
+"""The parts of a broker that the fast path of Produce needs."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from ottla.broker.runtime.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ProduceParts:
-    """Shared by the fast paths of all connections and by answers that wait."""
+    """Shared by the fast paths of all connections and by waiting answers."""
 
     runtime: Runtime
     partitions: Partitions

@@ -1,4 +1,4 @@
-"""Numbers for idempotent producers, unique in the cluster for ever."""
+"""Ids for idempotent producers, unique in the cluster forever."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from ottla.base.ids import BrokerId, ProducerId
 from ottla.coordination.interface.store import BadVersion, Create, NodeExists, Set, Store
 from ottla.metadata import paths
 
-# Ids are reserved in the store a block at a time. A crash skips the rest of its block.
+# Ids are reserved in the store in blocks. A crash skips the rest of its block.
 BLOCK_SIZE = 1000
 
 _LONG_MAX = 2**63 - 1
@@ -20,19 +20,19 @@ class ProducerIdBlocks:
     def __init__(self, store: Store, broker_id: BrokerId) -> None:
         self._store = store
         self._broker_id = broker_id
-        # Invariant: _next..._end - 1 are reserved for this broker and not handed out yet.
+        # Invariant: ids from _next to _end - 1 are reserved for this broker and not handed out yet.
         self._next = self._end = 0
         self._reserving = asyncio.Lock()
 
     def take(self) -> ProducerId | None:
-        """An id from the block at hand, or None where it is used up: then `reserve`."""
+        """Take an id from the present block; None if it is used up: then call `reserve`."""
         if self._next == self._end:
             return None
         self._next += 1
         return ProducerId(self._next - 1)
 
     async def reserve(self) -> ProducerId:
-        """An id, after reserving another block where needed. Raises OttlaError."""
+        """Take an id, after reserving another block if needed. Raises OttlaError."""
         async with self._reserving:
             taken = self.take()
             if taken is None:
@@ -58,7 +58,7 @@ class ProducerIdBlocks:
                 else:
                     await self._store.multi([Set(path, data, node.version)])
             except (BadVersion, NodeExists):
-                # Another broker took that block; the next is free.
+                # Another broker took that block; the next one is free.
                 continue
             return first
 

@@ -1,4 +1,4 @@
-"""The log line about a batch that is refused because of a setting, or of its own content.
+"""Logs batches that are refused because of a setting or of their own content.
 
 The producer gets the same in its answer; the line is for an operator, who sees neither the client's
 log nor its code. The shortcuts for known requests leave all such batches to the slow path, which
@@ -12,7 +12,7 @@ from ottla.base.settings.resolve import ConfigSource
 from ottla.broker.requests.request import RequestContext
 from ottla.metadata.image import ClusterImage
 
-# The setting of the topic that decides, where there is one, and what else helps.
+# The topic's setting that decides, if there is one, and the remedy.
 _CAUSES = {
     ErrorCode.MESSAGE_TOO_LARGE: (
         "max.message.bytes",
@@ -42,7 +42,7 @@ def log_refused_batch(
     image: ClusterImage,
     settings: BrokerSettings,
 ) -> None:
-    """Log why a batch of `size` bytes was refused, where that concerns an operator.
+    """Log why a batch of `size` bytes was refused, if that concerns an operator.
 
     At intervals for each topic, client id, address and error.
     """

@@ -1,4 +1,4 @@
-"""The fast path of Produce: what a producer repeats in each request, learnt once per connection.
+"""The fast path of Produce: learns the part of a producer's requests that repeats, per connection.
 
 A produce request of one batch differs from the one before in its correlation id, its size and its
 records; all other bytes are the same. Where those are known, the batch is validated and appended
@@ -39,9 +39,9 @@ _ACKS_ALL = -1
 
 _HEAD = Struct(">ii")
 _INT32 = Struct(">i")
-# A single batch is left to `serve`, which knows more kinds.
+# A single batch is left to `serve`, which accepts more kinds.
 _RUN_MIN = 2
-# Connections to more partitions than this use the slow path for the rest.
+# Connections to more partitions than this use the slow path for the others.
 _KNOWN_MAX = 1024
 
 
@@ -56,12 +56,12 @@ class ProduceShortcuts:
         self._listener = listener
         self._now_ms = parts.runtime.clock.now_ms
         self._known: dict[bytes, Known] = {}
-        # Where the prefix learnt last ends; all partitions of a topic have the same length.
+        # The end of the last learnt prefix; all partitions of a topic have the same length.
         self._prefix_end = 0
 
     # Hot: once per request, for nearly every batch.
     def serve(self, frame: memoryview) -> list[Part] | None:
-        """Append what `frame` brings; None, and nothing done, if it is no known request."""
+        """Append the batch in `frame`. None if it is not a known request, and nothing is done."""
         prefix_end = self._prefix_end
         known = self._known.get(frame[AFTER_CORRELATION_ID:prefix_end].tobytes())
         if known is None:
@@ -95,7 +95,7 @@ class ProduceShortcuts:
                     records, config, now_ms, produce_version=known.version, expansion=expansion
                 )
             except OttlaError:
-                # The batch is untouched: the slow path fails the same way and says why.
+                # The batch is unchanged: the slow path fails the same way and reports the error.
                 return None
             self._parts.turns.let_others_in(self._connection, expansion, began_ms)
         try:
@@ -119,7 +119,7 @@ class ProduceShortcuts:
 
     # Hot: once per receive that brought several requests.
     def serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
-        """Append at once what several successive requests bring, each preceded by its size.
+        """Append several successive requests at once, each preceded by its size.
 
         Returns how many bytes of them were served, and the answers. None, and nothing done: then
         the first request is to be served by itself.
@@ -148,7 +148,7 @@ class ProduceShortcuts:
             refusals = [known.refusal(error, arrived.correlation_id) for arrived in run]
             return consumed, [part for refusal in refusals for part in refusal]
         except OttlaError:
-            # The first one alone fails the same way, and its answer says why.
+            # The first request alone fails the same way, and its answer has the reason.
             return None
         if base_offset is None:
             return None
@@ -174,7 +174,7 @@ class ProduceShortcuts:
         Acknowledgement(self._parts, slot, answer, known, asked).wait(offset)
 
     def learn(self, frame: memoryview, version: int, body: ProduceRequest) -> None:
-        """Remember a request that took the slow path, where it is of the usual kind."""
+        """Learn a request that took the slow path, if it is of the usual kind."""
         if (
             # Its batches may have to wait for the coordinator.
             body.transactional_id is not None
@@ -209,7 +209,7 @@ class ProduceShortcuts:
         except OttlaError:
             return
         if partition.topic in INTERNAL_TOPICS:
-            # Whether a client may produce into it is decided request by request.
+            # The client's permission to produce is checked with every request.
             return
         self._prefix_end = prefix_end
         prefix = frame[AFTER_CORRELATION_ID:prefix_end].tobytes()
@@ -226,7 +226,7 @@ def _is_transactional(records: memoryview) -> bool:
 
 
 def _records(frame: memoryview, position: int, *, is_flexible: bool) -> memoryview | None:
-    """The records whose size stands at `position`, if the request ends with them."""
+    """The records whose size is at `position`, if the request ends with them."""
     if not is_flexible:
         if position + _INT32.size > len(frame):
             return None

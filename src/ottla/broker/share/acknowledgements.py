@@ -54,7 +54,7 @@ def acknowledgements(topics: Iterable[Topic]) -> dict[SessionSlot, list[Acknowle
 
 
 def check_renewals(batches: Mapping[SessionSlot, list[Acknowledged]], *, is_renew: bool) -> None:
-    """Raises OttlaError (INVALID_REQUEST) if a batch renews locks and `is_renew` is False."""
+    """Raise OttlaError (INVALID_REQUEST) if a batch renews locks and `is_renew` is False."""
     if not is_renew and any(
         Acknowledge.RENEW in batch.types for each in batches.values() for batch in each
     ):
@@ -70,7 +70,7 @@ def acknowledge_all(
     batches: Mapping[SessionSlot, list[Acknowledged]],
     on_done: Callable[[Results], None],
 ) -> None:
-    """Acknowledge; `on_done` is called when each partition's part is written or has failed."""
+    """Apply acknowledgements; `on_done` is called as each partition's part is written or fails."""
     results: Results = {}
     # One more than the partitions, so that `on_done` is not called before the loop ends.
     left = len(batches) + 1

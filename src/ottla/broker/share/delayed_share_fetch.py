@@ -49,7 +49,10 @@ class DelayedShareFetch(Woken):
         self._done = False
 
     def start(self, acknowledged: dict[SessionSlot, list[Acknowledged]]) -> None:
-        """Process the request; it is answered when its records or its deadline are there."""
+        """Process the request.
+
+        It is answered when enough records are available, or at its deadline.
+        """
         self._request.on_abandoned(self._finish)
         acknowledge_all(self._sharing, self._session.key, acknowledged, self._on_acknowledged)
 

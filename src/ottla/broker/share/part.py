@@ -1,4 +1,4 @@
-"""Share groups on this broker, besides their membership, which `groups` keeps."""
+"""The parts of share groups on this broker other than membership, which is in `groups`."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class ShareStatus:
 
     sessions: int
     served: int
-    # Of the share coordinator.
+    # The shards of the share coordinator.
     shards: ShardsStatus
 
 
@@ -73,6 +73,6 @@ class SharePart(BrokerPart):
         return ShareStatus(len(self.sharing.sessions), len(self.sharing), self.states.status())
 
     def on_role(self, partition: Partition) -> None:
-        """A partition changed hands."""
+        """Act on a changed role of a partition."""
         self.states.on_role(partition)
         self.sharing.on_role(partition)

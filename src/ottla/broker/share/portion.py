@@ -22,7 +22,7 @@ _ANY_SIZE = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Whole batches of a log; `spans` are the first and end position of each in `data`."""
+    """Whole batches of a log; `spans` are the start and end position of each in `data`."""
 
     data: bytes
     found: list[Found]

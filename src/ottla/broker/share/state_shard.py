@@ -94,7 +94,7 @@ class ShareStateShard(Shard[ShareCoordinator, ShareRecord]):
             _log.info("loaded %d share states of %s", len(coordinator.states), self.name)
 
     def release(self, _coordinator: ShareCoordinator | None, _code: ErrorCode) -> None:
-        """Nothing to do: requests wait only for commits, and the partition fails these."""
+        """Do nothing: requests wait only for commits, and the partition fails these."""
 
     # Hot: once per command.
     def run(self, ticket: Ticket, command: Command) -> None:

@@ -117,7 +117,7 @@ def key_text(key: ShareKey) -> str:
 
 
 def require_key(text: str) -> None:
-    """Raises OttlaError (INVALID_REQUEST) if `text` is not a key of share state."""
+    """Raise OttlaError (INVALID_REQUEST) if `text` is not a key of share state."""
     group_id, _, rest = text.rpartition(":")
     group_id, _, topic_id = group_id.rpartition(":")
     try:

@@ -1,4 +1,4 @@
-"""The transaction coordinator: `ottla.transaction` decides, this appends, answers, sends markers.
+"""The shell of the transaction coordinator: appends, answers and sends markers.
 
 Begin with `transactions`, which finds the shard of a transactional id; `shard` runs one partition
 of `__transaction_state`. `marker_sender` sends outcomes to the leaders of partitions, where

@@ -46,11 +46,11 @@ class AddPartitionsSender:
         self._verifies = settings.flag("transaction.partition.verification.enable")
 
     def on_image(self) -> None:
-        """The image has changed: give up requests to brokers that left the cluster."""
+        """Give up requests to brokers that have left the cluster with the new image."""
         self._links.keep_only(self._view.image.brokers)
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close, because the broker stops."""
         self._links.close()
 
     def send(
@@ -62,7 +62,7 @@ class AddPartitionsSender:
         adds: bool,
         on_answer: Callable[[Codes], None],
     ) -> None:
-        """Verify or add `partitions`; `on_answer` is given a code for each of them."""
+        """Verify or add `partitions`; `on_answer` is called with a code for each of them."""
         if not adds and not self._verifies:
             on_answer(dict.fromkeys(partitions, ErrorCode.NONE))
             return

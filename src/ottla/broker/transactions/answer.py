@@ -12,7 +12,7 @@ class TransactionAnswer:
 
     __slots__ = ("_failed", "_on_answer")
 
-    # What the answer is depends on the command.
+    # The answer's type depends on the command.
     def __init__(
         self, on_answer: Callable[[Any], None], failed: Callable[[ErrorCode], Any]
     ) -> None:
@@ -29,12 +29,12 @@ class TransactionAnswer:
 def reply_with(
     request: RequestContext, build: Callable[[Any], Any], failed: Callable[[ErrorCode], Any]
 ) -> TransactionAnswer:
-    """An Answer that is the request's response, built by `build`."""
+    """A ticket whose answer is the request's response, built by `build`."""
     return TransactionAnswer(lambda message: request.reply(build(message)), failed)
 
 
 def as_version_knows(code: ErrorCode, version: int, *, fenced_from: int) -> ErrorCode:
-    """PRODUCER_FENCED is INVALID_PRODUCER_EPOCH to versions older than `fenced_from` (KIP-588)."""
+    """The code, with PRODUCER_FENCED as INVALID_PRODUCER_EPOCH before `fenced_from` (KIP-588)."""
     if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return code

@@ -1,4 +1,4 @@
-"""Distinguishes partitions that are deleted from those that are too new for this broker's image.
+"""Distinguishes deleted partitions from those that are too new for this broker's image.
 
 The controller updates one broker after the other, so an image may lack a topic that its leaders
 serve already. The store has the truth.
@@ -26,7 +26,7 @@ async def deleted_among(
 
 
 async def _partitions_of(store: Store, topic: str) -> int:
-    """How many partitions a topic has; 0 for one that is deleted or marked for deletion."""
+    """The number of a topic's partitions; 0 if it is deleted or marked for deletion."""
     path = paths.topic(topic)
     node = await store.get(path)
     if node is None or await store.get(paths.topic_deletion(topic)) is not None:

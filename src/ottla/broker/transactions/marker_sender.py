@@ -28,7 +28,7 @@ from ottla.wire.messages.write_txn_markers import (
 
 _log = logging.getLogger(__name__)
 
-# By then there is most likely a new leader, or the replicas are back in sync.
+# By then there is most likely a new leader, or the replicas are in sync again.
 _RETRY_MS = 50
 _TIMEOUT_MS = 30_000
 # The partition has a later epoch of the producer or of the coordinator: no marker is needed.
@@ -37,7 +37,7 @@ _OVERTAKEN = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATO
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """The markers of one transaction. `missing` are the partitions that have none yet."""
+    """The markers of one transaction. `missing` are the partitions that have not written theirs."""
 
     shard: TransactionShard
     outcome: TransactionOutcome
@@ -46,7 +46,7 @@ class _Job:
 
 
 class MarkerSender:
-    """All markers that the transaction coordinators of this broker have to get written."""
+    """All markers that this broker's transaction coordinators have to get written."""
 
     def __init__(
         self, view: ClusterView, runtime: Runtime, store: Store, writer: MarkerWriter, links: Links
@@ -56,19 +56,19 @@ class MarkerSender:
         self._store = store
         self._writer = writer
         self._links = links
-        # Markers of the next request to each broker; a key exists while a request is under way.
+        # Markers of the next request to each broker; a key exists while a request is in flight.
         self._queues: dict[BrokerId, list[tuple[_Job, list[TopicPartition]]]] = {}
 
     def __len__(self) -> int:
-        """How many brokers a request is under way to."""
+        """The number of brokers with a request in flight."""
         return len(self._queues)
 
     def on_image(self) -> None:
-        """The image has changed: give up requests to brokers that left the cluster."""
+        """Give up requests to brokers that have left the cluster with the new image."""
         self._links.keep_only(self._view.image.brokers)
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close, because the broker stops."""
         self._links.close()
 
     def send(self, shard: TransactionShard, markers: Markers, on_done: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""The transaction coordinator, and what leaders of partitions need for transactions."""
+"""The transaction coordinator, and the parts that leaders of partitions need for transactions."""
 
 from dataclasses import dataclass
 
@@ -19,17 +19,17 @@ from ottla.broker.transactions.verification import Verifications
 
 @dataclass(frozen=True, slots=True)
 class TransactionStatus:
-    """Work for transactions on this broker."""
+    """The transactional work on this broker."""
 
     shards: ShardsStatus
-    # Brokers to which a request with markers is under way.
+    # Brokers with a request of markers in flight.
     marker_receivers: int
-    # Partitions whose first batch of a transaction waits for the transaction's coordinator.
+    # Partitions in which a transaction's first batch waits for the transaction's coordinator.
     verifications: int
 
 
 class TransactionPart(BrokerPart):
-    """`coordinator` runs commands on transactional ids; the others write and verify."""
+    """The coordinator, which runs commands on transactional ids; the others write and verify."""
 
     def __init__(
         self,
@@ -65,6 +65,6 @@ class TransactionPart(BrokerPart):
         )
 
     def on_image(self) -> None:
-        """The image has changed: give up requests to brokers that left the cluster."""
+        """Give up requests to brokers that have left the cluster with the new image."""
         self.marker_sender.on_image()
         self._adding.on_image()

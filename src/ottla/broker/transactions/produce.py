@@ -22,10 +22,10 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 
-# From here on leaders add partitions to transactions themselves (KIP-890).
+# From this version on, leaders add partitions to transactions themselves (KIP-890).
 _ADDS_FROM = 12
 _ABORTABLE_FROM = 11
-# The coordinator is not available for the moment: a retriable code that every producer knows.
+# The coordinator is temporarily unavailable: a retriable code that every producer knows.
 _TRY_AGAIN = dict.fromkeys(
     (
         ErrorCode.NETWORK_EXCEPTION,
@@ -36,14 +36,14 @@ _TRY_AGAIN = dict.fromkeys(
     ),
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-# After these the producer sends the same batch again.
+# After these errors the producer sends the same batch again.
 _PASSING = frozenset((*_TRY_AGAIN, ErrorCode.CONCURRENT_TRANSACTIONS))
 
 Append = Callable[[TopicProduceData, PartitionProduceData, Guard | None], PartitionProduceResponse]
 
 
 class ProduceInTransaction:
-    """One request. `append` appends a batch, `finish` is called with the answers of all topics."""
+    """One request. `append` appends a batch; `finish` is called with all topics' answers."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ProduceInTransaction:
         self._missing = 1
 
     def start(self) -> None:
-        """Append what can be appended at once, and verify the rest first."""
+        """Append at once what needs no verification, and verify the rest first."""
         for topic in self._body.topic_data:
             answers: list[PartitionProduceResponse] = []
             self._answers.append(answers)
@@ -82,7 +82,10 @@ class ProduceInTransaction:
         answers: list[PartitionProduceResponse],
         place: int,
     ) -> bool:
-        """Verify that the batch belongs to an open transaction; False where that is known."""
+        """Verify that the batch belongs to an open transaction.
+
+        Return False if that is known already.
+        """
         transactional_id = self._body.transactional_id
         records = wanted.records
         assert transactional_id is not None
@@ -109,7 +112,7 @@ class ProduceInTransaction:
         return True
 
     def _partition(self, topic: TopicProduceData, index: int) -> Partition | None:
-        """The partition if it is led here; else None, and `append` reports what is wrong."""
+        """The partition if this broker leads it; else None, and `append` reports the error."""
         partitions = self._partitions
         try:
             if self._version >= 13:
@@ -117,7 +120,8 @@ class ProduceInTransaction:
             else:
                 partition = partitions.get(topic.name, index)
             if self._version >= _ADDS_FROM:
-                # Otherwise the transaction would include it, and end with a marker there.
+                # Otherwise the transaction would include this partition, and end with a marker in
+                # it.
                 check_may_produce(partition.topic, self._client_id)
             partition.check_led()
         except OttlaError:

@@ -1,4 +1,4 @@
-"""One partition of `__transaction_state` at work: its coordinator, its log, waiting commands.
+"""The shell of one partition of `__transaction_state`: its coordinator, log and waiting commands.
 
 Markers are sent only once the record of the decision is committed: a coordinator that is lost
 before that has not shown its decision to any client.
@@ -23,13 +23,13 @@ from ottla.transaction.turn import Markers, TransactionDecision, TransactionReco
 
 _log = logging.getLogger(__name__)
 
-# Given the coordinator, the ticket to answer, and the time of day in ms.
+# Called with the coordinator, the ticket to answer, and the time of day in ms.
 Command = Callable[[TransactionCoordinator, Any, int], TransactionDecision]
 Upkeep = Callable[[TransactionCoordinator, int], TransactionDecision]
 # Gets markers written, and calls back when all partitions have them.
 SendMarkers = Callable[["TransactionShard", Markers, Callable[[], None]], None]
 
-# How soon to wait again for a record to be committed, after an error ended the wait.
+# How long to pause after an error before waiting again for a record to be committed.
 _LOOK_AGAIN_MS = 100
 
 
@@ -113,7 +113,7 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
     def run(
         self, transactional_id: str, ticket: Ticket, command: Command, *, patience_ms: int
     ) -> None:
-        """Carry a command out, and answer it.
+        """Run a command and answer it.
 
         If it must wait for the markers of the previous transaction, it is run again when they are
         written, within `patience_ms`. Raises OttlaError (COORDINATOR_LOAD_IN_PROGRESS).
@@ -132,12 +132,12 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
             self._carry_out(decision)
 
     def upkeep(self, upkeep: Upkeep) -> None:
-        """Carry out what a timer causes: aborts after a timeout, and expiry."""
+        """Do the work of a timer: aborts after a timeout, and expiry."""
         if self.coordinator is not None:
             self._carry_out(upkeep(self.coordinator, self.clock.now_ms()))
 
     def _carry_out(self, decision: TransactionDecision) -> bool:
-        """Append, apply, answer; False if the records could not be appended."""
+        """Append the decision's records, apply it and answer; False if the append failed."""
         if decision.records and not self.write(decision):
             return False
         self.answer(decision)
@@ -147,7 +147,7 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
         return True
 
     def _when_committed(self, end: int, then: Callable[[], None]) -> None:
-        """Call `then` once everything below `end` is committed, if the shard is still in charge."""
+        """Call `then` once everything below `end` is committed, if the shard is still open."""
         term = self.coordinator
 
         def on_reached(code: ErrorCode) -> None:
@@ -156,7 +156,7 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
             if code is ErrorCode.NONE:
                 then()
             else:
-                # Too few replicas are in sync for now, or it is not certain that this one leads.
+                # Too few replicas are in sync, or leadership is uncertain at the moment.
                 self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._when_committed(end, then))
 
         self.partition.on_high_watermark(end, on_reached)
@@ -171,13 +171,13 @@ class TransactionShard(Shard[TransactionCoordinator, TransactionRecord]):
             return
         decision = coordinator.complete(markers, self.clock.now_ms())
         if not self._carry_out(decision):
-            # The log cannot be appended to for the moment; the markers are written.
+            # The log cannot be appended to at the moment; the markers are written.
             self.purgatory.schedule(_LOOK_AGAIN_MS, lambda: self._on_marked(markers))
             return
         for parked in self._parked.pop(markers.transactional_id, ()):
             self.purgatory.cancel(parked.deadline)
             try:
-                # Only once more: after that the client has to retry.
+                # It is repeated only once; after that the client must retry.
                 self.run(markers.transactional_id, parked.ticket, parked.command, patience_ms=0)
             except OttlaError as error:
                 parked.ticket.fail(error.code)
@@ -201,5 +201,5 @@ class _Parked:
     def __init__(self, ticket: Ticket, command: Command, replies: list[TransactionReply]) -> None:
         self.ticket = ticket
         self.command = command
-        # The answer if it has to wait too long.
+        # Sends the answer if the command has to wait too long.
         self.replies = replies

@@ -1,4 +1,4 @@
-"""All transactional ids this broker coordinates, by the partitions it leads."""
+"""All transactional ids that this broker coordinates, in the partitions it leads."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -23,17 +23,17 @@ from ottla.transaction.turn import Answered, TransactionDecision
 
 # A code for each partition.
 Codes = Mapping[TopicPartition, ErrorCode]
-# A Command that is also given a producer id which was never used, or None.
+# A Command that also receives a new producer id, or None.
 CommandWithId = Callable[[TransactionCoordinator, Any, int | None, int], TransactionDecision]
 
-# How long a client's request waits for the markers of the transaction before.
+# How long a client's request waits for the markers of the previous transaction.
 PATIENCE_MS = 1_000
 # How long an answer waits for its record to be committed.
 _COMMIT_TIMEOUT_MS = 30_000
 
 
 class Transactions:
-    """Runs commands on transactional ids by the shards that hold them."""
+    """Runs each command on the shard that holds its transactional id."""
 
     def __init__(
         self,
@@ -52,15 +52,15 @@ class Transactions:
         self._load_bytes = settings.integer("transaction.state.log.load.buffer.size")
         self._verify_patience_ms = settings.integer("add.partitions.to.txn.retry.backoff.max.ms")
         self._shards = Shards(TRANSACTION_STATE, view, runtime, partitions, self._shard_of)
-        # Whether the timers run: they start with the first shard.
+        # Whether the timers run; they start with the first shard.
         self._has_timers = False
 
     def start(self) -> None:
-        """Load what is on disk."""
+        """Load the transactions from disk."""
         self._shards.take_up()
 
     def on_role(self, partition: Partition) -> None:
-        """A partition changed hands: its ids are loaded here, or given up."""
+        """Load or release the ids of a partition whose leader has changed."""
         self._shards.on_role(partition)
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class Transactions:
         return self._shards.status()
 
     def partition_index(self, transactional_id: str) -> int | None:
-        """Which partition of `__transaction_state` holds the id; None while there is no topic."""
+        """The id's partition of `__transaction_state`; None while there is no topic."""
         return self._shards.index_of(transactional_id)
 
     def coordinator_of(self, transactional_id: str) -> BrokerId | None:
@@ -91,7 +91,7 @@ class Transactions:
         *,
         patience_ms: int = PATIENCE_MS,
     ) -> None:
-        """Carry out a command on an id; see `TransactionShard.run`. An error is the answer."""
+        """Run a command on an id; see `TransactionShard.run`. An error is given as the answer."""
         try:
             shard = self.shard(transactional_id)
             shard.run(transactional_id, ticket, command, patience_ms=patience_ms)
@@ -104,7 +104,7 @@ class Transactions:
         ticket: Ticket,
         command: CommandWithId,
     ) -> None:
-        """`run` a command that may need a producer id which was never used: it is given one."""
+        """As `run`, for a command that may need a new producer id."""
         try:
             needed = self.shard(transactional_id).loaded().needs_producer_id(transactional_id)
         except OttlaError as error:
@@ -133,7 +133,7 @@ class Transactions:
         adds: bool,
         on_answer: Callable[[Codes], None],
     ) -> None:
-        """Add partitions to a transaction that is coordinated here, or verify that it has them.
+        """Add partitions to a transaction coordinated here, or verify that it has them.
 
         For the leaders of partitions, at this broker or another (KIP-890).
         """

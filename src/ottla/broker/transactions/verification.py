@@ -14,14 +14,14 @@ from ottla.broker.transactions.transactions import Codes
 from ottla.storage.producers.state import Guard
 from ottla.transaction.transaction import ProducerIdentity
 
-# A marker is appended in between once at most: the one of the previous transaction.
+# A marker is appended in between once at most: that of the previous transaction.
 _ATTEMPTS_MAX = 3
 
 OnAnswer = Callable[[Guard | ErrorCode], None]
 
 
 class _Key(NamedTuple):
-    """What is verified. `adds`: the partition is added to the transaction."""
+    """The subject of a verification. `adds`: the partition is added to the transaction."""
 
     partition: Partition
     transactional_id: str
@@ -30,7 +30,7 @@ class _Key(NamedTuple):
 
 
 class Verifications:
-    """All verifications that are under way.
+    """All verifications in flight.
 
     A batch whose verification is under way already waits for the same answer, so that the batches
     of a producer are appended in the order in which they came.
@@ -41,13 +41,13 @@ class Verifications:
         self._waiting: dict[_Key, list[OnAnswer]] = {}
 
     def __len__(self) -> int:
-        """How many are under way."""
+        """The number of verifications in flight."""
         return len(self._waiting)
 
     def is_needed(
         self, partition: Partition, transactional_id: str, identity: ProducerIdentity, *, adds: bool
     ) -> bool:
-        """Whether to `verify`; if not, the transaction has records in the partition already."""
+        """Whether to `verify`: not if the transaction has records in the partition already."""
         key = _Key(partition, transactional_id, identity, adds)
         return key in self._waiting or not partition.log.producers.is_open(*identity)
 
@@ -60,7 +60,7 @@ class Verifications:
         adds: bool,
         on_answer: OnAnswer,
     ) -> None:
-        """Give `on_answer` the guard to append with, or why nothing may be appended."""
+        """Verify; `on_answer` receives the guard to append with, or the error."""
         key = _Key(partition, transactional_id, identity, adds)
         waiting = self._waiting.get(key)
         if waiting is not None:
