@@ -33,7 +33,7 @@ _LAST_PLAIN_CODEC: Final = 3
 
 
 class LogConfigLike(Protocol):
-    """The settings of a topic that bear on a batch; `storage.config.LogConfig` has them."""
+    """The settings of a topic that bear on a batch; `storage.segment.config.LogConfig` has them."""
 
     @property
     def max_message_bytes(self) -> int: ...

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class LogView(Protocol):
-    """Read only. `storage.log.Log` is one."""
+    """Read only. `storage.log.log.Log` is one."""
 
     @property
     def log_start_offset(self) -> int: ...

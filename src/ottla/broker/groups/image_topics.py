@@ -9,7 +9,7 @@ from ottla.metadata.image import ClusterImage
 
 
 class ImageTopics:
-    """Implements `group.values.topics.Topics`."""
+    """Implements `group.values.topics.TopicsView`."""
 
     __slots__ = ("_image", "token")
 

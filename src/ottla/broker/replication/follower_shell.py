@@ -47,7 +47,7 @@ _PASSING = (
 
 
 class FollowerShell:
-    """Carries out the decisions of `replica.Follower`."""
+    """Carries out the decisions of `replica.follower.Follower`."""
 
     def __init__(
         self,

@@ -69,7 +69,7 @@ class LeaderShell(ABC):
 
     # Hot: once per flush of a partition; without group commit, once per batch.
     def on_own_end(self, partition: Partition, own_end: int) -> None:
-        """See `broker.partition.Roles`."""
+        """See `broker.partitions.partition.PartitionRoles`."""
         leader = partition.leader
         if leader is not None:
             effects = leader.on_own_end(own_end)

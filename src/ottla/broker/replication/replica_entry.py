@@ -25,7 +25,7 @@ class EntrySession(Protocol):
 
 
 class ReplicaEntry:
-    """One partition of a session; implements `broker.partition.Watcher`."""
+    """One partition of a session; implements `broker.partitions.watcher.Watcher`."""
 
     __slots__ = (
         "answer",

@@ -32,7 +32,7 @@ class FollowerFetching(Protocol):
 
 
 class Roles(LeaderShell):
-    """The roles of all partitions of a broker; implements `broker.partition.Roles`."""
+    """The roles of all partitions: a `broker.partitions.partition.PartitionRoles`."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Roles(LeaderShell):
             partition.follower = None
 
     def on_failure(self, partition: Partition) -> None:
-        """See `broker.partition.Roles`."""
+        """See `broker.partitions.partition.PartitionRoles`."""
         self._stop_following(partition)
         if partition.leader is not None:
             partition.leader = None

@@ -17,7 +17,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SourcePeers(Protocol):
-    """Where connections come from; `broker.peers.Peers` is one."""
+    """Where connections come from; `broker.cluster.peers.Peers` is one."""
 
     async def open(self, broker_id: BrokerId) -> PeerConnection: ...
 

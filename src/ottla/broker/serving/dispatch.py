@@ -100,7 +100,7 @@ class ListenerService:
         self._logins = dispatcher.logins.of_listener(listener)
 
     def attach(self, connection: Connection) -> Serve:
-        """See `network.connection.Service`."""
+        """See `network.service.Service`."""
         if self._logins is not None:
             return Login(self._logins, connection, self._converse).serve
         serve, connection.serve_run = self._converse(connection)
