@@ -24,7 +24,7 @@ class BrokerHandshake(Handler):
         BrokerHandshakeResponse,
         Versions(0, 0),
         needs=free,
-        between_brokers=True,
+        makes_proven=True,
     )
 
     admission: Admission

@@ -24,11 +24,7 @@ class ControlledShutdown(Handler):
     """Serves ControlledShutdown."""
 
     api = Api(
-        ControlledShutdownRequest,
-        ControlledShutdownResponse,
-        Versions(2, 3),
-        needs=brokers_only,
-        between_brokers=True,
+        ControlledShutdownRequest, ControlledShutdownResponse, Versions(2, 3), needs=brokers_only
     )
 
     controller: Controller

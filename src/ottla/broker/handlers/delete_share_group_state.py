@@ -28,7 +28,6 @@ class DeleteShareGroupState(Handler):
         DeleteShareGroupStateResponse,
         Versions(0, 0),
         needs=brokers_only,
-        between_brokers=True,
     )
 
     persister: Persister

@@ -28,7 +28,6 @@ class InitializeShareGroupState(Handler):
         InitializeShareGroupStateResponse,
         Versions(0, 0),
         needs=brokers_only,
-        between_brokers=True,
     )
 
     persister: Persister

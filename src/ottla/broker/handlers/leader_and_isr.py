@@ -16,13 +16,7 @@ from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsr
 class LeaderAndIsr(Handler):
     """Serves LeaderAndIsr."""
 
-    api = Api(
-        LeaderAndIsrRequest,
-        LeaderAndIsrResponse,
-        Versions(7, 7),
-        needs=brokers_only,
-        between_brokers=True,
-    )
+    api = Api(LeaderAndIsrRequest, LeaderAndIsrResponse, Versions(7, 7), needs=brokers_only)
 
     orders: Orders
 

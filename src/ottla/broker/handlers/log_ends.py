@@ -16,9 +16,7 @@ from ottla.wire.messages.log_ends import LogEndsRequest, LogEndsResponse
 class LogEnds(Handler):
     """Serves LogEnds."""
 
-    api = Api(
-        LogEndsRequest, LogEndsResponse, Versions(0, 0), needs=brokers_only, between_brokers=True
-    )
+    api = Api(LogEndsRequest, LogEndsResponse, Versions(0, 0), needs=brokers_only)
 
     orders: Orders
 

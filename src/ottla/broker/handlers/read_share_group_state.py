@@ -24,11 +24,7 @@ class ReadShareGroupState(Handler):
     """Serves ReadShareGroupState."""
 
     api = Api(
-        ReadShareGroupStateRequest,
-        ReadShareGroupStateResponse,
-        Versions(0, 0),
-        needs=brokers_only,
-        between_brokers=True,
+        ReadShareGroupStateRequest, ReadShareGroupStateResponse, Versions(0, 0), needs=brokers_only
     )
 
     persister: Persister

@@ -28,7 +28,6 @@ class ReadShareGroupStateSummary(Handler):
         ReadShareGroupStateSummaryResponse,
         Versions(0, 1),
         needs=brokers_only,
-        between_brokers=True,
     )
 
     persister: Persister

@@ -16,13 +16,7 @@ from ottla.wire.messages.stop_replica import StopReplicaRequest, StopReplicaResp
 class StopReplica(Handler):
     """Serves StopReplica."""
 
-    api = Api(
-        StopReplicaRequest,
-        StopReplicaResponse,
-        Versions(3, 4),
-        needs=brokers_only,
-        between_brokers=True,
-    )
+    api = Api(StopReplicaRequest, StopReplicaResponse, Versions(3, 4), needs=brokers_only)
 
     orders: Orders
 

@@ -17,13 +17,7 @@ from ottla.wire.messages.update_metadata import UpdateMetadataRequest, UpdateMet
 class UpdateMetadata(Handler):
     """Serves UpdateMetadata."""
 
-    api = Api(
-        UpdateMetadataRequest,
-        UpdateMetadataResponse,
-        Versions(5, 8),
-        needs=brokers_only,
-        between_brokers=True,
-    )
+    api = Api(UpdateMetadataRequest, UpdateMetadataResponse, Versions(5, 8), needs=brokers_only)
 
     orders: Orders
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.auditing import AdminChange
-from ottla.broker.requests.needs import Guard
+from ottla.broker.requests.needs import Guard, brokers_only
 from ottla.broker.requests.portions import Once, Portions
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import api_name
@@ -53,13 +53,18 @@ class Api(Generic[Q, R]):
     # How a long request is served as several short ones.
     portions: tuple[Portions[Q, R], ...] = ()
     once: tuple[Once[Q], ...] = ()
-    # Not advertised to clients.
-    between_brokers: bool = False
+    # The call by which a connection becomes that of a proven broker.
+    makes_proven: bool = False
 
     @property
     def key(self) -> int:
         """The key of its requests."""
         return self.request.__api_key__
+
+    @property
+    def between_brokers(self) -> bool:
+        """Whether it is no API for clients, and not advertised to them."""
+        return self.makes_proven or self.needs is brokers_only
 
     @property
     def name(self) -> str:
