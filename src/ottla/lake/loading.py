@@ -77,6 +77,7 @@ def load(
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
     override: str | None = None,
+    into_existing: bool = False,
     format: Format | None = None,  # noqa: A002  # The word that Spark's writers have for it.
     store_options: Mapping[str, str] | None = None,
     spark_session: Any = None,
@@ -104,7 +105,8 @@ def load(
     rows apart by event time and says what becomes of late ones; the first load decides by what.
     `sizes` are those of files and row groups. A table whose manifests contradict each other fails
     the load, unless `override` gives a reason to build on it: then the manifest has problems and
-    reason on record. `format` is that of a new table (`parquet`), `store_options` go to the
+    reason on record. With `into_existing` the table is one of Delta or Iceberg that others made.
+    `format` is that of a new table (`parquet`), `store_options` go to the
     storage's library. `on_progress` is called with the tasks, `on_step` with the name of each step
     once it is done. Raises OttlaError (LoadLost, where another load committed meanwhile; nothing is
     changed).
@@ -141,7 +143,9 @@ def load(
             require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
                 cluster.topic_id(dead_letter_topic)
-            table = open_table(target, format, store_options, steps.reached)
+            table = open_table(
+                target, format, store_options, steps.reached, into_existing=into_existing
+            )
             base = foundation(table) if override else None
             overridden = on_record(base.problems, override) if base and override else ()
             described, before, before_digest = built_on(table, cluster, topic, base)

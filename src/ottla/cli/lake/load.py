@@ -28,6 +28,11 @@ from ottla.cli.text.output import show, show_one
 @click.argument("topic", shell_complete=topics)
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @load_options.table_format
+@click.option(
+    "--into-existing",
+    is_flag=True,
+    help="DIR is a Delta or Iceberg table that others made: columns are matched by name.",
+)
 @with_store_options
 @load_options.start("Where the first load starts")
 @load_options.end
@@ -46,6 +51,7 @@ def load(
     topic: str,
     target: str,
     table_format: str | None,
+    into_existing: bool,
     store_options: dict[str, str],
     start: str,
     end: str,
@@ -95,6 +101,7 @@ def load(
             decode=declared(more),
             dead_letter_topic=dead_letter_topic,
             format=table_format,
+            into_existing=into_existing,
             store_options=store_options,
             spark_settings=settings,
             on_progress=shown.on_progress,

@@ -9,7 +9,9 @@ Pure.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from ottla.base.quantities import counted
 from ottla.lake.log.live import live_after
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.tables.log import LiveFile, LogEntry, LogReading
@@ -34,7 +36,23 @@ def compare(
     problems += _of_live(kind, reading.live, live)
     bounds = {path: found.bounds for path, found in reading.live.items() if path in live}
     remarks = _of_forgotten(kind, reading)
-    return Agreement(problems, _of_others(reading, live), bounds, remarks)
+    others = _of_others(reading, live)
+    if reading.is_shared:
+        remarks += _of_shared(others)
+        others = replace(others, instead={})
+    return Agreement(problems, others, bounds, remarks, reading.is_shared)
+
+
+def _of_shared(others: FilesOfOthers) -> list[str]:
+    """What the proof does not cover of a table that others made."""
+    if not others.instead:
+        return []
+    rows = [file.rows for file in others.instead.values()]
+    known = f" with {sum(map(int, filter(None, rows)))} rows" if None not in rows else ""
+    return [
+        f"{counted(len(rows), 'file')}{known} of other programs count in the table, too: the proof "
+        "covers what ottla loaded"
+    ]
 
 
 def _of_forgotten(kind: str, reading: LogReading) -> list[str]:

@@ -67,11 +67,18 @@ class DeltaLog:
 
     kind = "Delta"
 
-    def __init__(self, store: FileStore, options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        store: FileStore,
+        options: Mapping[str, str] | None = None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
         self._store = store
         # As a URL, since delta-rs decodes what looks like one in a path.
         self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
         self._options = dict(options or {})
+        self._is_shared = is_shared
 
     def newest(self) -> NamedLoad:
         # Hot: to open the table costs with the number of its files.
@@ -81,6 +88,10 @@ class DeltaLog:
         table = self._open()
         with self._as_error():
             return _named(table) if table else NamedLoad()
+
+    def require_shared(self) -> None:
+        if self._open() is None:
+            raise self._not_loadable("there is none (its log can't be found)")
 
     def live_paths(self) -> Sequence[str]:
         table = self._open()
@@ -95,7 +106,9 @@ class DeltaLog:
             live = _live(table)
             problems = _schema_problems(table, columns, buckets)
             entries, is_whole, more = read_entries(self._store)
-            return LogReading(_named(table), entries, is_whole, live, [*problems, *more])
+            return LogReading(
+                _named(table), entries, is_whole, live, [*problems, *more], self._is_shared
+            )
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
         # Delta drops entries of its log by itself, with its checkpoints.
@@ -147,6 +160,8 @@ class DeltaLog:
         self._require_live(table, manifest)
         wanted = self._as_delta(columns)
         changes = _changes(table, wanted)
+        if self._is_shared:
+            self._require_fitting(table, wanted, changes, buckets)
         is_wider = _OTHER_TYPE in changes.values()
         if is_wider:
             self._require_all_anew(table, manifest)
@@ -248,6 +263,40 @@ class DeltaLog:
             except TableNotFoundError:
                 return None
 
+    def _require_fitting(
+        self, table: DeltaTable, wanted: Schema, changes: Mapping[str, int], buckets: Buckets
+    ) -> None:
+        """Refuse a load whose columns are not those of a table that others made."""
+        found = {field["name"]: field for field in _fields(table.schema())}
+        kinds = {field["name"]: field["type"] for field in _fields(wanted)}
+        problems = [
+            f"its column {name} is {found[name]['type']}, and {kinds[name]} in the load"
+            if name in found
+            else f"it has no column {name} ({kinds[name]})"
+            for name, change in changes.items()
+            if change != _SAME
+        ]
+        problems += [
+            f"its column {name} is never null, and the load has no values for it"
+            for name, one in found.items()
+            if name not in kinds and not one["nullable"]
+        ]
+        meta = table.metadata()
+        if meta.partition_columns != [field.name for field in _partition_fields(buckets)]:
+            columns = ", ".join(meta.partition_columns) or "nothing"
+            problems.append(f"it is partitioned by {columns}, and the load is not")
+        if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
+            problems.append("its columns have other names in the files (column mapping)")
+        if problems:
+            raise self._not_loadable("; ".join(problems))
+
+    def _not_loadable(self, why: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"nothing can be loaded into the Delta table in {self._store.url}: {why}. Change the "
+            "table (ALTER TABLE), or the columns of the load",
+        )
+
     def _as_delta(self, columns: pa.Schema) -> Schema:
         """The columns in Delta's types. Raises OttlaError for a type that it does not have."""
         try:
@@ -274,7 +323,7 @@ class DeltaLog:
 
     def must_rewrite(self, columns: pa.Schema) -> bool:
         table = self._open()
-        if table is None:
+        if table is None or self._is_shared:
             return False
         return _OTHER_TYPE in _changes(table, self._as_delta(columns)).values()
 

@@ -1,6 +1,6 @@
 """Which format a table has: decided once, by its first load.
 
-    DIR/_ottla/format.json     {format, sha256, table: "delta", settings: {…}}
+    DIR/_ottla/format.json     {format, sha256, table: "delta", settings: {…}, shared: false}
 
 Of two first loads with different formats one decides.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.log.sealed import SealBroken, seal, unseal
 from ottla.lake.stores.store import FileStore
-from ottla.lake.tables.ownership import OWN_FOLDER
+from ottla.lake.tables.ownership import DELTA_LOG, ICEBERG_METADATA, OWN_FOLDER
 
 Format = Literal["parquet", "delta", "iceberg"]
 _PATH = f"{OWN_FOLDER}format.json"
@@ -24,6 +24,8 @@ class TableFormat:
 
     name: Format
     settings: Mapping[str, Any] = field(default_factory=dict)
+    # Whether others made the table, and have rows of their own in it.
+    is_shared: bool = False
 
 
 def read_format(store: FileStore) -> TableFormat | None:
@@ -32,7 +34,7 @@ def read_format(store: FileStore) -> TableFormat | None:
         fields, _ = unseal(store.read(_PATH))
         if fields["table"] not in get_args(Format):
             raise SealBroken(f"names format {fields['table']}, which this version does not know")
-        return TableFormat(cast("Format", fields["table"]), fields["settings"])
+        return TableFormat(cast("Format", fields["table"]), fields["settings"], fields["shared"])
     except FileNotFoundError:
         return None
     except (ValueError, KeyError) as error:
@@ -44,7 +46,22 @@ def read_format(store: FileStore) -> TableFormat | None:
 
 def decide_format(store: FileStore, wanted: TableFormat) -> TableFormat:
     """Decide for `wanted`, unless another load has decided before; return what is decided."""
-    store.put_if_absent(_PATH, seal({"table": wanted.name, "settings": dict(wanted.settings)}))
+    fields = {"table": wanted.name, "settings": dict(wanted.settings), "shared": wanted.is_shared}
+    store.put_if_absent(_PATH, seal(fields))
     decided = read_format(store)
     assert decided is not None
     return decided
+
+
+def format_of_others(store: FileStore) -> Format:
+    """The format of a table that other programs made. Raises OttlaError where there is none."""
+    names = store.top()
+    if DELTA_LOG in names:
+        return "delta"
+    if ICEBERG_METADATA in names:
+        return "iceberg"
+    raise OttlaError(
+        ErrorCode.RESOURCE_NOT_FOUND,
+        f"{store.url} holds no Delta or Iceberg table (no {DELTA_LOG}, no {ICEBERG_METADATA}): "
+        "leave out --into-existing to make a new table",
+    )

@@ -61,6 +61,7 @@ from ottla.lake.tables.iceberg_entries import (
     divided_by_versions,
     expire_old,
     live_files,
+    missing_columns,
     named_by,
     path_below,
     read_entries,
@@ -98,14 +99,37 @@ class IcebergLog:
 
     kind = "Iceberg"
 
-    def __init__(self, store: FileStore, settings: CatalogSettings) -> None:
+    def __init__(
+        self, store: FileStore, settings: CatalogSettings, *, is_shared: bool = False
+    ) -> None:
         self._store = store
         self._settings = settings
+        self._is_shared = is_shared
 
     def newest(self) -> NamedLoad:
         table = self._load()
         with self._as_error():
             return named_by(table) if table else NamedLoad()
+
+    def require_shared(self) -> None:
+        name = ".".join(self._settings.table)
+        table = None if self._settings.is_own else self._load()
+        if table is None:
+            raise self._not_loadable(
+                f"its catalog has to be named, and has no table {name} (--store-option "
+                "catalog.type=…, catalog.uri=…, catalog.table=NAMESPACE.NAME)"
+            )
+        if table.location().rstrip("/") != self._settings.location(self._store):
+            raise self._not_loadable(f"the table {name} is in {table.location()}")
+        if not table.spec().is_unpartitioned():
+            raise self._not_loadable(f"it is partitioned ({table.spec()}), and the load is not")
+
+    def _not_loadable(self, why: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"nothing can be loaded into the Iceberg table in {self._store.url}: {why}. Change the "
+            "table (ALTER TABLE), or what the load asks for",
+        )
 
     def live_paths(self) -> Sequence[str]:
         table = self._load()
@@ -124,7 +148,7 @@ class IcebergLog:
                 *partition_problems(table, buckets, has_files=bool(live)),
                 *problems,
             ]
-            return LogReading(named_by(table), entries, is_whole, live, more)
+            return LogReading(named_by(table), entries, is_whole, live, more, self._is_shared)
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
         for attempt in retried(_TRIES, CommitRefused):
@@ -162,7 +186,10 @@ class IcebergLog:
     def _commit_once(
         self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt
     ) -> bool:
-        table = self._load() or self._create(columns)
+        table = self._load()
+        if table is not None and self._is_shared:
+            self._require_fitting(table, columns)
+        table = table or self._create(columns)
         newest = named_by(table)
         if newest.problem:
             raise self._refused(newest.problem)
@@ -190,7 +217,8 @@ class IcebergLog:
         table.metadata.properties[_RETRIES] = "0"  # In this process only.
         with table.transaction() as transaction:
             transaction.set_properties(said)
-            self._unite_columns(transaction, columns)
+            if not self._is_shared:
+                self._unite_columns(transaction, columns)
             if table.name_mapping() is None:
                 mapping = table.schema().name_mapping.model_dump_json()
                 transaction.set_properties({_NAME_MAPPING: mapping})
@@ -205,6 +233,18 @@ class IcebergLog:
                 for file in removed:
                     snapshot.delete_data_file(file)
             expire_old(transaction, table)
+
+    def _require_fitting(self, table: Table, columns: pa.Schema) -> None:
+        """Refuse a load whose columns are not those of a table that others made."""
+        mapping = table.name_mapping() or table.schema().name_mapping
+        problems = missing_columns(table, columns, mapping)
+        problems += [
+            f"its column {one.name} is never null, and the load has no values for it"
+            for one in table.schema().fields
+            if one.required and one.name not in columns.names
+        ]
+        if problems:
+            raise self._not_loadable("; ".join(problems))
 
     def _unite_columns(self, transaction: Transaction, columns: pa.Schema) -> None:
         """Add columns, and fields inside of them, and widen types. Raises OttlaError."""

@@ -9,6 +9,7 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.name_mapping import NameMapping
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update.snapshot import ExpireSnapshots
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
@@ -184,6 +185,11 @@ def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
     mapping = table.name_mapping()
     if mapping is None:
         return ["the Iceberg table has no name mapping, so that files have no columns in it"]
+    return [f"the Iceberg table: {one}" for one in missing_columns(table, columns, mapping)]
+
+
+def missing_columns(table: Table, columns: pa.Schema, mapping: NameMapping) -> list[str]:
+    """Columns that the table lacks, or has with another type."""
     found = {one.name: _words(one) for one in table.schema().fields}
     problems = []
     for name in columns.names:
@@ -198,7 +204,7 @@ def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
             problems.append(
                 f"its column {name} is {found[name]}, and {_words(wanted)} in the files"
             )
-    return [f"the Iceberg table: {problem}" for problem in problems]
+    return problems
 
 
 def _words(column: NestedField) -> str:

@@ -67,6 +67,7 @@ class LogReading:
     is_whole: bool  # Whether the first entry is the log's first.
     live: Mapping[str, LiveFile]
     problems: Sequence[str] = field(default=())
+    is_shared: bool = False  # Whether others have rows of their own in the table.
 
 
 class TableLog(Protocol):
@@ -78,6 +79,9 @@ class TableLog(Protocol):
 
     def newest(self) -> NamedLoad:
         """Return the newest load that the log names."""
+
+    def require_shared(self) -> None:
+        """Raise OttlaError where no table that others made is there, or none to load into."""
 
     def live_paths(self) -> Sequence[str]:
         """Paths of the files that count, in no order."""

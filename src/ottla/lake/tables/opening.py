@@ -1,6 +1,7 @@
 """The table that a target and a format mean."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.storage_errors import as_storage_error
@@ -8,12 +9,22 @@ from ottla.lake.stores.local import LocalStore
 from ottla.lake.stores.opening import open_store
 from ottla.lake.stores.store import FileStore
 from ottla.lake.stores.webhdfs import WebHdfsStore
-from ottla.lake.tables.formats import Format, TableFormat, decide_format, read_format
+from ottla.lake.tables.formats import (
+    Format,
+    TableFormat,
+    decide_format,
+    format_of_others,
+    read_format,
+)
 from ottla.lake.tables.log import TableLog
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.options import catalog_options, file_options
 from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.ownership import OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.ownership import (
+    OWN_FOLDER,
+    require_own,
+    require_table,
+)
 from ottla.lake.tables.table import LakeTable
 
 
@@ -27,20 +38,34 @@ def open_table(
     wanted: Format | None = None,
     options: Mapping[str, str] | None = None,
     on_step: Callable[[str], None] = lambda _step: None,
+    *,
+    into_existing: bool = False,
 ) -> LakeTable:
     """Open the table in `target` to write, and make it where there is none.
 
     `wanted` is the format of a new table, by default `parquet`; an existing table keeps its own.
     `options` are the storage's and, with `catalog.` in front, those of an Iceberg catalog.
-    `on_step` is called with the name of each step of a commit once it is done. Raises OttlaError.
+    `on_step` is called with the name of each step of a commit once it is done. With `into_existing`
+    the table is one of Delta or Iceberg that other programs made. Raises OttlaError.
     """
     store = open_store(target, file_options(options))
-    require_own(store)
+    if not into_existing:
+        require_own(store)
     decided = read_format(store)
     if decided is None:
+        if into_existing:
+            wanted = wanted or format_of_others(store)
         new = _new_format(store, wanted or "parquet", options)
+        if into_existing:
+            new = replace(new, is_shared=True)
+            _require_loadable(_open_log(store, new, options))
         store.prepare((OWN_FOLDER,))
         decided = decide_format(store, new)
+    if into_existing and not decided.is_shared:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the table in {target} was made by ottla: leave out --into-existing",
+        )
     if wanted not in (None, decided.name):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -62,6 +87,18 @@ def existing_table(target: str, options: Mapping[str, str] | None = None) -> Lak
         if decided is None or decided.name == "parquet":
             return OwnTable.open(store, target)
         return LoggedTable(store, _open_log(store, decided, options))
+
+
+def _require_loadable(log: TableLog) -> None:
+    """Raise OttlaError where the log is not one that others made."""
+    newest = log.newest()
+    if newest.version or newest.problem:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the {log.kind} table names load {newest.version} of ottla, whose folder _ottla is "
+            "gone: restore it from a copy",
+        )
+    log.require_shared()
 
 
 def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
@@ -109,7 +146,7 @@ def _open_log(
         if decided.name == "delta":
             from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # As above.
 
-            return DeltaLog(store, file_options(options))
+            return DeltaLog(store, file_options(options), is_shared=decided.is_shared)
         from ottla.lake.tables.iceberg import IcebergLog  # noqa: PLC0415  # As above.
         from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
     except ImportError as error:
@@ -117,7 +154,7 @@ def _open_log(
     settings = CatalogSettings.of(
         store, catalog_options(options), file_options(options), decided.settings
     )
-    return IcebergLog(store, settings)
+    return IcebergLog(store, settings, is_shared=decided.is_shared)
 
 
 def _not_installed(wanted: Format, error: ImportError) -> OttlaError:

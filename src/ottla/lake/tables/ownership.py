@@ -14,6 +14,7 @@ DELTA_LOG = "_delta_log"
 ICEBERG_METADATA = "metadata"
 # What a new file system or a desktop puts into an empty folder.
 _NO_FILES_OF_OTHERS = frozenset({"lost+found", ".DS_Store", "Thumbs.db"})
+_LOADABLE = ("a Delta table", "an Iceberg table")
 # Whose table it is, by the name that shows it.
 _OTHER_TABLES = {
     DELTA_LOG: "a Delta table",
@@ -52,5 +53,6 @@ def require_own(store: FileStore) -> None:
     what = kind or f"other files ({', '.join(others[:3])}{', …' if len(others) > 3 else ''})"
     raise OttlaError(
         ErrorCode.INVALID_REQUEST,
-        f"{store.url} holds {what} and no table of ottla; choose an empty or a new folder",
+        f"{store.url} holds {what} and no table of ottla; choose an empty or a new folder"
+        + (", or load into that table with --into-existing" if kind in _LOADABLE else ""),
     )

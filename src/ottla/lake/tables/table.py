@@ -58,6 +58,8 @@ class Agreement:
     bounds: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
     # What could not be compared.
     remarks: Sequence[str] = ()
+    # Whether others have rows of their own in the table, which no load accounts for.
+    is_shared: bool = False
 
 
 class LakeTable(Protocol):

@@ -8,7 +8,7 @@ from ottla.lake.log.live import left_out, letters_after, live_after
 from ottla.lake.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.tables.overriding import overridden_by, without_overridden
 from ottla.lake.tables.ownership import CHECKPOINTS
-from ottla.lake.tables.table import FilesOfOthers, LakeTable
+from ottla.lake.tables.table import Agreement, LakeTable
 from ottla.lake.verifying.report import Verification
 
 
@@ -60,16 +60,18 @@ def find_strays(
     table: LakeTable,
     present: tuple[list[str], list[str]],
     manifests: Sequence[Manifest],
-    others: FilesOfOthers,
+    agreement: Agreement,
     report: Verification,
 ) -> None:
     """Report files in the table's folders that no commit names."""
     named = {
         file.path for manifest in manifests for file in (*manifest.files, *manifest.dead_letters)
     }
-    named |= others.known
+    named |= agreement.others.known
     foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
-    if table.format != "parquet":
+    if agreement.is_shared:
+        foreign = []  # Others have files of their own there.
+    elif table.format != "parquet":
         # Its readers go by the log: other programs may leave there what does not count, too.
         foreign, uncounted = [], sorted((*foreign, *uncounted))
     report.problems += [

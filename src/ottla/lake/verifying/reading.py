@@ -69,7 +69,7 @@ def _read_once(table: LakeTable) -> TableAsRead:
     report.problems += agreement.problems
     report.remarks += agreement.remarks
     manifests = [manifest for manifest, _ in chain]
-    find_strays(table, present, manifests, agreement.others, report)
+    find_strays(table, present, manifests, agreement, report)
     report.expired = versions_without_files(
         manifests, {path for paths in present for path in paths}
     )

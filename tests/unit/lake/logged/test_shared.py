@@ -1,0 +1,163 @@
+"""A load goes into a Delta or Iceberg table that others made, and proves what it loaded itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, Schema, write_deltalake
+from pyiceberg.catalog import load_catalog
+
+import ottla.lake
+from ottla.base.errors import OttlaError
+from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.tables.opening import open_table
+from tests.unit.lake.tables import commit, rows
+
+NOTE = pa.field("note", pa.string())
+
+
+def of_others(count: int) -> pa.Table:
+    """Rows of another program: in the columns of a load, and in one more."""
+    batch = rows(7, 0, count)
+    found = pa.Table.from_batches([batch])
+    return found.append_column(NOTE, pa.array(["by hand"] * count))
+
+
+class Place:
+    """A table that others made, with three rows of theirs."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder, self.kind = folder / "orders", kind
+        self.options: dict[str, str] = {}
+        found = of_others(3)
+        if kind == "delta":
+            write_deltalake(str(self.folder), found)
+            return
+        uri = f"sqlite:///{folder}/catalog.db"
+        self.options = {"catalog.type": "sql", "catalog.uri": uri, "catalog.table": "shop.orders"}
+        self.catalog = load_catalog("ottla", type="sql", uri=uri)
+        self.catalog.create_namespace("shop")
+        place = f"file://{self.folder}"
+        self.catalog.create_table("shop.orders", found.schema, place).append(found)
+
+    def open(self) -> Any:
+        return open_table(str(self.folder), None, self.options, into_existing=True)
+
+    def verified(self) -> ottla.lake.Verification:
+        return ottla.lake.verify(str(self.folder), bootstrap=None, store_options=self.options)
+
+    def rows(self) -> int:
+        if self.kind == "delta":
+            counts = pa.table(DeltaTable(str(self.folder)).get_add_actions(flatten=True))
+            return int(sum(counts.column("num_records").to_pylist()))
+        return len(self.catalog.load_table("shop.orders").scan().to_arrow())
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return Place(tmp_path, request.param)
+
+
+def test_loads_stand_beside_the_rows_of_others_and_are_proven(place: Place) -> None:
+    """Positions begin with the first commit; what others have is said, and not counted."""
+    commit(place.open(), 10)
+    commit(open_table(str(place.folder), None, place.options), 5)
+    assert place.rows() == 3 + 2 * 15
+    found = place.verified()
+    assert (found.problems, found.rows, found.loads, found.uncounted) == ([], 30, 2, [])
+    assert found.remarks == [
+        "1 file with 3 rows of other programs count in the table, too: the proof covers what ottla "
+        "loaded"
+    ]
+
+
+def test_others_go_on_writing(place: Place) -> None:
+    commit(place.open(), 10)
+    if place.kind == "delta":
+        write_deltalake(str(place.folder), of_others(4), mode="append")
+    else:
+        place.catalog.load_table("shop.orders").append(of_others(4))
+    commit(place.open(), 10)
+    assert place.rows() == 7 + 2 * 20
+    found = place.verified()
+    assert (found.problems, found.rows) == ([], 40)
+    assert "2 files with 7 rows of other programs" in found.remarks[0]
+
+
+def test_a_removed_row_of_a_load_is_a_problem(place: Place) -> None:
+    commit(place.open(), 10)
+    if place.kind == "delta":
+        DeltaTable(str(place.folder)).delete("partition = 1 and offset = 3")
+    else:
+        place.catalog.load_table("shop.orders").delete("partition = 1 and offset = 3")
+    found = place.verified()
+    assert not found.proven
+    assert "another program changed rows: 1 files of loads with 10 rows" in "".join(found.problems)
+
+
+def test_a_changed_file_of_a_load_is_a_problem(place: Place) -> None:
+    commit(place.open(), 10)
+    path = min((place.folder / "data").glob("v0000000001-*.parquet"))
+    path.write_bytes(path.read_bytes() + b" ")
+    assert f"{path.name} is not as it was written" in "".join(place.verified().problems)
+
+
+def test_a_table_of_others_is_refused_without_the_word(place: Place) -> None:
+    with pytest.raises(OttlaError, match="--into-existing"):
+        open_table(str(place.folder), None, place.options)
+
+
+def without(name: str) -> pa.Schema:
+    return pa.schema([one for one in [*ROW_SCHEMA, NOTE] if one.name != name])
+
+
+REFUSED: dict[str, tuple[pa.Schema, list[str], str]] = {
+    "column missing": (without("headers"), [], "it has no column headers"),
+    "other type": (
+        pa.schema([*without("offset"), pa.field("offset", pa.int32())]),
+        [],
+        "its column offset is integer, and long in the load",
+    ),
+    "never null": (
+        pa.schema([*ROW_SCHEMA, pa.field("id", pa.int64(), nullable=False)]),
+        [],
+        "its column id is never null",
+    ),
+    "partitioned": (pa.schema([*ROW_SCHEMA, NOTE]), ["note"], "it is partitioned by note"),
+}
+
+
+@pytest.mark.parametrize(("schema", "by", "said"), REFUSED.values(), ids=REFUSED.keys())
+def test_delta_table_that_does_not_fit_is_refused_by_its_columns(
+    tmp_path: Path, schema: pa.Schema, by: list[str], said: str
+) -> None:
+    DeltaTable.create(str(tmp_path), Schema.from_arrow(schema), partition_by=by)
+    with pytest.raises(OttlaError, match=said):
+        commit(open_table(str(tmp_path), into_existing=True), 5)
+    assert DeltaTable(str(tmp_path)).version() == 0
+
+
+def test_iceberg_table_that_lacks_a_column_is_refused(tmp_path: Path) -> None:
+    place = Place(tmp_path, "iceberg")
+    with place.catalog.load_table("shop.orders").update_schema() as update:
+        update.delete_column("headers")
+    with pytest.raises(OttlaError, match="it has no column headers"):
+        commit(place.open(), 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda _folder: None, "holds no Delta or Iceberg table"),
+        (lambda folder: commit(open_table(str(folder), "delta"), 5), "was made by ottla"),
+        (lambda folder: (folder / "metadata").mkdir(), "its catalog has to be named"),
+    ],
+)
+def test_the_word_is_refused_where_no_other_program_made_a_table(
+    tmp_path: Path, make: Callable[[Path], object], said: str
+) -> None:
+    make(tmp_path)
+    with pytest.raises(OttlaError, match=said):
+        open_table(str(tmp_path), into_existing=True)
