@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import load_catalog
 from rig.jars import SPARK_DELTA
 from rig.java import NoJava, java_home
@@ -24,6 +24,8 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, LoadLost, columns, run_here
+from ottla.lake.decode.layout import ROW_HASH
+from ottla.lake.schema import ROW_SCHEMA
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -408,3 +410,31 @@ def test_spark_reads_and_compacts_a_delta_table(
     found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
     assert (found.problems, found.compared, len(found.replaced)) == ([], 30, 1)
     assert values_by_format(tmp_path, "delta") == numbered(0, 30)
+
+
+def test_loads_go_into_a_delta_table_that_others_made(
+    node: Node, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Typed values stand in the columns of the same names, and the topic proves them."""
+    topic = make_topic(node, partitions=1)
+    producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    for number in range(20):
+        producer.produce(topic, b'{"id": %d}' % number, b"k")
+    assert producer.flush(120) == 0
+    kept = [one for one in ROW_SCHEMA if one.name not in ("key", "value", "headers")]
+    own = [pa.field("id", pa.int64()), pa.field("note", pa.string())]
+    theirs = pa.schema([*own, ROW_HASH, *kept])
+    write_deltalake(str(tmp_path), pa.table([[-1], ["by hand"], *[[None]] * 6], schema=theirs))
+
+    load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
+    decode = Decode(value=Format("json", columns({"id": "int64"})), keep_raw=False)
+    with pytest.raises(OttlaError, match="--into-existing"):
+        load(decode=decode)
+    assert load(decode=decode, into_existing=True, end="0:10").rows == 10
+    assert load().rows == 10  # The table is known by now.
+
+    read = [pq.read_table(path, columns=["id"]) for path in DeltaTable(str(tmp_path)).file_uris()]
+    assert sorted(pa.concat_tables(read).column("id").to_pylist()) == [-1, *range(20)]
+    found = ottla.lake.verify(str(tmp_path), bootstrap=node.bootstrap)
+    assert (found.problems, found.rows, found.compared) == ([], 20, 20)
+    assert "1 file with 1 row of other programs" in found.remarks[0]

@@ -48,7 +48,8 @@ def _of_shared(others: FilesOfOthers) -> list[str]:
     if not others.instead:
         return []
     rows = [file.rows for file in others.instead.values()]
-    known = f" with {sum(map(int, filter(None, rows)))} rows" if None not in rows else ""
+    total = sum(filter(None, rows))
+    known = f" with {counted(total, 'row')}" if None not in rows else ""
     return [
         f"{counted(len(rows), 'file')}{known} of other programs count in the table, too: the proof "
         "covers what ottla loaded"
