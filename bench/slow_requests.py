@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from bench.figures import AT_MOST, Figure, Scale
 from ottla.broker.process.apis import served
-from ottla.broker.requests.portions import WHOLE_ELEMENTS_MAX, elements_max
+from ottla.broker.requests.portions import ELEMENTS_MAX
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -176,9 +176,10 @@ def _grown(node: Node, each: Growing, request_bytes: int, *, same: bool) -> tupl
     with WireClient(node.port) as client:
         sample = len(client.frame(each.request(1_000, same=same), each.version))
         count = max(2, 1_000 * request_bytes // max(1_000, sample))
-        # Other APIs refuse more. An element may have lists of its own.
-        if elements_max(served()[each.api].portions) == WHOLE_ELEMENTS_MAX:
-            count = min(count, WHOLE_ELEMENTS_MAX // 3)
+        # Some APIs refuse more. An element may have lists of its own.
+        most = served()[each.api].elements_max
+        if most < ELEMENTS_MAX:
+            count = min(count, most // 3)
         frames = [
             client.frame(each.request(n, same=same), each.version) for n in (count // 2, count)
         ]

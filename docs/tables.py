@@ -89,6 +89,11 @@ def limits_table() -> str:
         ("elements of all lists in a request, where it is served in portions",
          f"{ELEMENTS_MAX:,}", ""),
         ("elements of all lists in any other request", f"{WHOLE_ELEMENTS_MAX:,}", ""),
+        *(
+            (f"the same, of {api.name}", f"{api.fewer_elements_max:,}", "")
+            for api in served().values()
+            if api.fewer_elements_max is not None
+        ),
         ("tagged fields of one section of a request", f"{TAGS_MAX:,}", ""),
         ("requests of one connection without an answer",
          f"{connection.unanswered_requests_max}, {_size(connection.unanswered_bytes_max)}", ""),

@@ -454,8 +454,41 @@ def test_what_a_producer_sends_before_it_leaves_is_appended():
     run(scenario)
 
 
+def test_more_partitions_than_one_request_may_make_are_refused_before_rights_are_looked_up():
+    """With one sentence for all, though the client may create none of the topics."""
+
+    async def main():
+        broker = Broker(
+            BrokerSettings(
+                {
+                    **SETTINGS,
+                    "authorizer.class.name": "org.apache.kafka.metadata.authorizer"
+                    ".StandardAuthorizer",
+                    "super.users": "User:x",
+                }
+            ),
+            clock=HurriedClock(),
+            filesystem=MemoryFileSystem(),
+            store=MemoryStore(),
+        )
+        await broker.start()
+        client = await caller(broker)
+        for count, code in ((10_000, 29), (10_001, 44)):
+            topics = [
+                CreatableTopic(name=f"n{n}", num_partitions=1, replication_factor=1)
+                for n in range(count)
+            ]
+            answer = await client.call(CreateTopicsRequest(topics=topics), 7)
+            assert {one.error_code for one in answer.topics} == {code}
+            assert len(answer.topics) == count
+        await client.close()
+        await broker.stop(clean=False)
+
+    asyncio.run(main())
+
+
 def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
-    """It has the same answer as a short one, and more than 60,000 elements end its connection."""
+    """It has the same answer as a short one, and more than 50,000 elements end its connection."""
 
     async def scenario(client):
         topics = too_many_replicas(1_000)
@@ -470,7 +503,7 @@ def test_a_whole_request_with_many_elements_is_served_in_one_go(caplog):
         assert len(answer.responses) == 400
         with pytest.raises(asyncio.IncompleteReadError):
             await client.call(CreateTopicsRequest(topics=topics * 101), 7)
-        assert "CREATE_TOPICS of User:ANONYMOUS has more than 60,000 elements" in caplog.text
+        assert "CREATE_TOPICS of User:ANONYMOUS has more than 50,000 elements" in caplog.text
         heartbeat = ConsumerGroupHeartbeatRequest(
             group_id="g",
             member_id="m",

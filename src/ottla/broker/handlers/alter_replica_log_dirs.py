@@ -51,6 +51,7 @@ class AlterReplicaLogDirs(Handler):
         Versions(1, 2),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
+        fewer_elements_max=40_000,
     )
 
     moves: LogDirMoves

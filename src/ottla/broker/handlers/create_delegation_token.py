@@ -92,6 +92,7 @@ class CreateDelegationToken(Handler):
         Versions(1, 3),
         needs=_needs,
         changes=_changes,
+        fewer_elements_max=4_000,
     )
 
     tokens: DelegationTokens | None

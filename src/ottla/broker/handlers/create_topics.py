@@ -38,7 +38,11 @@ _KRAFT_LOG = "__cluster_metadata"
 def _needs(
     check: RequestCheck[CreateTopicsRequest],
 ) -> Amend[CreateTopicsResponse] | DeniedAnswer:
-    """CREATE on the cluster, or on each topic; the settings in the answer DESCRIBE_CONFIGS."""
+    """CREATE on the cluster, or on each topic; the settings in the answer DESCRIBE_CONFIGS.
+
+    Before the rights of tens of thousands of topics are looked up, their number is refused.
+    """
+    check_partition_count(_least_partition_count(check.body))
     others = None if check.sees_cluster(AclOperation.CREATE) else _create_each(check)
     if isinstance(others, DeniedAnswer):
         return others
@@ -91,7 +95,13 @@ class CreateTopics(Handler):
     """Serves CreateTopics."""
 
     api = Api(
-        CreateTopicsRequest, CreateTopicsResponse, Versions(2, 7), needs=_needs, changes=_changes
+        CreateTopicsRequest,
+        CreateTopicsResponse,
+        Versions(2, 7),
+        needs=_needs,
+        changes=_changes,
+        # 10,000 topics of one partition with three replicas: more one request may not make.
+        fewer_elements_max=50_000,
     )
 
     settings: BrokerSettings
@@ -101,9 +111,7 @@ class CreateTopics(Handler):
         self, request: RequestContext, body: CreateTopicsRequest
     ) -> CreateTopicsResponse:
         """Create what can be created."""
-        check_partition_count(
-            sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
-        )
+        check_partition_count(_least_partition_count(body))
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatableTopicResult] = {}
         wanted: list[RequestedTopic] = []
@@ -145,6 +153,11 @@ def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_KRAFT_LOG} is prohibited."
         )
+
+
+def _least_partition_count(body: CreateTopicsRequest) -> int:
+    """How many partitions are wanted, where each topic that leaves it open has one."""
+    return sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
 
 
 def _partition_count(topic: CreatableTopic, settings: BrokerSettings) -> int:

@@ -54,6 +54,8 @@ class DescribeConfigs(Handler):
             lambda resource: (resource.resource_type, resource.resource_name),
             _add_keys,
         ),
+        # The answer has many times as many objects, which collections of garbage pass by.
+        fewer_elements_max=100_000,
     )
 
     configs: Configs

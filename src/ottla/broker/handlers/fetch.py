@@ -40,7 +40,14 @@ _REPLICA_STATE_SINCE = 15
 class Fetch(Handler):
     """Serves Fetch."""
 
-    api = Api(FetchRequest, FetchResponse, Versions(4, 18), needs=free)
+    api = Api(
+        FetchRequest,
+        FetchResponse,
+        Versions(4, 18),
+        needs=free,
+        # A consumer of 10,000 partitions of as many topics has 20,000 in its first request.
+        fewer_elements_max=24_000,
+    )
 
     parts: FetchParts
     replica_sessions: ReplicaSessions

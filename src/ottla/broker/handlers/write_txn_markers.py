@@ -80,6 +80,8 @@ class WriteTxnMarkers(Handler):
                 inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
             ),
         ),
+        # Clients abort one transaction at a time. More would be long to collect garbage among.
+        fewer_elements_max=60_000,
     )
 
     writer: MarkerWriter

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from ottla.base.errors import ErrorCode
 from ottla.broker.requests.auditing import AdminChange
 from ottla.broker.requests.needs import Guard, brokers_only
-from ottla.broker.requests.portions import Once, Portions
+from ottla.broker.requests.portions import Once, Portions, elements_max
 from ottla.broker.requests.request import RequestContext
 from ottla.wire.api import api_name
 from ottla.wire.notation import Message
@@ -53,6 +53,8 @@ class Api(Generic[Q, R]):
     # How a long request is served as several short ones.
     portions: tuple[Portions[Q, R], ...] = ()
     once: tuple[Once[Q], ...] = ()
+    # Elements of all lists of a client's request, where fewer than usual hold the loop for long.
+    fewer_elements_max: int | None = None
     # The call by which a connection becomes that of a proven broker.
     makes_proven: bool = False
 
@@ -60,6 +62,11 @@ class Api(Generic[Q, R]):
     def key(self) -> int:
         """The key of its requests."""
         return self.request.__api_key__
+
+    @property
+    def elements_max(self) -> int:
+        """How many elements the lists of a client's request may have, all together."""
+        return self.fewer_elements_max or elements_max(self.portions)
 
     @property
     def between_brokers(self) -> bool:

@@ -134,7 +134,7 @@ def once(
 
 
 def elements_max(ways: Sequence[Portions[Any, Any]]) -> int:
-    """How many elements the lists of a client's request may have, all together."""
+    """How many elements the lists of a request may have, if its API allows no fewer."""
     return ELEMENTS_MAX if ways and not ways[0].keeps_lists else WHOLE_ELEMENTS_MAX
 
 

@@ -24,7 +24,7 @@ from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.broker.quotas.quotas import Quotas
 from ottla.broker.requests.auditing import Auditing, Need
 from ottla.broker.requests.handler import NO_ANSWER, Api, Handler
-from ottla.broker.requests.portions import answer_once, division, elements_max
+from ottla.broker.requests.portions import answer_once, division
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.serving.large import LargeRequests, malformed, too_large
@@ -243,7 +243,7 @@ class Conversation:
         if len(frame) <= _SHORT_BYTES:
             body = decode(kind, version, frame, position)
         else:
-            decoding = decode_in_steps(kind, version, frame, position, elements_max(api.portions))
+            decoding = decode_in_steps(kind, version, frame, position, api.elements_max)
             try:
                 next(decoding)
             except StopIteration as end:

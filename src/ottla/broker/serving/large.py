@@ -19,7 +19,6 @@ from ottla.broker.requests.portions import (
     answer_once,
     division,
     edges,
-    elements_max,
     join,
     portions,
     take_repeated,
@@ -69,7 +68,7 @@ def malformed(error: Exception) -> CloseConnection:
 
 def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
     """What ends the connection of a request with more elements than its API allows."""
-    name, most = key_name(api.key), elements_max(api.portions)
+    name, most = key_name(api.key), api.elements_max
     why = (
         f"its {name} of {connection.principal} has more than {most:,} elements in its lists; have"
         " the client send several requests"
@@ -215,9 +214,7 @@ class _Work:
         self._slice_began_ms = self._monotonic_ms()
         self._check_client()
         body = await self._in_slices(
-            decode_in_steps(
-                declared.request, version, frame, position, elements_max(declared.portions)
-            )
+            decode_in_steps(declared.request, version, frame, position, declared.elements_max)
         )
         await self._in_slices(answer_once(declared.once, body))
         divided = division(declared.portions, body)
