@@ -5,24 +5,23 @@ As in Kafka (KIP-371) the first rule that matches the whole name decides: `DEFAU
 written `\/`.
 """
 
+import re
 from collections.abc import Callable
-from typing import NamedTuple
-
-import re2
+from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 
 _DEFAULT = "DEFAULT"
 _RULE = "RULE:"
 _PART = r"((?:\\.|[^\\/])*)"
-_FORM = re2.compile(rf"\s*(?:(DEFAULT)|RULE:{_PART}/{_PART}/([LU]?))\s*(?:[,\n]|$)")
-_GROUP = re2.compile(r"\$(\d)")
+_FORM = re.compile(rf"\s*(?:(DEFAULT)|RULE:{_PART}/{_PART}/([LU]?))\s*(?:[,\n]|$)")
+_GROUP = re.compile(r"\$(\d)")
 _CASES: dict[str, Callable[[str], str]] = {"": str, "L": str.lower, "U": str.upper}
 
 
 class _Rule(NamedTuple):
     # None: the name stays as it is.
-    pattern: re2._Regexp | None
+    pattern: Any | None
     replacement: str
     case: Callable[[str], str]
 
@@ -57,6 +56,9 @@ class MappingRules:
 def _rule(default: str | None, pattern: str, replacement: str, case: str | None) -> _Rule:
     if default:
         return _Rule(None, "", str)
+    # The names are those of strangers' certificates: RE2 is linear. Few brokers have such rules.
+    import re2  # noqa: PLC0415
+
     try:
         compiled = re2.compile(pattern)
     except re2.error as error:
@@ -65,7 +67,7 @@ def _rule(default: str | None, pattern: str, replacement: str, case: str | None)
 
 
 def _replaced(replacement: str, groups: tuple[str | None, ...]) -> str:
-    def group(match: re2._Match) -> str:
+    def group(match: re.Match[str]) -> str:
         number = int(match[1])
         if not 0 < number <= len(groups):
             return str(match[0])

@@ -6,7 +6,6 @@ from ottla.base.settings import BrokerSettings
 from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.listeners import inter_broker_listener, listen_addresses
 from ottla.network.oauth.beside import in_daemon
-from ottla.network.oauth.options import token_options, token_source
 from ottla.network.peer import PeerConnection
 from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of, login_requests
@@ -44,6 +43,8 @@ def broker_identity(settings: BrokerSettings) -> SaslIdentity | None:
 
 def _bearer_identity(settings: BrokerSettings, listener: str, text: str) -> SaslIdentity:
     """The identity for OAUTHBEARER, from the settings of Kafka's own client."""
+    # It brings an HTTP client, which most brokers do not need.
+    from ottla.network.oauth.options import token_options, token_source  # noqa: PLC0415
 
     def value(name: str) -> Value:
         return settings.of_mechanism(listener, bearer.MECHANISM, name)

@@ -8,7 +8,6 @@ from functools import partial
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import ListenerAddress, listen_addresses
-from ottla.broker.login.bearer_settings import bearer_exchanges
 from ottla.broker.login.exchange import NewExchange
 from ottla.broker.login.plain import PlainExchange, PlainUsers
 from ottla.broker.login.scram import ScramExchange
@@ -117,6 +116,9 @@ class Logins:
             users = self._plain_users(address)
             return lambda: PlainExchange(users)
         if name == bearer.MECHANISM:
+            # It brings an HTTP client, which most brokers do not need.
+            from ottla.broker.login.bearer_settings import bearer_exchanges  # noqa: PLC0415
+
             return bearer_exchanges(self._settings, address, self._runtime)
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
