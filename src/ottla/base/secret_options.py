@@ -5,9 +5,12 @@ A secret stands in neither: `${NAME}` in its place is the environment variable N
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
 
+# The environment variable with the path of a client's settings.
+CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
 # Names such as `…credentials.provider` and `…secret.file` say where a secret is.
 _NAME = re.compile(
     r"(secret|passw(or)?d|jaas[._-]config|token|credentials?|sas|"
@@ -36,6 +39,16 @@ def is_secret(name: str, value: str) -> bool:
 def is_setting(text: str) -> bool:
     """Whether what should be the path of a file is settings themselves."""
     return "\n" in text or bool(_OF_CLIENTS.match(text)) or _has_secret(text)
+
+
+def require_path(text: str, what: str) -> None:
+    """Refuse settings in the place of a path, without showing them. Raises OttlaError."""
+    if is_setting(text):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{what} is no path but settings, which are not shown here as one may be a secret: "
+            "write them into a file that others cannot read, and name that",
+        )
 
 
 def _has_secret(text: str) -> bool:

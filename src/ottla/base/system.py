@@ -159,6 +159,11 @@ def raise_descriptors_max() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
+def broker_process(broker_id: int) -> str:
+    """How `ottla start --brokers` names the process of a broker."""
+    return f"ottla broker {broker_id}"[:15]
+
+
 def name_process(name: str) -> None:
     """What `ps`, `top` and `pgrep` call this process, in 15 letters; on Linux alone."""
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as file:

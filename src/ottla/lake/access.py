@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NoReturn
 
+from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.client.common.settings import check_names
-from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+from ottla.client.connection.security import read_config
 
 BOOTSTRAP = "kafka.bootstrap.servers"
 _CLIENT = "kafka."

@@ -5,17 +5,12 @@ import os
 import signal
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.system import process_name
+from ottla.base.system import broker_process, process_name
 from ottla.client.admin import Admin
 from ottla.client.common.errors import ClientError
 from ottla.diagnosis.local_processes import serving
 
 _POLL_S = 0.2
-
-
-def name_of(broker_id: int) -> str:
-    """How `ottla start --brokers` names the process of a broker."""
-    return f"ottla broker {broker_id}"[:15]
 
 
 async def pids(admin: Admin) -> dict[int, int]:
@@ -39,7 +34,7 @@ async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, 
             f" {', '.join(map(str, sorted(brokers)))}",
         )
     old = (await pids(admin)).get(broker_id)
-    if old is None or process_name(old) != name_of(broker_id):
+    if old is None or process_name(old) != broker_process(broker_id):
         where = "on this machine" if old is None else f"that runs broker {broker_id} (pid {old})"
         raise OttlaError(
             ErrorCode.BROKER_ID_NOT_REGISTERED,

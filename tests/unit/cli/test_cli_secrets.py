@@ -11,12 +11,13 @@ from click.testing import CliRunner
 from rig.secret_search import register
 
 from ottla.base.errors import OttlaError
+from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli.command import cli
 from ottla.cli.common import options
 from ottla.cli.user.secret import read_password
 from ottla.client.common.errors import ClientError
-from ottla.client.connection.security import CONFIG_VARIABLE, default_security, security_by
+from ottla.client.connection.security import default_security, security_by
 from ottla.operations.secure.passwords import kept_password
 
 SECRET = "not-for-others"

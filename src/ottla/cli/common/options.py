@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from ottla.base.errors import OttlaError
-from ottla.base.secret_options import one_line
+from ottla.base.secret_options import CONFIG_VARIABLE, one_line, require_path
 from ottla.base.settings import is_secret
 from ottla.base.settings.written_values import plain_value
-from ottla.client.connection.security import CONFIG_VARIABLE, require_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -21,8 +21,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.log_lines import OneLineFormatter
 from ottla.base.private_files import make_private_folder, write_private
 from ottla.base.settings import BrokerSettings, properties_text
-from ottla.base.system import name_process
-from ottla.operations.restart import name_of
+from ottla.base.system import broker_process, name_process
 
 _log = logging.getLogger(__name__)
 
@@ -268,7 +267,7 @@ class Brokers:
             os.kill(os.getpid(), signal.SIGTERM)
 
         signal.signal(signal.SIGHUP, on_restart)
-        name_process(name_of(number))
+        name_process(broker_process(number))
         code = 1
         try:
             run(settings, on_ready=on_ready, ends_with_others=True)

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.cli.common import options
 from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import principal, span
 from ottla.cli.token.rows import row
-from ottla.client.connection.security import CONFIG_VARIABLE, read_config
+from ottla.client.connection.security import read_config
 from ottla.operations.tokens import settings_with_token
 from ottla.security.principal import Principal
 

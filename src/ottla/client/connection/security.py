@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Final
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.secret_options import is_setting
+from ottla.base.secret_options import CONFIG_VARIABLE, require_path
 from ottla.base.settings.properties import parse_properties
 from ottla.client.common.denied import LoginName, with_login
 from ottla.client.common.errors import BrokerRefused, ClientError
@@ -25,7 +24,6 @@ from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
 
-CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
 # The path of a file of settings, or the settings; None: what OTTLA_CONFIG says.
 ClientConfig = str | Mapping[str, str] | None
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
@@ -90,7 +88,10 @@ def default_security() -> ClientSecurity:
 def read_config(path: str) -> dict[str, str]:
     """The settings in a file, each of a name that Kafka's clients have. Raises ClientError."""
     if not os.path.exists(path):
-        require_path(path, "the path of the client's settings")
+        try:
+            require_path(path, "the path of the client's settings")
+        except OttlaError as error:
+            raise ClientError(error.code, error.message) from None
     try:
         with open(path, encoding="utf-8-sig") as file:
             text = file.read()
@@ -113,16 +114,6 @@ def _naming(path: str) -> Iterator[None]:
         yield
     except OttlaError as error:
         raise ClientError(error.code, f"{path}: {error.message}") from None
-
-
-def require_path(text: str, what: str) -> None:
-    """Refuse settings in the place of a path, without showing them. Raises ClientError."""
-    if is_setting(text):
-        raise ClientError(
-            ErrorCode.INVALID_CONFIG,
-            f"{what} is no path but settings, which are not shown here as one may be a secret: "
-            "write them into a file that others cannot read, and name that",
-        )
 
 
 def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
