@@ -4,6 +4,7 @@
 1 if it would. Each entry has a heading, so that its address stays the same.
 """
 
+import ast
 import inspect
 import re
 import sys
@@ -223,7 +224,19 @@ def _type(kind: object) -> str:
 
 def _prose(thing: object) -> str:
     """A docstring as Markdown: examples, which are indented, stay blocks."""
+    if inspect.isclass(thing):
+        return _class_prose(thing)
     return (inspect.getdoc(thing) or "").strip()
+
+
+def _class_prose(one: type) -> str:
+    """From the source: a compiled class has another docstring than a plain one."""
+    path = _SOURCE.joinpath(*one.__module__.split("."))
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.ClassDef) and node.name == one.__name__:
+            return (ast.get_docstring(node) or "").strip()
+    return ""
 
 
 def environment() -> str:

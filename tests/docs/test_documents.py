@@ -159,6 +159,13 @@ def test_the_architecture_names_only_what_exists() -> None:
     assert missing == []
 
 
+def test_the_architecture_names_every_package_of_the_second_level() -> None:
+    """Each folder below a package of ottla is named with the package before it."""
+    named = set(re.findall(r"`([a-z_]+/[a-z_]+/)`", (ROOT / "ARCHITECTURE.md").read_text()))
+    found = {f"{path.parent.relative_to(SOURCE)}/" for path in SOURCE.glob("*/*/__init__.py")}
+    assert sorted(found - named) == []
+
+
 def test_the_architecture_leaves_no_package_out() -> None:
     """Every package under src/ottla stands in the picture of the layers."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
