@@ -57,7 +57,7 @@ class CreateAcls(Handler):
                 valid.append(acl)
                 results.append(AclCreationResult(error_message=None))
             except OttlaError as error:
-                results.append(_refused(error))
+                results.append(_failed(error.code, error.message))
                 _log_refusal(request, error)
         await acls.create(valid)
         return CreateAclsResponse(results=results)
@@ -67,8 +67,7 @@ class CreateAcls(Handler):
         body: CreateAclsRequest, code: ErrorCode, message: str | None, _version: int
     ) -> CreateAclsResponse:
         """The same error for each ACL of the request."""
-        result = AclCreationResult(error_code=code, error_message=message)
-        return CreateAclsResponse(results=[result] * len(body.creations))
+        return CreateAclsResponse(results=[_failed(code, message)] * len(body.creations))
 
 
 def _acl(creation: AclCreation) -> Acl:
@@ -100,5 +99,5 @@ def _log_refusal(request: RequestContext, error: OttlaError) -> None:
     )
 
 
-def _refused(error: OttlaError) -> AclCreationResult:
-    return AclCreationResult(error_code=error.code, error_message=error.message)
+def _failed(code: ErrorCode, message: str | None) -> AclCreationResult:
+    return AclCreationResult(error_code=code, error_message=message)

@@ -124,7 +124,7 @@ class CreateTopics(Handler):
                     admit(request, count, strict=request.version >= _QUOTA_ERROR_SINCE)
                 wanted.append(new)
             except OttlaError as error:
-                results[topic.name] = _refused(topic.name, error)
+                results[topic.name] = _failed(topic.name, error.code, error.message)
         for outcome in await self.topics.create(
             wanted, validate_only=body.validate_only, timeout_ms=patience_ms(body.timeout_ms)
         ):
@@ -137,12 +137,7 @@ class CreateTopics(Handler):
     ) -> CreateTopicsResponse:
         """The error on every topic."""
         return CreateTopicsResponse(
-            topics=[
-                CreatableTopicResult(
-                    name=topic.name, error_code=code, error_message=message, configs=[]
-                )
-                for topic in body.topics
-            ]
+            topics=[_failed(topic.name, code, message) for topic in body.topics]
         )
 
 
@@ -189,7 +184,7 @@ def _result(outcome: TopicOutcome, settings: BrokerSettings) -> CreatableTopicRe
     topic = outcome.topic
     if topic is None:
         assert outcome.error is not None
-        return _refused(outcome.name, outcome.error)
+        return _failed(outcome.name, outcome.error.code, outcome.error.message)
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
@@ -213,7 +208,5 @@ def _configs(topic: TopicImage, settings: BrokerSettings) -> list[CreatableTopic
     return shown
 
 
-def _refused(name: str, error: OttlaError) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=name, error_code=error.code, error_message=error.message, configs=[]
-    )
+def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])

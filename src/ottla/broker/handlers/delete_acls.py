@@ -70,8 +70,7 @@ class DeleteAcls(Handler):
         body: DeleteAclsRequest, code: ErrorCode, message: str | None, _version: int
     ) -> DeleteAclsResponse:
         """The same error for each filter of the request."""
-        result = DeleteAclsFilterResult(error_code=code, error_message=message)
-        return DeleteAclsResponse(filter_results=[result] * len(body.filters))
+        return DeleteAclsResponse(filter_results=[_failed(code, message)] * len(body.filters))
 
 
 def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:
@@ -79,7 +78,11 @@ def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:
     try:
         return acl_filter(asked)
     except OttlaError as error:
-        return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
+        return _failed(error.code, error.message)
+
+
+def _failed(code: ErrorCode, message: str | None) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(error_code=code, error_message=message)
 
 
 def _deleted(matching: list[Acl]) -> DeleteAclsFilterResult:

@@ -58,12 +58,7 @@ class DeleteGroups(Handler):
         """Delete each group once, even if it is named twice."""
         names = list(dict.fromkeys(body.groups_names))
         codes = await asyncio.gather(*(self._delete(request, name) for name in names))
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(group_id=name, error_code=code)
-                for name, code in zip(names, codes, strict=True)
-            ]
-        )
+        return DeleteGroupsResponse(results=list(map(_result, names, codes)))
 
     async def _delete(self, request: RequestContext, group_id: str) -> ErrorCode:
         def start(coordinator: GroupCoordinator, call: Call, at: Moment) -> GroupDecision:
@@ -95,8 +90,8 @@ class DeleteGroups(Handler):
         body: DeleteGroupsRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> DeleteGroupsResponse:
         """The same error for every group."""
-        return DeleteGroupsResponse(
-            results=[
-                DeletableGroupResult(group_id=name, error_code=code) for name in body.groups_names
-            ]
-        )
+        return DeleteGroupsResponse(results=[_result(name, code) for name in body.groups_names])
+
+
+def _result(group_id: str, code: ErrorCode) -> DeletableGroupResult:
+    return DeletableGroupResult(group_id=group_id, error_code=code)

@@ -53,10 +53,11 @@ def _needs(
             allowed.append(asked)
             continue
         refused.append(
-            DeletableTopicResult(
-                name=name if seen or not by_id else None,
-                topic_id=asked.topic_id if by_id else NO_TOPIC_ID,
-                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            _failed(
+                name if seen or not by_id else None,
+                asked.topic_id if by_id else NO_TOPIC_ID,
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                None,
             )
         )
     if not refused:
@@ -133,17 +134,21 @@ class DeleteTopics(Handler):
                 admit(request, len(one.partitions), strict=request.version >= _QUOTA_ERROR_SINCE)
                 found.append(one)
             except OttlaError as error:
-                results.append(_refused(topic.name, topic.topic_id, error))
+                results.append(_failed(topic.name, topic.topic_id, error.code, error.message))
         ids = Counter(topic.id for topic in found)
         twice = {topic_id for topic_id, count in ids.items() if count > 1}
         both = OttlaError(ErrorCode.INVALID_REQUEST, "The topic is named by its name and its id.")
         named_twice = {topic.id: topic for topic in found if topic.id in twice}
-        results += [_refused(topic.name, topic.id, both) for topic in named_twice.values()]
+        results += [
+            _failed(topic.name, topic.id, both.code, both.message) for topic in named_twice.values()
+        ]
         for outcome in await self.topics.delete(
             [t for t in found if t.id not in twice], timeout_ms=patience_ms(body.timeout_ms)
         ):
             if outcome.error is not None:
-                results.append(_refused(outcome.name, NO_TOPIC_ID, outcome.error))
+                results.append(
+                    _failed(outcome.name, NO_TOPIC_ID, outcome.error.code, outcome.error.message)
+                )
             elif outcome.topic is not None:
                 results.append(DeletableTopicResult(name=outcome.name, topic_id=outcome.topic.id))
         return DeleteTopicsResponse(responses=results)
@@ -154,12 +159,7 @@ class DeleteTopics(Handler):
     ) -> DeleteTopicsResponse:
         """The error on every topic."""
         return DeleteTopicsResponse(
-            responses=[
-                DeletableTopicResult(
-                    name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=message
-                )
-                for topic in _wanted(body)
-            ]
+            responses=[_failed(one.name, one.topic_id, code, message) for one in _wanted(body)]
         )
 
 
@@ -193,7 +193,9 @@ def _find(
     return found
 
 
-def _refused(name: str | None, topic_id: UUID, error: OttlaError) -> DeletableTopicResult:
+def _failed(
+    name: str | None, topic_id: UUID, code: ErrorCode, message: str | None
+) -> DeletableTopicResult:
     return DeletableTopicResult(
-        name=name, topic_id=topic_id, error_code=error.code, error_message=error.message
+        name=name, topic_id=topic_id, error_code=code, error_message=message
     )

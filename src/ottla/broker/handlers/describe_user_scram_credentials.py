@@ -54,12 +54,7 @@ class DescribeUserScramCredentials(Handler):
         _version: int,
     ) -> DescribeUserScramCredentialsResponse:
         """The error, and the same for each user that the request names."""
-        results = [
-            DescribeUserScramCredentialsResult(
-                user=user.name, error_code=code, error_message=message
-            )
-            for user in body.users or ()
-        ]
+        results = [_failed(user.name, code, message) for user in body.users or ()]
         return DescribeUserScramCredentialsResponse(
             error_code=code, error_message=message, results=results
         )
@@ -69,18 +64,11 @@ def _described(
     name: str, count: int, held: Mapping[ScramMechanism, ScramCredential] | None
 ) -> DescribeUserScramCredentialsResult:
     if count > 1:
-        return DescribeUserScramCredentialsResult(
-            user=name,
-            error_code=ErrorCode.DUPLICATE_RESOURCE,
-            error_message=f"Cannot describe SCRAM credentials for {shortened(name)} twice",
-        )
+        message = f"Cannot describe SCRAM credentials for {shortened(name)} twice"
+        return _failed(name, ErrorCode.DUPLICATE_RESOURCE, message)
     if held is None:
-        return DescribeUserScramCredentialsResult(
-            user=name,
-            error_code=ErrorCode.RESOURCE_NOT_FOUND,
-            error_message="Attempt to describe a user credential that does not exist: "
-            f"{shortened(name)}",
-        )
+        message = f"Attempt to describe a user credential that does not exist: {shortened(name)}"
+        return _failed(name, ErrorCode.RESOURCE_NOT_FOUND, message)
     return DescribeUserScramCredentialsResult(
         user=name,
         error_message=None,
@@ -89,3 +77,7 @@ def _described(
             for mechanism, credential in held.items()
         ],
     )
+
+
+def _failed(name: str, code: ErrorCode, message: str | None) -> DescribeUserScramCredentialsResult:
+    return DescribeUserScramCredentialsResult(user=name, error_code=code, error_message=message)

@@ -83,7 +83,7 @@ class OffsetForLeaderEpoch(Handler):
                 # Consumers must not learn of records that are not committed.
                 epoch, end_offset = partition.leader_epoch, partition.latest_offset()
         except OttlaError as error:
-            return EpochEndOffset(partition=wanted.partition, error_code=error.code)
+            return _failed(wanted, error.code)
         return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
 
     @staticmethod
@@ -95,11 +95,12 @@ class OffsetForLeaderEpoch(Handler):
             topics=[
                 OffsetForLeaderTopicResult(
                     topic=topic.topic,
-                    partitions=[
-                        EpochEndOffset(partition=wanted.partition, error_code=code)
-                        for wanted in topic.partitions
-                    ],
+                    partitions=[_failed(wanted, code) for wanted in topic.partitions],
                 )
                 for topic in body.topics
             ]
         )
+
+
+def _failed(wanted: OffsetForLeaderPartition, code: ErrorCode) -> EpochEndOffset:
+    return EpochEndOffset(partition=wanted.partition, error_code=code)
