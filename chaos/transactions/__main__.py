@@ -37,7 +37,13 @@ def main() -> int:
             _say(f"left out: {kind}: {reason}")
             continue
         plan = Plan(
-            kind, chosen.records, chosen.kills, chosen.seed, size=chosen.size, pairs=chosen.pairs
+            kind,
+            chosen.records,
+            chosen.kills,
+            chosen.seed,
+            size=chosen.size,
+            pairs=chosen.pairs,
+            recovery=chosen.recovery,
         )
         _say(f"-- {kind}")
         clusters = kafka_cluster() if chosen.kafka else ottla_cluster(folder=folder / kind)
@@ -80,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--size", type=int, default=100, help="records in a transaction, at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pairs", action="store_true", help="two brokers die each time")
+    parser.add_argument(
+        "--recovery",
+        choices=("rebootstrap", "none"),
+        default="rebootstrap",
+        help="librdkafka's metadata.recovery.strategy",
+    )
     parser.add_argument("--kafka", action="store_true", help="the same with Apache Kafka's brokers")
     parser.add_argument("--keep", action="store_true", help="keep all logs")
     return parser

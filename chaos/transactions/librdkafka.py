@@ -20,6 +20,7 @@ class Librdkafka:
         self._producer = Producer(
             {
                 "bootstrap.servers": task.bootstrap,
+                "metadata.recovery.strategy": task.recovery,
                 "transactional.id": task.transactional_id,
                 "transaction.timeout.ms": 20_000,
                 "log_level": 0,
@@ -29,6 +30,7 @@ class Librdkafka:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": task.bootstrap,
+                "metadata.recovery.strategy": task.recovery,
                 "group.id": task.group,
                 "session.timeout.ms": 10_000,
                 "isolation.level": "read_committed",

@@ -47,6 +47,8 @@ class Plan:
     size: int = 50
     aborts: int = 10
     pairs: bool = False
+    # librdkafka's `metadata.recovery.strategy`.
+    recovery: str = "rebootstrap"
     stuck_s: float = 120.0
     lost_s: float = 600.0
 
@@ -230,6 +232,7 @@ class Run:
                 plan.size,
                 plan.aborts,
                 self._folder,
+                plan.recovery,
             )
             for number in range(plan.copiers)
         ]

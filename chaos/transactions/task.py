@@ -33,6 +33,8 @@ class CopyTask:
     size: int
     aborts: int
     folder: Path
+    # librdkafka's `metadata.recovery.strategy`.
+    recovery: str = "rebootstrap"
 
     @property
     def transactional_id(self) -> str:

@@ -47,7 +47,7 @@ def test_what_is_wrong_is_counted() -> None:
 def test_what_a_killed_copier_noted_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its last note may be torn; a task is parsed_task on a command line as it is."""
+    """Its last note may be torn; a task comes back from a command line as it was."""
     task = CopyTask("c", "librdkafka", "h:1", "g", "in", "out", 4, 50, 5, tmp_path)
     monkeypatch.setattr("sys.argv", ["copier", *task.words()])
     assert parsed_task() == task
