@@ -17,7 +17,7 @@ Plan = dict[TopicPartition, tuple[int, ...]]
 
 
 def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = ()) -> Plan:
-    """Let each broker have as many replicas as any other, and be preferred leader as often.
+    """Give each broker as many replicas as any other, and as many preferred leaders.
 
     Numbers differ by one at most in the end, as far as these rules allow: no partition gets into
     fewer racks than it is in, replicas of dead brokers stay, and `fixed` partitions, which move
@@ -32,7 +32,7 @@ def balanced(lists: Lists, brokers: Racks, fixed: Collection[TopicPartition] = (
 
 
 def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Leave no replica on `leaving`. Raises OttlaError where no broker is left to take one."""
+    """Move every replica off `leaving`. Raises OttlaError if no broker is left to take one."""
     others = {b: rack for b, rack in _counting(brokers).items() if b != leaving}
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving = [name for name, replicas in after.items() if leaving in replicas]
@@ -45,7 +45,7 @@ def off(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 
 
 def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
-    """Let `leaving` be the preferred leader of no partition that a live broker has, too."""
+    """Make `leaving` the preferred leader of no partition that has another live replica."""
     after = {name: list(lists[name]) for name in sorted(lists)}
     moving: list[TopicPartition] = []
     for name, replicas in after.items():
@@ -59,7 +59,7 @@ def follow_only(lists: Lists, leaving: int, brokers: Racks) -> Plan:
 
 
 def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
-    """Let the partitions have `factor` replicas (None: as many as before), all on `chosen`.
+    """Give the partitions `factor` replicas (None: as many as before), all on `chosen`.
 
     Raises OttlaError where `chosen` are too few.
     """
@@ -80,7 +80,7 @@ def onto(lists: Lists, chosen: Racks, factor: int | None = None) -> Plan:
 def _filled(
     name: TopicPartition, kept: list[int], factor: int, brokers: Racks, loads: dict[int, int]
 ) -> list[int]:
-    """`kept` and further brokers: of racks without a replica first, then those with the least."""
+    """`kept` and further brokers: first those in racks without a replica, then the least loaded."""
     replicas = list(kept)
     while len(replicas) < factor:
         candidates = [broker for broker in brokers if broker not in replicas]
@@ -98,14 +98,17 @@ def _filled(
 
 
 def _counting(brokers: Racks) -> Racks:
-    """The racks if all brokers have one; else none, as a broker without would get an odd share."""
+    """The racks if all brokers have one.
+
+    Else none, because a broker without a rack would be overloaded.
+    """
     return brokers if None not in brokers.values() else dict.fromkeys(brokers)
 
 
 def _even_replicas(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Collection[TopicPartition]
 ) -> None:
-    """Move replicas from the broker with most to the one with least, while that evens out."""
+    """Move replicas from the most to the least loaded broker while that evens out."""
     loads = _loads(after.values(), brokers)
     while _move_one(after, brokers, movable, loads):
         pass
@@ -117,7 +120,7 @@ def _move_one(
     movable: Iterable[TopicPartition],
     loads: dict[int, int],
 ) -> bool:
-    # Each move makes the sum of squares smaller, so that there is an end.
+    # Each move reduces the sum of squares, so the loop ends.
     pairs = [(loads[less] - loads[more], more, less) for more in loads for less in loads]
     for difference, heavy, light in sorted(pairs):
         if difference >= -1:
@@ -138,7 +141,7 @@ def _move_one(
 def _even_leaders(
     after: dict[TopicPartition, list[int]], brokers: Racks, movable: Iterable[TopicPartition]
 ) -> None:
-    """Reorder replicas where a broker is first more often than others that could be."""
+    """Reorder replicas of brokers that are preferred leader more often than others could be."""
     names = list(movable)
     leads = dict.fromkeys(brokers, 0)
     for replicas in after.values():
@@ -165,7 +168,10 @@ def _handing_down(
     names: list[TopicPartition],
     leads: dict[int, int],
 ) -> list[tuple[TopicPartition, int]]:
-    """The shortest chain by which `heavy` gives one lead to a broker with two fewer; else None."""
+    """The shortest chain of reorderings from `heavy` to a broker with two fewer leads.
+
+    None if none.
+    """
     led: dict[int, list[TopicPartition]] = {}
     for name in names:
         led.setdefault(after[name][0], []).append(name)
@@ -206,7 +212,7 @@ def _loads(lists: Iterable[Collection[int]], brokers: Racks) -> dict[int, int]:
 
 
 def _spread(replicas: Sequence[int], brokers: Racks) -> int:
-    """In how many racks the replicas are; a broker without a rack counts as one of its own."""
+    """The number of racks of the replicas; a broker without a rack counts as its own rack."""
     return len({brokers.get(broker) or broker for broker in replicas})
 
 

@@ -1,4 +1,4 @@
-"""A decision of the controller: a partition's next state, and why."""
+"""A decision of the controller: a partition's next state, with the reason."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ottla.metadata.image import PartitionImage
 
 
 class How(StrEnum):
-    """How a leader was elected. Decision records show the texts."""
+    """How a leader was elected. Decision records contain these texts."""
 
     IN_SYNC = "in sync"
     ELIGIBLE = "eligible"
@@ -21,7 +21,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A topic's settings for elections: `min.insync.replicas`, `unclean.leader.election.enable`."""
+    """A topic's election settings: `min.insync.replicas`, `unclean.leader.election.enable`."""
 
     min_isr: int
     unclean: bool = False
@@ -29,7 +29,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A state to write over the one it was decided from, at that one's version.
+    """A new state, with the version of the state from which it was decided.
 
     `after.version` is the version expected in the store; the writer sets the nonce.
     `how` is None where the leader stays.
@@ -37,7 +37,7 @@ class Change:
 
     after: PartitionImage
     how: How | None
-    # What happened, the observed state, and the decisive setting, if there is one.
+    # The event, the observed state, and the decisive setting, if there is one.
     cause: str
     evidence: str
     setting: str | None = None

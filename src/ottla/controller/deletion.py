@@ -1,4 +1,4 @@
-"""Deletes topics: which replicas to stop, which to wait for, and when the deletion is complete.
+"""Plans the deletion of topics: replicas to stop, replicas to wait for, and completion.
 
 Only the mark in the store must survive: the next controller asks every broker again, and brokers
 confirm again the replicas that they have deleted already.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import TopicImage
 
-# The number of a partition, and the broker that hosts a replica of it.
+# A partition's number, and the broker that hosts a replica of it.
 Replica = tuple[int, BrokerId]
 
 
@@ -20,19 +20,19 @@ class DeletionPlan:
 
     # Partitions to delete now, by live broker.
     asked: Mapping[BrokerId, tuple[int, ...]]
-    # Dead brokers that hold replicas: the deletion waits until they are back.
+    # Dead brokers that host replicas: the deletion waits for their return.
     awaited: tuple[BrokerId, ...]
 
     @property
     def is_done(self) -> bool:
-        """Whether no replica is left anywhere, so that the topic can go out of the store."""
+        """Whether no replica is left, so that the topic can be removed from the store."""
         return not self.asked and not self.awaited
 
 
 def plan_deletion(
     topic: TopicImage, live: Collection[BrokerId], deleted: Collection[Replica]
 ) -> DeletionPlan:
-    """What remains to do; `deleted` are the replicas whose brokers have confirmed."""
+    """Plan the rest of a deletion; brokers have confirmed the replicas in `deleted`."""
     asked: dict[BrokerId, list[int]] = {}
     awaited: list[BrokerId] = []
     for index, partition in enumerate(topic.partitions):

@@ -24,7 +24,7 @@ _UNCLEAN = "unclean.leader.election.enable"
 
 
 def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -> Change | None:
-    """Give a partition an ISR and a leader among the live brokers; None: no change.
+    """Give a partition an ISR and a leader among the live brokers; None means no change.
 
     Dead members leave the ISR, and a partition whose leader is dead, restarted or missing gets
     a new one. The same for a death, a return, a restart, and a new controller's first look.
@@ -41,7 +41,7 @@ def settle(partition: PartitionImage, live: Live, rules: Rules, *, cause: str) -
 def lose(
     partition: PartitionImage, lossy: Collection[BrokerId], live: Live, rules: Rules, *, cause: str
 ) -> Change | None:
-    """Drop brokers that came back after an unclean stop from ISR and ELR (R-6, R-11), and settle.
+    """Remove brokers with an unclean stop from ISR and ELR (R-6, R-11), and settle.
 
     They are in `live` again, but may lack records until they have caught up.
     """
@@ -58,7 +58,7 @@ def lose(
 
 
 def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> str:
-    """The cause of a partition's state as `controller` finds it, as far as it can be inferred.
+    """The likely cause of the state in which `controller` finds a partition.
 
     A new controller saw no broker die: it finds which of the members are missing.
     """
@@ -75,7 +75,7 @@ def found_cause(partition: PartitionImage, live: Live, controller: BrokerId) -> 
 
 
 def prefer(partition: PartitionImage, live: Live, *, cause: str) -> Change:
-    """Make the first replica the leader. Raises OttlaError where it leads, or must not (S19)."""
+    """Make the first replica the leader. Raises OttlaError if it leads, or must not (S19)."""
     preferred = partition.replicas[0]
     if partition.leader == preferred and _leads(partition, live):
         raise OttlaError(
@@ -161,7 +161,7 @@ def may_recover(partition: PartitionImage, live: Live) -> bool:
 
 
 def led(partition: PartitionImage, leader: BrokerId, live: Live) -> PartitionImage:
-    """The next leader epoch, under `leader`, a live member of the ISR.
+    """The state with the next leader epoch, led by `leader`, a live member of the ISR.
 
     The last known ELR stays until the leader itself changes the ISR: the leader may have died
     meanwhile, after a power cut of all brokers.

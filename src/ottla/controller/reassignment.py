@@ -18,17 +18,17 @@ from ottla.metadata.in_sync import without_members
 
 
 def target(partition: PartitionImage) -> tuple[BrokerId, ...]:
-    """The replicas after a move; without one, the replicas as they are."""
+    """The replicas after a reassignment; without one, the present replicas."""
     return tuple(broker for broker in partition.replicas if broker not in partition.removing)
 
 
 def origin(partition: PartitionImage) -> tuple[BrokerId, ...]:
-    """The replicas before a move; without one, the replicas as they are."""
+    """The replicas before a reassignment; without one, the present replicas."""
     return tuple(broker for broker in partition.replicas if broker not in partition.adding)
 
 
 def is_moving(partition: PartitionImage) -> bool:
-    """Whether a move is under way."""
+    """Whether a reassignment is in progress."""
     return bool(partition.adding or partition.removing)
 
 
@@ -41,7 +41,7 @@ def begin(
     registered: Collection[BrokerId] = (),
     may_change_factor: bool = True,
 ) -> Change:
-    """Start a move to `wanted`, or turn one under way to it. Raises OttlaError.
+    """Start a reassignment to `wanted`, or redirect one in progress. Raises OttlaError.
 
     A move that only reorders, or that waits for no replica, is complete at once. Dead brokers that
     are `registered` may be named, as in Kafka: the move waits until they are back.
@@ -69,7 +69,10 @@ def begin(
 
 
 def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | None:
-    """Finish a move whose new replicas are all in sync; None where they are not, or none moves."""
+    """Complete a reassignment whose new replicas are all in sync.
+
+    None if there is none to complete.
+    """
     goal = target(partition)
     if not is_moving(partition) and goal == partition.replicas:
         return None
@@ -82,7 +85,7 @@ def complete(partition: PartitionImage, live: Live, rules: Rules) -> Change | No
 
 
 def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
-    """Cancel a move: go back to the replicas before it.
+    """Cancel a reassignment: restore the replicas before it.
 
     Raises OttlaError(NO_REASSIGNMENT_IN_PROGRESS), OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
@@ -104,13 +107,13 @@ def cancel(partition: PartitionImage, live: Live, rules: Rules) -> Change:
 
 
 def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: Rules) -> None:
-    """Refuse to keep only `kept` where too few of them hold all committed records.
+    """Refuse to keep only `kept` if too few of them hold all committed records.
 
     A changed or cancelled move drops new replicas that may be in sync already; with
     fewer copies than `min.insync.replicas` one power cut could lose acknowledged records. Raises
     OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """
-    # Where ISR and ELR are empty, the records are on some of the last known ELR.
+    # If ISR and ELR are empty, the records are on some of the last known ELR.
     holders = partition.isr + partition.elr or partition.last_known_elr
     gone = [broker for broker in holders if broker not in kept]
     left = len(holders) - len(gone)
@@ -128,7 +131,7 @@ def check_copies(partition: PartitionImage, kept: Collection[BrokerId], rules: R
 def check_target(
     wanted: Sequence[int], registered: Collection[BrokerId], present: Collection[BrokerId]
 ) -> None:
-    """Refuse a list of replicas. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
+    """Check a replica list. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
     strange = [broker for broker in wanted if broker not in registered and broker not in present]
     if not wanted:
         complaint = "it is empty"

@@ -1,4 +1,4 @@
-"""Which partitions are to return to their preferred leader."""
+"""Finds partitions whose leadership should return to the preferred leader."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from ottla.metadata.image import PartitionImage
 
 
 def imbalance(partitions: Iterable[PartitionImage]) -> dict[BrokerId, float]:
-    """For each preferred leader, the share of its partitions that others lead, 0 to 1."""
+    """By preferred leader, the share of its partitions that others lead, from 0 to 1."""
     owned: dict[BrokerId, int] = {}
     away: dict[BrokerId, int] = {}
     for partition in partitions:

@@ -12,7 +12,9 @@ from ottla.metadata.in_sync import without_members
 def move_away(
     partition: PartitionImage, stopping: BrokerId, live: Live, rules: Rules, *, cause: str
 ) -> Change | None:
-    """Take a stopping broker out of leadership and ISR; None where it has neither, or is alone.
+    """Remove a stopping broker from leadership and ISR.
+
+    None if it has neither, or no other can lead.
 
     `live` is without the stopping brokers. Only a member of the ISR takes over: without one the
     broker leads until it stops, and no record is lost.

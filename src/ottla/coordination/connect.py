@@ -20,7 +20,7 @@ async def connect(
     access: StoreAccess | None = None,
     timeout_ms: int = _CONNECTION_TIMEOUT_MS,
 ) -> Store:
-    """A client of the store at `address`.
+    """Connect a client to the store at `address`.
 
     `sqlite:///path/of/the/file` (its folder is made), `zookeeper://host:port,host:port/path`, or
     `memory:`, a new store in memory. `access` is for ZooKeeper, and says whose data is
@@ -42,7 +42,7 @@ async def connect(
         sensitive = () if access is None else access.sensitive
         return await SqliteStore.open(parts.path, sensitive)
     if parts.scheme == "zookeeper" and parts.netloc:
-        # Its library is an extra, and slow to import.
+        # The library is an optional extra, and slow to import.
         try:
             from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
         except ModuleNotFoundError as error:

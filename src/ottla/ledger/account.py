@@ -1,4 +1,4 @@
-"""The account of a range of a log: what each of its offsets is, or what became of it.
+"""The account of a log range: the state or the fate of each of its offsets.
 
     end - start = data + control + aborted + undecided + compacted + deleted + lost + unexplained
 
@@ -17,7 +17,7 @@ from ottla.ledger.removals import UNRECORDED, Cell, Pass
 
 
 class Kind(Enum):
-    """What the records of a batch are."""
+    """The kind of records in a batch."""
 
     DATA = "data"
     CONTROL = "control"
@@ -49,7 +49,7 @@ class Account:
 
     @property
     def unexplained(self) -> int:
-        """Offsets that no evidence explains; negative where two explain the same."""
+        """Offsets that no evidence explains; negative if two explain the same ones."""
         terms = (
             self.data,
             self.control,
@@ -63,7 +63,7 @@ class Account:
 
 
 class Counting:
-    """Counts [start, end) while the batches of a log pass by, in order.
+    """Counts [start, end) while a log's batches are passed in, in order.
 
     The walk begins where the first cell does, and goes on to the end of the last one: so all holes
     of each cell are seen, also those that are not asked for.
@@ -77,42 +77,42 @@ class Counting:
         cells: Sequence[Cell],
         passes: Mapping[int, Pass],
     ) -> None:
-        """Begin; `passes` are those that `cells` name.
+        """Start counting; `passes` are the cleaner passes named in `cells`.
 
         `cells`: those that overlap [max(start, log_start), end), of all segments in order.
         """
         self.account = Account(start, end)
         self._log_start = log_start
-        # Nothing below is counted from the batches.
+        # Nothing below this offset is counted from batches.
         self._floor = max(start, log_start)
         self._position = min(self._floor, cells[0].start) if cells else self._floor
         self._cells = cells
         self._passes = passes
-        # Of each cell: holes in all, and of those that are asked for.
+        # Per cell: all holes, and those in the requested range.
         self._found = [[0, 0] for _ in cells]
         self._next = 0
-        # Holes in no cell that are asked for, by their offsets.
+        # Offset ranges in the requested range that no cell covers.
         self.uncovered: list[tuple[int, int]] = []
 
     @property
     def walk_start(self) -> int:
-        """Where the walk is to begin, or in the batch that holds this offset."""
+        """The offset at which the walk must begin, or that its first batch must contain."""
         return self._position
 
     @property
     def walk_end(self) -> int:
-        """Where the walk may end."""
+        """The offset at which the walk may end."""
         return max(self.account.end, self._cells[-1].end if self._cells else 0)
 
     def must_read_records(self, base_offset: int, last_offset: int, record_count: int) -> bool:
-        """Whether the batch's records must be read to know which of its offsets are asked for."""
+        """Whether the batch's records must be read to find those in the requested range."""
         if record_count in (0, last_offset - base_offset + 1):
             return False
         floor, end = self._floor, self.account.end
         return base_offset < floor <= last_offset or base_offset < end <= last_offset
 
     def wants(self, offset: int) -> bool:
-        """Whether the record at `offset` is asked for."""
+        """Whether the record at `offset` is in the requested range."""
         return self._floor <= offset < self.account.end
 
     # Hot: once per batch.
@@ -124,7 +124,7 @@ class Counting:
         kind: Kind,
         inside: int | None = None,
     ) -> None:
-        """Take in a batch; `inside`: how many of its records are asked for, where it was read."""
+        """Take in a batch; `inside` is the number of requested records, if it was read."""
         account = self.account
         self.gap(base_offset)
         self._position = last_offset + 1
@@ -145,7 +145,7 @@ class Counting:
             self._holes(base_offset, span - record_count, wanted - inside)
 
     def gap(self, end: int) -> None:
-        """The next batch, or the next segment, or the log's end, stands at `end`."""
+        """Note that the next batch, the next segment, or the log's end is at `end`."""
         position = self._position
         while position < end:
             cell = self._cell(position)
@@ -159,7 +159,7 @@ class Counting:
         self._position = max(self._position, end)
 
     def close(self, history: History, log_end: int) -> Account:
-        """The whole account: of what lies before the log and behind it, too."""
+        """The whole account, including the offsets before the log's start and after its end."""
         account = self.account
         for number, cell in enumerate(self._cells):
             self._settle(cell, *self._found[number])
@@ -175,7 +175,7 @@ class Counting:
     # -- holes
 
     def _cell(self, offset: int) -> Cell | None:
-        """The cell that holds `offset`, none of those before it any more."""
+        """The cell that contains `offset`; earlier cells are dropped."""
         cells = self._cells
         while self._next < len(cells) and cells[self._next].end <= offset:
             self._next += 1
@@ -195,7 +195,7 @@ class Counting:
         found[1] += wanted
 
     def _holes(self, base_offset: int, holes: int, wanted: int) -> None:
-        """Holes inside of a batch."""
+        """Count the holes inside a batch."""
         if self._cell(base_offset) is not None:
             self._note(holes, wanted)
         elif wanted:
@@ -206,10 +206,10 @@ class Counting:
         if first < last:
             self.uncovered.append((first, last))
 
-    # -- what explains them
+    # -- explanations
 
     def _settle(self, cell: Cell, found: int, wanted: int) -> None:
-        """Attribute the holes of a cell to the passes that noted them."""
+        """Attribute a cell's holes to the passes that noted them."""
         account, noted = self.account, cell.total
         if self._floor <= cell.start and cell.end <= account.end:
             for number, count in cell.counts.items():
@@ -229,7 +229,7 @@ class Counting:
         self.account.compacted += count
         self.account.passes[made_by] = self.account.passes.get(made_by, 0) + count
 
-    # -- what is gone behind the end
+    # -- offsets after the end
 
     def _lost(self, losses: Sequence[Loss], log_end: int) -> None:
         account = self.account

@@ -11,7 +11,7 @@ _VERSION = 1
 
 
 def encode_removals(removals: SegmentRemovals) -> bytes:
-    """A segment's file; nothing for nothing."""
+    """A segment's file; empty for no removals."""
     if not removals.cells and not removals.reach:
         return b""
     passes = [[one.number, one.at_ms, one.since] for one in removals.passes.values()]
@@ -23,7 +23,7 @@ def encode_removals(removals: SegmentRemovals) -> bytes:
 
 
 def decode_removals(encoded: bytes) -> SegmentRemovals:
-    """Read what `encode_removals` wrote. Raises ValueError."""
+    """Parse the output of `encode_removals`. Raises ValueError."""
     if not encoded:
         return SegmentRemovals()
     held = _opened(encoded)
@@ -52,7 +52,7 @@ def encode_history(history: History) -> bytes:
 
 
 def decode_history(encoded: bytes) -> History:
-    """Read what `encode_history` wrote. Raises ValueError."""
+    """Parse the output of `encode_history`. Raises ValueError."""
     held = _opened(encoded)
     history = History(
         unrecorded_below=held["unrecorded_below"],

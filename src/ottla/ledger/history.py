@@ -1,4 +1,4 @@
-"""What a log no longer holds at its start, and what it once held at its end, with the reasons.
+"""The offsets that a log lost at its start or its end, with the reasons.
 
 It outlives the segments. Neighbours that went for the same reason are one entry.
 """
@@ -11,18 +11,18 @@ LOST_MAX = 32
 
 
 class StartCause(IntEnum):
-    """Why offsets lie below a log's start."""
+    """Why offsets are below a log's start."""
 
-    # Before a ledger was kept of this log.
+    # Removed before this log had a ledger.
     UNRECORDED = 0
     RETENTION_TIME = 1
     RETENTION_BYTES = 2
     DELETE_RECORDS = 3
-    # This replica was emptied, as its leader had nothing to compare it with.
+    # This replica was emptied, because its leader had nothing to compare it with.
     WHOLE = 4
     # The leader's log begins later, for a reason that the leader did not give.
     LEADER = 5
-    # One of several of these: this is a part of an entry, whose counts are known only as a whole.
+    # One of several causes: this is a part of an entry whose counts are known only as a whole.
     SEVERAL = 6
 
     @property
@@ -43,7 +43,7 @@ _WORDS = {
 
 @dataclass(slots=True)
 class Gone:
-    """[start, end) was deleted between `first_ms` and `last_ms`, in ms since 1970."""
+    """[start, end) was deleted between `first_ms` and `last_ms` (Unix times)."""
 
     # Invariant: start < end; the counts add up to end - start.
     start: int
@@ -53,7 +53,7 @@ class Gone:
     last_ms: int
 
     def within(self, start: int, end: int) -> dict[StartCause, int]:
-        """By cause, how many of its offsets lie in [start, end), too."""
+        """By cause, the number of its offsets that are also in [start, end)."""
         size = min(end, self.end) - max(start, self.start)
         if size <= 0:
             return {}
@@ -62,7 +62,7 @@ class Gone:
         return {self._only_cause(): size}
 
     def part(self, start: int, end: int) -> "Gone":
-        """What of it lies in [start, end)."""
+        """The part of this entry in [start, end)."""
         return Gone(
             max(start, self.start),
             min(end, self.end),
@@ -77,7 +77,7 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """[start, end) was in a replica and then truncated, as a leader without it was elected.
+    """[start, end) was in a replica and was truncated, because a leader without it was elected.
 
     `leader_epoch` is the term of that leader: it was not in sync, or had lost what was committed.
     The offsets were given to other records since, as far as the log reaches now.
@@ -91,20 +91,20 @@ class Loss:
 
 @dataclass(slots=True)
 class History:
-    """Of one replica's log. `changes` counts alterations."""
+    """The history of one replica's log. `changes` counts alterations."""
 
-    # Invariant: entries of `gone` rise and do not overlap.
+    # Invariant: entries of `gone` are ascending and do not overlap.
     gone: list[Gone] = field(default_factory=list)
     lost: list[Loss] = field(default_factory=list)
-    # Written before a ledger was kept: why offsets are missing there is not known.
+    # Written before there was a ledger: why offsets below are missing is unknown.
     unrecorded_below: int = 0
-    # Passes of this replica or of one it was copied from may have made holes below.
+    # Below this offset, passes of this replica or of its source may have made holes.
     compacted_below: int = 0
     next_pass: int = 1
     changes: int = 0
 
     def delete(self, start: int, end: int, cause: StartCause, now_ms: int) -> None:
-        """Note that [start, end) went for `cause`, in place of what was noted of it before."""
+        """Note that [start, end) was deleted for `cause`; this replaces earlier notes."""
         for one in self.gone:
             if one.start <= start and end <= one.end and one.counts.keys() == {cause}:
                 return
@@ -112,7 +112,7 @@ class History:
             self._put(Gone(start, end, {cause: end - start}, now_ms, now_ms))
 
     def fill(self, start: int, end: int, cause: StartCause, now_ms: int) -> None:
-        """Note `cause` for those offsets of [start, end) of which nothing is noted."""
+        """Note `cause` for the offsets of [start, end) without a note."""
         for first, last in self._uncovered(start, end):
             self.delete(first, last, cause, now_ms)
 
@@ -144,11 +144,11 @@ class History:
         return number
 
     def entries(self, start: int, end: int) -> list[Gone]:
-        """What is known of [start, end)."""
+        """The entries that overlap [start, end)."""
         return [one.part(start, end) for one in self.gone if one.start < end and start < one.end]
 
     def copy(self) -> "History":
-        """One that stays as it is now."""
+        """A copy that does not change."""
         return History(
             list(self.gone),
             list(self.lost),
@@ -185,7 +185,7 @@ class History:
 
 
 def _merged(entries: list[Gone]) -> list[Gone]:
-    """Neighbours of the same cause as one; the oldest ones too where there are too many."""
+    """Join neighbours of the same cause; if there are too many entries, the oldest, too."""
     merged: list[Gone] = []
     for one in entries:
         before = merged[-1] if merged else None

@@ -1,4 +1,4 @@
-"""The account of one range of a partition: what became of each offset.
+"""The account of one range of a partition: the fate of each offset.
 
     end - start =
         loaded + control + aborted + compacted + deleted + unreadable + absent + dead_letters
@@ -20,7 +20,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 @dataclass(frozen=True, slots=True)
 class LedgerTotals:
-    """What the broker's own ledger said of the range after it was read.
+    """The totals of the broker's own ledger for the range, read after the records.
 
     Records may have gone meanwhile: what was loaded may be compacted or deleted by then.
     """
@@ -34,7 +34,7 @@ class LedgerTotals:
     unexplained: int
 
     def and_of(self, later: "LedgerTotals") -> "LedgerTotals":
-        """Of both ranges."""
+        """The sum of both ranges."""
         return LedgerTotals(
             self.data + later.data,
             self.control + later.control,
@@ -74,7 +74,7 @@ class PartitionLedger:
     absent: int = 0
     dead_letters: int = 0
     keyless: int = 0
-    # Of a broker that keeps a ledger; None of Apache Kafka.
+    # From a broker that keeps a ledger; None for Apache Kafka.
     told: LedgerTotals | None = None
 
     @property
@@ -85,7 +85,7 @@ class PartitionLedger:
 
     @property
     def unexplained(self) -> int:
-        """Offsets that no evidence accounts for; negative where some were counted twice."""
+        """Offsets that no evidence accounts for; negative if some were counted twice."""
         return self.end - self.start - self.accounted
 
     @property
@@ -111,7 +111,7 @@ class PartitionLedger:
         )
 
     def settled(self, told: LedgerTotals) -> "PartitionLedger":
-        """The account with what the broker's ledger says of the holes that were found.
+        """The account after the broker's ledger explained the holes that were found.
 
         Holes are those counted as compacted so far. A hole that the broker's ledger lays neither
         to compaction nor to a deletion becomes unexplained.
@@ -122,7 +122,7 @@ class PartitionLedger:
 
 @dataclass(slots=True)
 class RangeAccount:
-    """Counts a range of a partition while its batches pass by in order of offset.
+    """Counts a range of a partition while its batches are passed in, in order of offset.
 
     `gaps_are_compaction` says whether the topic's cleanup policy may remove single records, or the
     broker keeps a ledger that is asked later (`PartitionLedger.settled`): only then does a gap
@@ -130,8 +130,8 @@ class RangeAccount:
     (`ledger_with_gaps`).
     """
 
-    # Invariant: start <= position <= end; every offset below `position` has been counted once,
-    # or stays unexplained for good.
+    # Invariant: start <= position <= end; every offset below `position` has been counted once, or
+    # stays unexplained.
     partition: int
     start: int
     end: int
@@ -143,7 +143,7 @@ class RangeAccount:
     compacted: int = 0
     gaps: int = 0  # Offsets between two batches or inside one, where no policy explains them.
     deleted: int = 0
-    # What was skipped, in order of offset.
+    # The skipped ranges, in order of offset.
     skipped: list[Unreadable] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -151,14 +151,14 @@ class RangeAccount:
         self.position = self.start
 
     def log_starts_at(self, log_start_offset: int) -> None:
-        """Retention or a deletion has removed everything below: evidence is the log's start."""
+        """Note that everything below the log's start was removed."""
         deleted = min(log_start_offset, self.end) - self.position
         if deleted > 0:
             self.deleted += deleted
             self.position += deleted
 
     def records(self, base_offset: int, last_offset: int, loaded: int) -> None:
-        """Count a batch of data: `loaded` of its records lie in the range."""
+        """Count a batch of data with `loaded` records in the range."""
         spanned = self._span(base_offset, last_offset)
         if loaded > spanned:
             raise OttlaError(
@@ -167,7 +167,8 @@ class RangeAccount:
                 f"records for {spanned} offsets; read the partition with `ottla log dump`",
             )
         self.loaded += loaded
-        # A batch keeps its span when compaction takes records out of it; the header has both.
+        # A batch keeps its span when compaction removes records from it; the header has both
+        # numbers.
         self._gap(spanned - loaded)
 
     def control_batch(self, base_offset: int, last_offset: int) -> None:
@@ -177,7 +178,7 @@ class RangeAccount:
         self.aborted += self._span(base_offset, last_offset)
 
     def unreadable_batch(self, base_offset: int, last_offset: int, cause: str) -> None:
-        """Count a batch whose records could not be read, or what stands in its place."""
+        """Count a batch whose records could not be read, or the bytes in its place."""
         spanned = self._span(base_offset, last_offset)
         if spanned:
             first = self.position - spanned
@@ -195,7 +196,7 @@ class RangeAccount:
         )  # fmt: skip
 
     def ledger_with_gaps(self) -> PartitionLedger:
-        """The account with all gaps as absent at the source; to be judged by the log's evidence."""
+        """The account with all gaps as absent; the log's evidence decides about them."""
         return replace(self.ledger(), absent=self.gaps)
 
     def _gap(self, count: int) -> None:
@@ -205,7 +206,7 @@ class RangeAccount:
             self.gaps += count
 
     def _span(self, base_offset: int, last_offset: int) -> int:
-        """Advance over a batch; return how many of its offsets lie in the range."""
+        """Advance over a batch; return the number of its offsets in the range."""
         first = max(base_offset, self.position)
         after = min(last_offset + 1, self.end)
         self._gap(max(0, min(first, self.end) - self.position))

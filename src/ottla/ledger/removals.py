@@ -1,4 +1,4 @@
-"""What compaction took out of a segment: how many offsets of which range went in which pass.
+"""The offsets that compaction removed from a segment: counts by range and pass.
 
 A cell covers whole batches and the gaps before them; a batch keeps its span for as long as there is
 anything left of it, so a cell's bounds never lie inside of one. The counts of a cell, added up, are
@@ -9,12 +9,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# Removed before this replica was copied from its leader: by a pass of the leader.
+# Removed by a pass of the leader before this replica was copied from it.
 BEFORE_COPY = 0
-# Removed before a ledger was kept of this log.
+# Removed before this log had a ledger.
 UNRECORDED = -1
 
-# Offsets of a cell, about; cells of a segment, and passes that are kept apart, at most.
+# The approximate number of offsets in a cell; the most cells in a segment; the most separate
+# passes.
 CELL_OFFSETS = 4096
 CELLS_MAX = 4096
 PASSES_MAX = 16
@@ -34,7 +35,7 @@ class Pass:
 
 @dataclass(slots=True)
 class Cell:
-    """Of the offsets [start, end) pass `number` removed `counts[number]`."""
+    """Of the offsets [start, end), pass `number` removed `counts[number]`."""
 
     start: int
     end: int
@@ -48,7 +49,8 @@ class Cell:
 class SegmentRemovals:
     """The cells of one segment, in order."""
 
-    # Invariant: cells do not overlap and rise; each number in a cell's counts is in `passes`.
+    # Invariant: cells are ascending and do not overlap; each number in a cell's counts is in
+    # `passes`.
 
     __slots__ = ("cells", "changes", "passes", "reach")
 
@@ -57,18 +59,21 @@ class SegmentRemovals:
     ) -> None:
         self.cells = list(cells)
         self.passes = {one.number: one for one in passes}
-        # Where the segment that was cleaned ends, whatever is left in it; 0 for one that was not.
+        # The end of the cleaned segment, whatever is left in it; 0 if it was not cleaned.
         self.reach = reach
-        # Counts alterations, so that a writer knows whether its file is the newest.
+        # Counts alterations, so that a writer knows whether its file is current.
         self.changes = 0
 
     @property
     def end(self) -> int:
-        """Up to where removals are noted; 0 for none."""
+        """The offset up to which removals are noted; 0 for none."""
         return self.cells[-1].end if self.cells else 0
 
     def add(self, start: int, end: int, count: int, made_by: Pass) -> None:
-        """In [start, end), whole batches and gaps, `made_by` removed `count` offsets."""
+        """Note that `made_by` removed `count` offsets in [start, end).
+
+        The range consists of whole batches and gaps.
+        """
         assert 0 < count <= end - start
         self.changes += 1
         self._note_pass(made_by)
@@ -91,7 +96,7 @@ class SegmentRemovals:
             self._coarsen()
 
     def join(self, later: "SegmentRemovals") -> None:
-        """Take in those of a segment behind this one."""
+        """Add the removals of the segment that follows this one."""
         for one in later.passes.values():
             self._note_pass(one)
         for cell in later.cells:
@@ -105,7 +110,7 @@ class SegmentRemovals:
         self.changes += 1
 
     def truncate(self, end: int) -> Cell | None:
-        """Forget offsets from `end` on; returns the cell that this shortens, to be recounted."""
+        """Drop offsets from `end` on; return the shortened cell, which must be recounted."""
         if self.end <= end:
             return None
         self.changes += 1
@@ -117,7 +122,7 @@ class SegmentRemovals:
         return self.cells[-1]
 
     def recount(self, cell: Cell, count: int) -> None:
-        """Attribute the `count` holes of a shortened cell to the latest pass that made some."""
+        """Attribute the `count` holes of a shortened cell to the latest passes."""
         self.changes += 1
         if count:
             cell.counts = {max(cell.counts): count}
@@ -131,13 +136,13 @@ class SegmentRemovals:
         return self.cells[first:last]
 
     def _resolved(self, number: int) -> int:
-        """The pass that an older one was merged with, or itself."""
+        """The pass into which an older one was merged, or the pass itself."""
         if number in self.passes:
             return number
         return min(known for known in self.passes if known > number)
 
     def _note_pass(self, made_by: Pass) -> None:
-        """Note the pass; the oldest ones are merged where there are too many."""
+        """Note the pass; if there are too many, the oldest ones are merged."""
         known = self.passes.get(made_by.number, made_by)
         self.passes[made_by.number] = min(known, made_by, key=lambda one: one.since)
         own = sorted(number for number in self.passes if number > 0)
@@ -150,7 +155,7 @@ class SegmentRemovals:
                     cell.counts[newer] = cell.counts.get(newer, 0) + cell.counts.pop(older)
 
     def _put_together(self, first: int, last: int, start: int, end: int) -> None:
-        """Make one of the cells from number `first` to before `last`, reaching to both bounds."""
+        """Merge the cells from number `first` to before `last` into one that covers both bounds."""
         joined = Cell(start, end, {})
         for cell in self.cells[first:last]:
             joined.start = min(joined.start, cell.start)

@@ -1,4 +1,4 @@
-"""Why partitions are as they are: a bounded memory of decisions, read by `ottla why`.
+"""Remembers why partitions are in their state: recent decisions, read by `ottla why`.
 
 A decision of a core is a change of the ISR, an election, a truncation, or a refusal. It has the
 cause, the evidence, and the setting that was decisive. `Decisions` keeps the latest of each
@@ -13,7 +13,7 @@ from ottla.base.ids import BrokerId, TopicPartition
 
 
 class DecisionKind(StrEnum):
-    """What was decided. The command line prints the texts."""
+    """The kind of a decision. The command line prints these texts."""
 
     CREATED = "partition created"
     ISR_SHRUNK = "isr shrunk"
@@ -30,7 +30,7 @@ class DecisionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One decision about one partition, as it was taken.
+    """One decision about one partition.
 
     `cause` is what happened, `evidence` the observed state, `setting` the name and value of the
     decisive setting, None where there is none. `broker_id` took the decision.
@@ -47,7 +47,7 @@ class Decision:
 
 
 class Decisions:
-    """The latest decisions of each partition, in the order in which they were taken.
+    """The latest decisions of each partition, in order of time.
 
     Holds at most `per_partition` for each of at most `partitions`; of more partitions, those
     that were decided about longest ago are forgotten.
@@ -61,7 +61,7 @@ class Decisions:
         self._held: OrderedDict[TopicPartition, deque[Decision]] = OrderedDict()
 
     def record(self, decision: Decision) -> None:
-        """Remember a decision, and forget the oldest where there are too many."""
+        """Remember a decision, and drop the oldest if there are too many."""
         held = self._held.get(decision.partition)
         if held is None:
             held = self._held[decision.partition] = deque(maxlen=self._per_partition)
@@ -72,7 +72,7 @@ class Decisions:
         held.append(decision)
 
     def of(self, partition: TopicPartition) -> tuple[Decision, ...]:
-        """The decisions about a partition, oldest first; empty where none is known."""
+        """The decisions about a partition, oldest first."""
         return tuple(self._held.get(partition, ()))
 
     def forget(self, topic: str) -> None:

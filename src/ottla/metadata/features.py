@@ -16,13 +16,13 @@ ELR: Final = "eligible.leader.replicas.version"
 
 
 class Levels(NamedTuple):
-    """Which levels of a feature there are."""
+    """The supported levels of a feature."""
 
     least: int
     most: int
 
 
-# 0 switches a feature off. Eligible leader replicas stay on: they prevent the loss of records.
+# Level 0 disables a feature. Eligible leader replicas stay enabled: they prevent loss of records.
 SUPPORTED: Final[Mapping[str, Levels]] = {
     GROUP: Levels(0, 1),
     TRANSACTION: Levels(0, 2),
@@ -34,7 +34,7 @@ INITIAL: Final[Mapping[str, int]] = {name: levels.most for name, levels in SUPPO
 
 
 class UpgradeType(IntEnum):
-    """Numbered as UpdateFeatures sends them."""
+    """The numbers in UpdateFeatures."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -42,7 +42,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A level that is asked for. `upgrade_type` is a number that may be no `UpgradeType`."""
+    """A requested level. `upgrade_type` may be a number that is no `UpgradeType`."""
 
     name: str
     level: int

@@ -20,7 +20,7 @@ ALL_BROKERS = "<default>"
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
-# The security protocols of listeners, as messages between brokers number them.
+# The security protocols of listeners, in the order of their numbers in inter-broker messages.
 PROTOCOL_NAMES = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PROTOCOL_NUMBERS = {name: number for number, name in enumerate(PROTOCOL_NAMES)}
 
@@ -51,31 +51,33 @@ class PartitionImage(NamedTuple):
     long.
     """
 
-    # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are apart.
+    # Invariant: isr is a subset of replicas; leader is in isr or NO_LEADER; elr and isr are
+    # disjoint.
     leader: BrokerId
     leader_epoch: int
     replicas: tuple[BrokerId, ...]
     isr: tuple[BrokerId, ...]
     # Version of the partition's state in the store, for compare-and-set.
     version: int = 0
-    # Replicas out of the ISR that are known to hold all that is committed (KIP-966).
+    # Replicas outside the ISR that are known to hold all committed records (KIP-966).
     elr: tuple[BrokerId, ...] = ()
-    # The brokers that were in ISR or ELR last, before both became empty.
+    # The last members of ISR and ELR, before both became empty.
     last_known_elr: tuple[BrokerId, ...] = ()
-    # Names the write of this state, so that its writer knows it after an unknown outcome (S15).
+    # Identifies the write of this state, so that its writer recognises it after an unknown outcome
+    # (S15).
     nonce: int = 0
-    # The leader's broker epoch at its election; if the present one differs, it has restarted since.
+    # The leader's broker epoch at its election; if its present one differs, it has restarted.
     leader_broker_epoch: int = 0
     # The leader epoch of the last unclean election; -1 for none.
     unclean_epoch: int = -1
-    # Of a reassignment under way (KIP-455). Both are in `replicas` until its end.
+    # The reassignment in progress (KIP-455). Both lists are in `replicas` until its end.
     adding: tuple[BrokerId, ...] = ()
     removing: tuple[BrokerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TopicImage:
-    """A topic; the place of a partition in `partitions` is its number."""
+    """A topic; `partitions` is indexed by partition number."""
 
     name: str
     id: TopicId
@@ -96,7 +98,7 @@ class TopicImage:
 
 @dataclass(frozen=True, slots=True)
 class ClusterImage:
-    """All that a broker knows of its cluster."""
+    """A broker's view of its cluster."""
 
     cluster_id: str
     controller_id: BrokerId = NO_LEADER
@@ -104,7 +106,7 @@ class ClusterImage:
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     # Invariant: holds exactly the topics of `topics`.
     topics_by_id: Mapping[TopicId, TopicImage] = field(default_factory=dict)
-    # Changed while running: by broker id as text, or ALL_BROKERS.
+    # Settings changed at runtime: by broker id as text, or ALL_BROKERS.
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Levels by name, and the number of the change that made them (KIP-584).
@@ -120,7 +122,7 @@ class ClusterImage:
         return self.topics_by_id.get(topic_id)
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
-        """None where the topic or the partition does not exist."""
+        """The partition; None if the topic or the partition does not exist."""
         image = self.topics.get(topic)
         if image is None or not 0 <= index < len(image.partitions):
             return None

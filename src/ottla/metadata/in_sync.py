@@ -14,7 +14,7 @@ def effective_min_isr(partition: PartitionImage, min_isr: int) -> int:
 def without_members(
     partition: PartitionImage, leaving: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take `leaving` out of the ISR; if the ISR gets too small, they join the ELR.
+    """Remove `leaving` from the ISR; if the ISR becomes too small, they join the ELR.
 
     Below the minimum nothing is committed any more, so that all members until then hold all that
     is committed. Where the ISR gets empty, the leader becomes the first of the last known ELR, as
@@ -32,7 +32,7 @@ def without_members(
 def with_members(
     partition: PartitionImage, joining: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take `joining` into the ISR. The caller has checked that they may join (R-4)."""
+    """Add `joining` to the ISR. The caller has checked that they may join (R-4)."""
     joined = tuple(b for b in partition.replicas if b in joining and b not in partition.isr)
     return _settled(partition, partition.isr + joined, partition.elr, min_isr)
 
@@ -40,7 +40,7 @@ def with_members(
 def without_eligibility(
     partition: PartitionImage, lossy: Collection[BrokerId], min_isr: int
 ) -> PartitionImage:
-    """Take brokers that may have lost records out of ISR and ELR (R-6).
+    """Remove brokers that may have lost records from ISR and ELR (R-6).
 
     They stay in the last known ELR: a partition without a leader may be recovered from them.
     """
@@ -58,7 +58,7 @@ def _settled(
     elr: tuple[BrokerId, ...],
     min_isr: int,
 ) -> PartitionImage:
-    """No broker is in ISR and ELR at once; an ISR that is large enough empties the ELR."""
+    """Make ISR and ELR disjoint; a large enough ISR empties the ELR."""
     if len(isr) >= effective_min_isr(partition, min_isr):
         elr = ()
     elr = tuple(broker for broker in elr if broker not in isr)

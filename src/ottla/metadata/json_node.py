@@ -1,4 +1,4 @@
-"""JSON in nodes of the store, and the error for a node that cannot be read."""
+"""JSON in nodes of the store, and the error for an unreadable node."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 def dump(held: dict[str, Any]) -> bytes:
-    """The data of a node."""
+    """Encode the data of a node."""
     return json.dumps(held, separators=(",", ":")).encode()
 
 
 def load(path: str, data: bytes) -> dict[str, Any]:
-    """The object in a node's data. Raises OttlaError where it is no JSON object."""
+    """Decode the object in a node's data. Raises OttlaError if it is not a JSON object."""
     try:
         held = json.loads(data)
     except ValueError as error:
@@ -23,7 +23,7 @@ def load(path: str, data: bytes) -> dict[str, Any]:
 
 
 def broken(path: str, error: Exception) -> OttlaError:
-    """The error for a node that cannot be understood, and why."""
+    """The error for an invalid node, with the cause."""
     return OttlaError(
         ErrorCode.UNKNOWN_SERVER_ERROR,
         f"the store's node {path} does not hold what it should ({error}); restore it from a "

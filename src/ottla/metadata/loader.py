@@ -1,4 +1,4 @@
-"""Reads a ClusterImage out of the store."""
+"""Reads a ClusterImage from the store."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -13,7 +13,7 @@ _FEW = 16
 
 
 class _Node(Protocol):
-    """What the loader needs of a node."""
+    """The loader's view of a node."""
 
     @property
     def data(self) -> bytes: ...
@@ -23,22 +23,22 @@ class _Node(Protocol):
 
 
 class NodeSource(Protocol):
-    """What the loader needs of the store."""
+    """The loader's view of the store."""
 
     async def subtree(self, path: str) -> Mapping[str, _Node]:
-        """The node and all below it by path; empty where there is none."""
+        """The node and all below it by path; empty if there is none."""
         ...
 
 
 class Loaded(NamedTuple):
-    """The image, and the topics whose deletion was begun and not finished."""
+    """The image, and the topics whose deletion has begun but not finished."""
 
     image: ClusterImage
     deleting: tuple[TopicImage, ...]
 
 
 async def load_image(source: NodeSource, cluster_id: str) -> Loaded:
-    """Read brokers, topics and settings. Raises OttlaError naming a node that is damaged."""
+    """Read brokers, topics and settings. Raises OttlaError naming a damaged node."""
     brokers_tree = await source.subtree(paths.BROKERS)
     config_tree = await source.subtree("/config")
     marked = await source.subtree(paths.DELETE_TOPICS)
@@ -67,7 +67,7 @@ async def load_image(source: NodeSource, cluster_id: str) -> Loaded:
 
 
 async def load_topics(source: NodeSource, names: Sequence[str]) -> dict[str, TopicImage]:
-    """The topics of `names` that exist, also if marked for deletion. Raises OttlaError."""
+    """Read the existing topics of `names`, also those marked for deletion. Raises OttlaError."""
     if len(names) > _FEW:
         tree = await source.subtree(paths.TOPICS)
         config_tree = await source.subtree(paths.CONFIG_TOPICS)
@@ -100,13 +100,13 @@ def _brokers(tree: Mapping[str, _Node]) -> list[BrokerImage]:
 
 
 def _epoch_of(tree: Mapping[str, _Node], broker: str) -> int:
-    """The version of a node that each registration sets once, counted from 1."""
+    """The version, counted from 1, of a node that each registration sets once."""
     node = tree.get(f"{paths.BROKER_EPOCHS}/{broker}")
     return 0 if node is None else node.version + 1
 
 
 def topic_of(tree: Mapping[str, _Node], name: str, configs: Mapping[str, str]) -> TopicImage:
-    """The topic out of a subtree that holds its node and states. Raises OttlaError."""
+    """Decode the topic from a subtree with its node and states. Raises OttlaError."""
     node = tree[paths.topic(name)]
     held = nodes.decode_topic(paths.topic(name), node.data)
     partitions = tuple(_partition(tree, name, index, held) for index in range(len(held.replicas)))

@@ -26,7 +26,7 @@ class TopicNode:
 
     id: TopicId
     replicas: tuple[tuple[BrokerId, ...], ...]
-    # Reassignments under way, by partition (KIP-455).
+    # Reassignments in progress, by partition (KIP-455).
     adding: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
     removing: Mapping[int, tuple[BrokerId, ...]] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ def encode_topic(node: TopicNode) -> bytes:
 
 
 def decode_topic(path: str, data: bytes) -> TopicNode:
-    """Raises OttlaError where the node is not what `encode_topic` writes."""
+    """Decode a topic's node. Raises OttlaError if it is invalid."""
     held = load(path, data)
     try:
         partitions = {int(index): replicas for index, replicas in held["partitions"].items()}
@@ -82,7 +82,7 @@ def encode_partition(partition: PartitionImage, controller_epoch: int) -> bytes:
 def decode_partition(
     path: str, data: bytes, replicas: tuple[BrokerId, ...], version: int
 ) -> PartitionImage:
-    """Raises OttlaError where the node is not what `encode_partition` writes."""
+    """Decode a partition's state. Raises OttlaError if it is invalid."""
     held = load(path, data)
     try:
         return PartitionImage(
@@ -107,7 +107,7 @@ def encode_configs(configs: Mapping[str, str]) -> bytes:
 
 
 def decode_configs(path: str, data: bytes) -> dict[str, str]:
-    """Raises OttlaError where the node is not what `encode_configs` writes."""
+    """Decode a settings node. Raises OttlaError if it is invalid."""
     held = load(path, data)
     configs = held.get("config")
     if not isinstance(configs, dict):
@@ -121,7 +121,7 @@ def encode_features(levels: Mapping[str, int]) -> bytes:
 
 
 def decode_features(path: str, data: bytes) -> dict[str, int]:
-    """Levels of all features; the initial ones where the node has none."""
+    """The levels of all features; the initial ones if the node has none."""
     if not data:
         return dict(INITIAL)
     try:
@@ -137,10 +137,10 @@ def features_epoch(version: int | None) -> int:
 
 
 def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
-    """The data of a broker's node; `now_ms` is when it registered, `boot_id` its machine's."""
+    """The data of a broker's node; `now_ms` is its registration time, `boot_id` its machine's."""
     endpoints = [f"{name}://{e.host}:{e.port}" for name, e in broker.endpoints.items()]
     protocols = {name: endpoint.protocol for name, endpoint in broker.endpoints.items()}
-    # `host` and `port` are for programs that know no other listeners than those in the clear.
+    # `host` and `port` are for programs that know only plaintext listeners.
     clear = (each for each in broker.endpoints.values() if each.protocol == "PLAINTEXT")
     first = next(clear, None)
     return dump(
@@ -158,7 +158,7 @@ def encode_broker(broker: BrokerImage, now_ms: int, boot_id: str = "") -> bytes:
 
 
 def decode_broker(path: str, data: bytes, epoch: int = 0) -> BrokerImage:
-    """Raises OttlaError where the node is not what `encode_broker` writes."""
+    """Decode a broker's node. Raises OttlaError if it is invalid."""
     held = load(path, data)
     try:
         endpoints: dict[str, Endpoint] = {}
@@ -180,7 +180,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 
 def decode_cluster_id(path: str, data: bytes) -> str:
-    """Raises OttlaError where the node is not what `encode_cluster_id` writes."""
+    """Decode the cluster id's node. Raises OttlaError if it is invalid."""
     held = load(path, data)
     if not isinstance(held.get("id"), str):
         raise broken(path, TypeError("id is no text"))
@@ -201,12 +201,12 @@ def encode_cluster_secret(secret: bytes) -> bytes:
 
 
 def decode_cluster_secret(path: str, data: bytes) -> bytes:
-    """Raises OttlaError where the node is not what `encode_cluster_secret` writes."""
+    """Decode the cluster secret's node. Raises OttlaError if it is invalid."""
     held = load(path, data)
     try:
         secret = bytes.fromhex(held["secret"])
     except (KeyError, TypeError, ValueError):
-        # The cause is left out: its words may hold the secret.
+        # The cause is left out, because its text may contain the secret.
         raise broken(path, ValueError("secret is no hexadecimal text")) from None
     if len(secret) < SECRET_BYTES_MIN:
         raise broken(path, ValueError(f"secret has fewer than {SECRET_BYTES_MIN} bytes"))

@@ -1,4 +1,4 @@
-"""The data of short-lived nodes: the controller, notices of changes, requests to the controller."""
+"""The data of short-lived nodes: the controller, change notices, requests to the controller."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,12 @@ from ottla.metadata.json_node import broken, dump, load
 
 
 def encode_controller(broker_id: BrokerId, now_ms: int) -> bytes:
-    """The data of `/controller`; `now_ms` is when the broker became the controller."""
+    """The data of `/controller`; `now_ms` is when the broker was elected."""
     return dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
 
 
 def decode_controller(data: bytes) -> BrokerId:
-    """The controller's id. Raises OttlaError where the node cannot be read."""
+    """The controller's id. Raises OttlaError if the node is invalid."""
     held = load("/controller", data)
     try:
         return BrokerId(int(held["brokerid"]))
@@ -42,7 +42,7 @@ def encode_log_dir_event(broker_id: BrokerId) -> bytes:
 
 
 def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
-    """The broker of which replicas went offline or came back."""
+    """The broker whose replicas went offline or came back."""
     held = load(path, data)
     try:
         return BrokerId(int(held["broker"]))
@@ -51,7 +51,7 @@ def decode_log_dir_event(path: str, data: bytes) -> BrokerId:
 
 
 def decode_reassignments(path: str, data: bytes) -> dict[TopicPartition, list[int]]:
-    """The replicas wanted, by partition, of `/admin/reassign_partitions`."""
+    """The requested replicas by partition, from `/admin/reassign_partitions`."""
     held = load(path, data)
     try:
         return {
@@ -63,7 +63,7 @@ def decode_reassignments(path: str, data: bytes) -> dict[TopicPartition, list[in
 
 
 def encode_config_change(entity_path: str, now_ms: int) -> bytes:
-    """The data of a node under `/config/changes`: whose settings changed (`topics/flights`)."""
+    """The data of a node under `/config/changes`: the changed entity (`topics/flights`)."""
     return dump({"version": 2, "entity_path": entity_path, "timestamp": str(now_ms)})
 
 

@@ -14,12 +14,13 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PREFERRED_ELECTION = "/admin/preferred_replica_election"
 # Sequence nodes: partitions whose states leaders wrote, or that were added to a topic.
 ISR_CHANGES = "/isr_change_notification"
-# Sequence nodes: brokers of which replicas went offline (Kafka's path and JSON).
+# Sequence nodes: brokers whose replicas went offline (Kafka's path and JSON).
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 # Brokers that may have lost records, until the controller has acted on it.
 UNCLEAN_STOPS = "/brokers/unclean"
 BROKER_EPOCHS = "/brokers/epochs"
-# One per topic that exists, checked so that no late write hits a new topic of its name (S15).
+# One node per existing topic, checked so that no late write reaches a new topic of the same name
+# (S15).
 TOPIC_IDS = "/brokers/topic_ids"
 CONFIG_TOPICS = "/config/topics"
 CONFIG_BROKERS = "/config/brokers"
@@ -27,10 +28,11 @@ CONFIG_GROUPS = "/config/groups"
 CONFIG_CLIENT_METRICS = "/config/client-metrics"
 CONFIG_FEATURES = "/config/features"
 CONFIG_CHANGES = "/config/changes"
-# Producer ids are handed out in blocks; this holds the last block.
+# The last block of producer ids that was handed out.
 PRODUCER_IDS = "/latest_producer_id_block"
 
-# What only brokers may read: secrets, and credentials from which logins can be forged or guessed.
+# Nodes that only brokers may read: secrets, and credentials from which logins can be forged or
+# guessed.
 SENSITIVE = (CLUSTER_SECRET, "/config/users", CONFIG_BROKERS, "/delegation_token")
 
 # The nodes that must exist before anything else is written.
@@ -67,12 +69,12 @@ def broker_epoch(broker_id: int) -> str:
 
 
 def unclean_stop(broker_id: int) -> str:
-    """There from a registration after an unclean stop until the controller has acted on it."""
+    """A mark of an unclean stop, from the next registration until the controller has acted."""
     return f"{UNCLEAN_STOPS}/{broker_id}"
 
 
 def topic_mark(topic_id: UUID) -> str:
-    """There as long as the topic with this id is."""
+    """A node that exists as long as the topic with this id."""
     return f"{TOPIC_IDS}/{topic_id}"
 
 
@@ -102,7 +104,7 @@ def topic_config(name: str) -> str:
 
 
 def topic_deletion(name: str) -> str:
-    """There while a topic is being deleted."""
+    """A node that exists while a topic is being deleted."""
     return f"{DELETE_TOPICS}/{name}"
 
 
@@ -112,7 +114,7 @@ def broker_config(broker: str) -> str:
 
 
 def group_config(group: str) -> str:
-    """A group's own settings. Group ids are free text: `/` and `%` are escaped."""
+    """A group's own settings. Group ids are free text, so `/` and `%` are escaped."""
     return f"{CONFIG_GROUPS}/{_escaped(group)}"
 
 
@@ -126,5 +128,5 @@ def _escaped(name: str) -> str:
 
 
 def name_of(node: str) -> str:
-    """The group, or the subscription, whose node of settings is named `node`."""
+    """The group or subscription whose settings node is named `node`."""
     return node.replace("%2F", "/").replace("%25", "%")

@@ -1,4 +1,4 @@
-"""Which brokers get the replicas of new partitions."""
+"""Assigns brokers to the replicas of new partitions."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -15,7 +15,7 @@ def place(
     racks: Mapping[BrokerId, str | None] | None = None,
     away: Sequence[BrokerId] = (),
 ) -> tuple[tuple[BrokerId, ...], ...]:
-    """Replica lists of `partitions`: leaders go round from `start`, followers are spread.
+    """The replica lists of `partitions`: leaders go round from `start`, followers are spread.
 
     The first follower stands `shift` brokers after the leader, and the shift grows each time
     the leaders have gone round, so that the followers of one broker differ (Kafka operations,
@@ -35,7 +35,7 @@ def place(
     for index in partitions:
         first = (index + start) % count
         turn = shift + index // count
-        # All other live brokers, beginning with the next in turn.
+        # All other live brokers, starting with the next in turn.
         others = [
             order[(first + 1 + (turn + follower) % (count - 1)) % count]
             for follower in range(count - 1)
@@ -64,7 +64,7 @@ def _check_factor(factor: int, alive: int, away: int) -> None:
 
 
 def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
-    """All of `brokers` once, beginning at another one for each `start`."""
+    """All of `brokers` once, with another first one for each `start`."""
     if not brokers:
         return []
     first = start % len(brokers)
@@ -72,7 +72,7 @@ def _from(brokers: Sequence[BrokerId], start: int) -> list[BrokerId]:
 
 
 def _alternating(brokers: Sequence[BrokerId], racks: Mapping[BrokerId, str]) -> list[BrokerId]:
-    """One broker of each rack, then the next of each."""
+    """One broker of each rack in turn."""
     of_rack: dict[str, list[BrokerId]] = {}
     for broker in brokers:
         of_rack.setdefault(racks[broker], []).append(broker)
@@ -88,7 +88,7 @@ def _alternating(brokers: Sequence[BrokerId], racks: Mapping[BrokerId, str]) -> 
 def _spread(
     leader: BrokerId, others: Sequence[BrokerId], racks: Mapping[BrokerId, str]
 ) -> list[BrokerId]:
-    """`others` so that each comes from the racks used least so far, else in their order.
+    """Order `others` so that each is in one of the racks used least so far.
 
     Brokers whose rack is not known come last.
     """
@@ -112,7 +112,7 @@ def check_assignment(
     alive: Collection[BrokerId],
     away: Collection[BrokerId] = (),
 ) -> None:
-    """Refuse a manual replica list: its brokers are registered, and one of them is alive.
+    """Check a manual replica list: its brokers are registered, and at least one is alive.
 
     Raises OttlaError(INVALID_REPLICA_ASSIGNMENT).
     """

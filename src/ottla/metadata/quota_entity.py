@@ -14,7 +14,7 @@ class Default(Enum):
     DEFAULT = "<default>"
 
 
-# Stands for all entities without a quota of their own.
+# Means all entities without a quota of their own.
 DEFAULT = Default.DEFAULT
 Name = str | Default
 

@@ -10,12 +10,12 @@ def topic_id_text(topic_id: UUID) -> str:
 
 
 def topic_id_value(text: str) -> UUID:
-    """The id that `topic_id_text` wrote. Raises ValueError on anything else."""
+    """Parse the text of `topic_id_text`. Raises ValueError if it is invalid."""
     if len(text) != 22:
         raise ValueError(f"{text!r} is no topic id: it must have 22 characters")
     return UUID(bytes=urlsafe_b64decode(text + "=="))
 
 
 def topic_id_of(random_bytes: bytes) -> UUID:
-    """A version 4 UUID of 16 random bytes. The reserved ids 0 and 1 cannot come of it."""
+    """A version 4 UUID from 16 random bytes. It is never one of the reserved ids 0 and 1."""
     return UUID(bytes=random_bytes, version=4)

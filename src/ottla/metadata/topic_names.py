@@ -1,4 +1,4 @@
-"""Which names a topic may have."""
+"""The rules for topic names."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 def check_topic_name(name: str) -> None:
-    """Raise OttlaError(INVALID_TOPIC_EXCEPTION) that says what is wrong with `name`."""
+    """Raise OttlaError(INVALID_TOPIC_EXCEPTION) with the reason if `name` is invalid."""
     if not name:
         complaint = "the empty string is not allowed"
     elif name in {".", ".."}:

@@ -1,4 +1,4 @@
-"""Decides what a new or a growing topic looks like. Writes nothing."""
+"""Decides the partitions and replicas of new or growing topics. Writes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,13 +9,13 @@ from ottla.metadata.image import ClusterImage, PartitionImage, TopicImage
 from ottla.metadata.placement import check_assignment, place
 from ottla.metadata.topic_names import check_no_collision, check_topic_name
 
-# As in Kafka: one request may not make more, so that no mistyped number stops the cluster.
+# As in Kafka: a limit per request, so that a mistyped number does not stop the cluster.
 PARTITIONS_PER_REQUEST_MAX = 10_000
 
-# For a number of partitions or replicas: the broker's default.
+# As a number of partitions or replicas: the broker's default.
 BY_DEFAULT = -1
 
-# Brokers that ever registered, alive or not, with their racks. Live brokers are in the image.
+# Brokers that ever registered, alive or not, with their racks. The live ones are in the image.
 Registered = Mapping[BrokerId, str | None]
 _NONE_REGISTERED: Registered = {}
 
@@ -47,7 +47,7 @@ def plan_topic(
     start: int,
     registered: Registered = _NONE_REGISTERED,
 ) -> TopicImage:
-    """The topic to create. Its settings are taken as they are: the caller has checked them.
+    """Plan the topic to create. Its settings must have been checked by the caller.
 
     `start` is any number; it spreads leaders over brokers. `registered` brokers that are dead get
     replicas outside the ISR where too few are alive, or where they are named. Raises OttlaError
@@ -72,7 +72,7 @@ def plan_growth(
     start: int,
     registered: Registered = _NONE_REGISTERED,
 ) -> TopicImage:
-    """The topic with partitions added until there are `count`; `assignments` are of the new ones.
+    """The topic grown to `count` partitions; `assignments` are those of the new ones.
 
     Raises OttlaError(INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR).
@@ -97,7 +97,7 @@ def plan_growth(
 
 
 def check_partition_count(count: int) -> None:
-    """Refuse more new partitions than one request may make. Raises OttlaError(POLICY_VIOLATION)."""
+    """Refuse more new partitions than one request may create."""
     if count > PARTITIONS_PER_REQUEST_MAX:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,
@@ -107,7 +107,7 @@ def check_partition_count(count: int) -> None:
 
 
 class _Spread:
-    """The brokers that replicas go to: live brokers, and known brokers that are not alive."""
+    """The brokers available for replicas: live ones, and known ones that are not alive."""
 
     def __init__(self, image: ClusterImage, registered: Registered, start: int) -> None:
         self._alive = sorted(image.brokers)
@@ -116,12 +116,12 @@ class _Spread:
         self._start = start
 
     def over(self, factor: int, partitions: range) -> tuple[tuple[BrokerId, ...], ...]:
-        """Raises OttlaError(INVALID_REPLICATION_FACTOR)."""
+        """Place the replicas. Raises OttlaError(INVALID_REPLICATION_FACTOR)."""
         start = self._start
         return place(self._alive, factor, partitions, start, start, self._racks, self._away)
 
     def check(self, partition: int, replicas: Sequence[int]) -> None:
-        """Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
+        """Check given replicas. Raises OttlaError(INVALID_REPLICA_ASSIGNMENT)."""
         check_assignment(partition, replicas, self._alive, self._away)
 
 

@@ -78,7 +78,7 @@ class ConnectionQuotas:
         return self._count
 
     def take(self, rules: ConnectionRules) -> None:
-        """Go by other rules from now on."""
+        """Apply other rules from now on."""
         self.rules = rules
         self.failing.rate = rules.failed_logins_rate
 
@@ -169,7 +169,7 @@ class ConnectionQuotas:
 
 
 def _counted(address: str) -> set[str]:
-    """An address, which may have a limit of its own, and what counts as one with it."""
+    """The unit that an address counts in: itself, or its /64, and its own limit."""
     return {address, counted_address(address)}
 
 

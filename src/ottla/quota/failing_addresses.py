@@ -1,4 +1,4 @@
-"""Addresses whose clients fail to log in: how long their new connections wait.
+"""Delays new connections of addresses whose clients fail to log in.
 
 A login that fails, or is given up, costs a broker more than the client that repeats it. So the
 delay of one answer (`security.sasl.failures`) is not enough: clients that do not wait for it are
@@ -9,27 +9,27 @@ IPv6 /64 are one.
 
 from ottla.base.addresses import counted_address
 
-# So many seconds' worth of failures may come at once.
+# Failures allowed at once, in seconds of the rate.
 _BURST_S = 2
-# No more is counted, so that an address is forgiven soon after its last failure.
+# The count is limited, so that an address is forgiven soon after its last failure.
 _LEVEL_S_MAX = 10
-# All addresses together may fail so many times as often as one.
+# All addresses together may fail this many times as often as a single one.
 _ALL = 2
-# A new connection that would have to wait for longer is closed, after this time: a client that
-# connects again at once is slowed, too. So many are kept in any such time; others are closed now.
+# A new connection that would wait longer is closed after this time, to slow clients that reconnect
+# at once. This many connections are kept for that; others are closed immediately.
 _WAIT_MS_MAX = 5_000
 _KEPT_MAX = 1_000
-# Addresses that are remembered; the one that failed longest ago is forgotten for a new one.
+# Addresses remembered; the one with the oldest failure is dropped for a new one.
 _ADDRESSES_MAX = 10_000
 
 
 class _Pace:
-    """Failures that time has not forgiven, and when the next connection may be served."""
+    """The failures not yet forgiven, and when the next connection may be served."""
 
     __slots__ = ("free_ms", "last_ms", "level")
 
     def __init__(self, now_ms: int) -> None:
-        # As of `last_ms`.
+        # The level at `last_ms`.
         self.level = 0.0
         self.last_ms = now_ms
         self.free_ms = now_ms
@@ -49,17 +49,20 @@ class FailingAddresses:
     """Failures by address. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self, rate: int) -> None:
-        """`rate` is `max.failed.authentication.rate`: so many a second do not slow an address."""
+        """`rate` is `max.failed.authentication.rate`.
+
+        Fewer failures per second do not slow an address.
+        """
         self.rate = rate
         # In the order of their last failures.
         self._addresses: dict[str, _Pace] = {}
         self._all = _Pace(0)
-        # Connections that were kept to be closed later, since when.
+        # Connections kept to be closed later, and the start of that interval.
         self._kept = 0
         self._kept_since_ms = 0
 
     def failed(self, address: str, now_ms: int) -> None:
-        """A connection of `address` ended, or is to end, without a login."""
+        """Count a connection of `address` that ended, or will end, without a login."""
         address = counted_address(address)
         found = self._addresses.pop(address, None) or _Pace(now_ms)
         found.failed(now_ms, self.rate)
@@ -69,7 +72,7 @@ class FailingAddresses:
         self._addresses[address] = found
 
     def wait_ms(self, address: str, now_ms: int) -> int | None:
-        """When a new connection of `address` is to be served; None: it is to be closed."""
+        """When to serve a new connection of `address`; None: it is to be closed."""
         found = self._addresses.get(counted_address(address))
         if found is None:
             return 0
@@ -89,7 +92,7 @@ class FailingAddresses:
         return turn_ms - now_ms
 
     def close_after_ms(self, now_ms: int) -> int:
-        """When a connection that is not to be served is to be closed."""
+        """When to close a connection that is not to be served."""
         if now_ms - self._kept_since_ms >= _WAIT_MS_MAX:
             self._kept, self._kept_since_ms = 0, now_ms
         self._kept += 1

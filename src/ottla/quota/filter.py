@@ -56,7 +56,7 @@ def parse_component(kind: str, match_type: int, match: str | None) -> Component:
 
 
 def check_filter(components: Sequence[Component]) -> None:
-    """Raises OttlaError(INVALID_REQUEST) for conditions that cannot be combined."""
+    """Raise OttlaError(INVALID_REQUEST) for conditions that cannot be combined."""
     kinds = [component.kind for component in components]
     twice = next((kind for kind, count in Counter(kinds).items() if count > 1), None)
     if twice is not None:

@@ -53,7 +53,7 @@ def known_key(entity: QuotaEntity, name: str) -> QuotaKey:
 
 
 def check_limit(key: QuotaKey, value: float) -> None:
-    """Raises OttlaError(INVALID_REQUEST) for an invalid limit."""
+    """Raise OttlaError(INVALID_REQUEST) for an invalid limit."""
     if not isfinite(value) or value <= 0:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

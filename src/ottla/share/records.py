@@ -167,7 +167,7 @@ def _in_range(what: str, number: int, least: int, most: int) -> int:
 
 
 def _check(stored: wire.ShareSnapshotValue | wire.ShareUpdateValue) -> None:
-    """Raises ValueError if a number is outside the range that a coordinator writes."""
+    """Raise ValueError if a number is outside the range that a coordinator writes."""
     _in_range("snapshot epoch", stored.snapshot_epoch, 0, _INT32_MAX)
     _in_range("leader epoch", stored.leader_epoch, UNKNOWN, _INT32_MAX)
     _in_range("start offset", stored.start_offset, UNKNOWN, _OFFSET_MAX)

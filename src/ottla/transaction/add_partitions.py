@@ -17,7 +17,7 @@ def add(
     client_version: int,
     timestamp_ms: int,
 ) -> TransactionVerdict:
-    """Make `partitions` part of the transaction, which begins with the first of them."""
+    """Add `partitions` to the transaction; the first ones begin it."""
     refused = _check(known, identity)
     if refused is not None:
         return refused
@@ -39,7 +39,7 @@ def add(
 def verify(
     known: Transaction | None, identity: ProducerIdentity, partitions: AbstractSet[TopicPartition]
 ) -> TransactionVerdict | dict[TopicPartition, ErrorCode]:
-    """Whether each of `partitions` is part of the transaction (KIP-890); a Verdict refuses all."""
+    """Check whether each of `partitions` is in the transaction (KIP-890); a Verdict refuses all."""
     refused = _check(known, identity)
     if refused is not None:
         return refused

@@ -25,21 +25,21 @@ from ottla.transaction.turn import (
 
 
 class TransactionCoordinator:
-    """Transactional ids and the commands on them. Times are times of day, in milliseconds."""
+    """Transactional ids and the commands on them. Times are Unix times in milliseconds."""
 
     def __init__(self, settings: TransactionSettings) -> None:
         self._settings = settings
         self.transactions: dict[str, Transaction] = {}
 
     def apply(self, record: TransactionRecord) -> None:
-        """Make a record part of the state: at its append, or when the partition is replayed."""
+        """Apply a record to the state: after its append, or in a replay."""
         if record.transaction is None:
             self.transactions.pop(record.transactional_id, None)
         else:
             self.transactions[record.transactional_id] = record.transaction
 
     def start(self) -> TransactionDecision:
-        """After the replay, have decided outcomes written to their partitions."""
+        """After the replay, request that decided outcomes be written to their partitions."""
         return TransactionDecision(
             markers=[
                 _markers(transactional_id, known)
@@ -49,7 +49,7 @@ class TransactionCoordinator:
         )
 
     def needs_producer_id(self, transactional_id: str) -> bool:
-        """Whether the next InitProducerId or EndTxn may need an id that was never used."""
+        """Whether the next InitProducerId or EndTxn may need a new producer id."""
         known = self.transactions.get(transactional_id)
         return known is None or known.is_exhausted
 
@@ -61,7 +61,7 @@ class TransactionCoordinator:
         fresh_producer_id: int | None,
         timestamp_ms: int,
     ) -> TransactionDecision:
-        """InitProducerId. Answered."""
+        """Handle InitProducerId. The result is Answered."""
         if not 0 < wish.timeout_ms <= self._settings.max_timeout_ms:
             verdict = TransactionVerdict(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         else:
@@ -78,7 +78,7 @@ class TransactionCoordinator:
         client_version: int,
         timestamp_ms: int,
     ) -> TransactionDecision:
-        """AddPartitionsToTxn. Answered."""
+        """Handle AddPartitionsToTxn. The result is Answered."""
         known = self.transactions.get(transactional_id)
         verdict = add_partitions.add(known, identity, partitions, client_version, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
@@ -90,7 +90,7 @@ class TransactionCoordinator:
         identity: ProducerIdentity,
         partitions: AbstractSet[TopicPartition],
     ) -> TransactionDecision:
-        """Whether the partitions are part of the transaction: an ErrorCode for each of them."""
+        """Whether the partitions are in the transaction: an ErrorCode for each."""
         found = add_partitions.verify(self.transactions.get(transactional_id), identity, partitions)
         if isinstance(found, TransactionVerdict):
             codes = dict.fromkeys(partitions, found.code)
@@ -105,13 +105,13 @@ class TransactionCoordinator:
         fresh_producer_id: int | None,
         timestamp_ms: int,
     ) -> TransactionDecision:
-        """EndTxn. Answered."""
+        """Handle EndTxn. The result is Answered."""
         known = self.transactions.get(transactional_id)
         verdict = end_txn.end(known, wish, fresh_producer_id, timestamp_ms)
         return _decision(ticket, transactional_id, verdict)
 
     def complete(self, markers: Markers, timestamp_ms: int) -> TransactionDecision:
-        """Note that all partitions have the markers; ignored if the transaction has moved on."""
+        """Note that all partitions have their markers; ignored if a later transaction has begun."""
         known = self.transactions.get(markers.transactional_id)
         if (
             known is None
@@ -124,13 +124,13 @@ class TransactionCoordinator:
         return TransactionDecision(records=[TransactionRecord(markers.transactional_id, completed)])
 
     def describe(self, ticket: Ticket, transactional_id: str) -> TransactionDecision:
-        """DescribeTransactions for one id: its Transaction, or None."""
+        """Handle DescribeTransactions for one id: its Transaction, or None."""
         return TransactionDecision(
             replies=[TransactionReply(ticket, self.transactions.get(transactional_id))]
         )
 
     def list_transactions(self, wanted: Filter, timestamp_ms: int) -> list[tuple[str, Transaction]]:
-        """ListTransactions."""
+        """Handle ListTransactions."""
         return [
             (transactional_id, known)
             for transactional_id, known in self.transactions.items()
@@ -138,7 +138,7 @@ class TransactionCoordinator:
         ]
 
     def abort_overdue(self, timestamp_ms: int) -> TransactionDecision:
-        """Abort what has been open for longer than its timeout, and fence its producers."""
+        """Abort transactions open for longer than their timeout, and fence their producers."""
         decision = TransactionDecision()
         for transactional_id, known in self.transactions.items():
             if end_txn.is_overdue(known, timestamp_ms):
@@ -146,7 +146,7 @@ class TransactionCoordinator:
         return decision
 
     def forget_unused(self, timestamp_ms: int) -> TransactionDecision:
-        """Forget ids that were not used for `transactional.id.expiration.ms`."""
+        """Drop ids that were unused for `transactional.id.expiration.ms`."""
         limit_ms = timestamp_ms - self._settings.id_expiration_ms
         return TransactionDecision(
             records=[

@@ -33,7 +33,7 @@ class End(NamedTuple):
 def end(
     known: Transaction | None, wish: End, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """Decide a transaction as its producer asks.
+    """Decide a transaction's outcome at its producer's request.
 
     The answer may be given when the decision is committed; the markers follow. A repeated
     request gets the same answer, one for the other outcome gets an error.
@@ -59,18 +59,18 @@ def _end_with_same_epoch(known: Transaction, wish: End, timestamp_ms: int) -> Tr
 def _end_with_next_epoch(
     known: Transaction, wish: End, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """KIP-890: the epoch shows whether it is this transaction's end, or an earlier one's again."""
+    """Handle EndTxn by KIP-890: the epoch distinguishes a first request from a repetition."""
     if _is_again(known, wish.identity):
         return _repeat(known, wish)
     if known.is_prepared and wish.identity == known.next_identity:
-        # The next transaction ends before the last one is through.
+        # The next transaction ends before this one's markers are written.
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if wish.identity.producer_id != known.producer_id:
         return TransactionVerdict(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if wish.identity.producer_epoch != known.producer_epoch or known.is_prepared:
         return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
     if known.is_idle and wish.is_commit:
-        # Nothing was added to a transaction; only an abort can end what perhaps was not begun.
+        # No partition was added; only an abort can end a transaction that may not have begun.
         return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     next_producer_id: int = NO_PRODUCER_ID
     if known.is_exhausted:
@@ -90,7 +90,7 @@ def _end_with_next_epoch(
 
 
 def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
-    """Whether the epoch was raised by the very end that the producer asks for."""
+    """Whether the epoch was raised by the same end that the producer now requests."""
     return (
         (known.is_prepared or known.state in _COMPLETE.values())
         and known.last_producer_epoch != NO_PRODUCER_EPOCH
@@ -99,7 +99,7 @@ def _is_again(known: Transaction, asked: ProducerIdentity) -> bool:
 
 
 def _repeat(known: Transaction, wish: End) -> TransactionVerdict:
-    """Answer a repeated EndTxn: the outcome was decided before, the same or the other."""
+    """Answer a repeated EndTxn, by the outcome that was decided before."""
     if known.state is _State.EMPTY or wish.is_commit != (known.state in _COMMITTED):
         return TransactionVerdict(ErrorCode.INVALID_TXN_STATE)
     if known.is_prepared:
@@ -134,7 +134,7 @@ def fence(known: Transaction, timestamp_ms: int) -> Transaction:
 
 
 def complete(prepared: Transaction, timestamp_ms: int) -> Transaction:
-    """Complete the transaction, as every partition has its marker."""
+    """Complete the transaction, because every partition has its marker."""
     producer_id, producer_epoch = prepared.next_identity
     return replace(
         prepared,
@@ -149,7 +149,7 @@ def complete(prepared: Transaction, timestamp_ms: int) -> Transaction:
 
 
 def is_overdue(known: Transaction, timestamp_ms: int) -> bool:
-    """Whether the open transaction has taken longer than its producer said it would."""
+    """Whether the open transaction has exceeded its producer's timeout."""
     return (
         known.state is _State.ONGOING and known.start_timestamp_ms + known.timeout_ms < timestamp_ms
     )

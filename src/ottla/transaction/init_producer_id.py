@@ -1,4 +1,4 @@
-"""InitProducerId: a producer begins under a transactional id, and its predecessors are fenced."""
+"""InitProducerId: a producer registers a transactional id, and earlier producers are fenced."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from ottla.transaction.turn import TransactionVerdict
 
 
 class ProducerIdWish(NamedTuple):
-    """A producer's request. `identity` is its id and epoch so far (KIP-360), if it has any."""
+    """A producer's request. `identity` is its present id and epoch (KIP-360), if it has any."""
 
     timeout_ms: int
     identity: ProducerIdentity = NO_IDENTITY
@@ -30,7 +30,7 @@ def initialize(
     fresh_producer_id: int | None,
     timestamp_ms: int,
 ) -> TransactionVerdict:
-    """Give the producer an epoch of its own.
+    """Give the producer a new epoch.
 
     An open transaction is aborted first, in an epoch that no producer has; the producer asks
     again. `fresh_producer_id` is one that was never used, None where none is at hand.
@@ -43,7 +43,7 @@ def initialize(
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, waits=True)
     if known.state is TransactionState.ONGOING:
         if wish.identity != NO_IDENTITY and wish.identity != known.identity:
-            # Not the producer of the open transaction: a late request of an earlier one.
+            # Not the producer of the open transaction, but a late request of an earlier one.
             return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
         aborted = fence(known, timestamp_ms)
         return TransactionVerdict(ErrorCode.CONCURRENT_TRANSACTIONS, to=aborted, waits=True)
@@ -64,14 +64,14 @@ def _begin(
 def _go_on(
     known: Transaction, wish: ProducerIdWish, fresh_producer_id: int | None, timestamp_ms: int
 ) -> TransactionVerdict:
-    """The next epoch, or the next id where there is none."""
+    """The next epoch, or the next id if the epochs are used up."""
     asked = wish.identity
     is_named = asked != NO_IDENTITY
     if is_named and _is_repetition(known, asked):
         return TransactionVerdict(ErrorCode.NONE, identity=known.identity)
     if is_named and asked != known.identity:
         return TransactionVerdict(ErrorCode.PRODUCER_FENCED)
-    # A producer that names itself may ask again; one that does not has fenced all others.
+    # A producer that names itself may repeat its request; one that does not has fenced all others.
     last_epoch = known.producer_epoch if is_named else NO_PRODUCER_EPOCH
     producer_id, epoch = known.producer_id, known.producer_epoch + 1
     if known.is_exhausted:
@@ -94,7 +94,7 @@ def _go_on(
 
 
 def _may_be(known: Transaction, asked: ProducerIdentity) -> bool:
-    """Whether a producer that had `asked` can be the one that the id belongs to."""
+    """Whether a producer with the identity `asked` can own the transactional id."""
     return (
         asked == NO_IDENTITY
         or asked.producer_id == known.producer_id
@@ -107,7 +107,7 @@ def _may_be(known: Transaction, asked: ProducerIdentity) -> bool:
 
 
 def _is_repetition(known: Transaction, asked: ProducerIdentity) -> bool:
-    """Whether its epoch was raised before, and only the answer was lost."""
+    """Whether the producer's epoch was raised before, and only the answer was lost."""
     return (
         known.last_producer_epoch != NO_PRODUCER_EPOCH
         and asked.producer_epoch == known.last_producer_epoch

@@ -9,16 +9,16 @@ from ottla.transaction.transaction import NO_TIMESTAMP, Transaction
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The filters; empty ones let everything pass. `duration_ms` -1: any duration."""
+    """The filters; empty ones match everything. `duration_ms` -1: any duration."""
 
     states: frozenset[TransactionState] = frozenset()
     producer_ids: frozenset[int] = frozenset()
     duration_ms: int = -1
-    # Whether the whole transactional id is of the wanted form.
+    # Whether the whole transactional id matches the requested pattern.
     matches: Callable[[str], bool] | None = None
 
     def passes(self, transactional_id: str, known: Transaction, timestamp_ms: int) -> bool:
-        """Whether a transactional id in that state is wanted."""
+        """Whether a transactional id in that state matches."""
         if self.states and known.state not in self.states:
             return False
         if self.producer_ids and known.producer_id not in self.producer_ids:

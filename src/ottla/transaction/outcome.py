@@ -7,7 +7,7 @@ from ottla.transaction.transaction import EPOCH_PER_TRANSACTION
 
 
 class TransactionOutcome(NamedTuple):
-    """How a producer's transaction ends. `client_version` as in `transaction.Transaction`."""
+    """The end of a producer's transaction. `client_version` as in `transaction.Transaction`."""
 
     producer_id: int
     producer_epoch: int

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class TransactionState(IntEnum):
-    """Numbers stand in `__transaction_state`; `label` is what tools show."""
+    """Numbers are those in `__transaction_state`; `label` is the name in tools."""
 
     EMPTY = 0
     ONGOING = 1
@@ -13,7 +13,8 @@ class TransactionState(IntEnum):
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
     DEAD = 6
-    # Kafka's step before an abort by the coordinator; here that is one step, and this never holds.
+    # Kafka's step before an abort by the coordinator; here that abort is one step, so this is
+    # unused.
     PREPARE_EPOCH_FENCE = 7
 
     @property
@@ -21,9 +22,9 @@ class TransactionState(IntEnum):
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
-# The outcome is decided and not yet written to all partitions.
+# The outcome is decided but not yet written to all partitions.
 PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-# No transaction is under way.
+# No transaction is in progress.
 IDLE = (
     TransactionState.EMPTY,
     TransactionState.COMPLETE_COMMIT,

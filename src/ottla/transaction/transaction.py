@@ -1,4 +1,4 @@
-"""A transactional id as a value: its producer, and the partitions of its transaction."""
+"""A transactional id as a value: its producer, and its transaction's partitions."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from ottla.transaction.state import IDLE, PREPARED, TransactionState
 EPOCH_MAX = 2**15 - 1
 NO_TIMESTAMP = -1
 
-# A producer of this version (KIP-890) gets a new epoch with each transaction.
+# Producers from this version on (KIP-890) get a new epoch with each transaction.
 EPOCH_PER_TRANSACTION = 2
 
 
 class ProducerIdentity(NamedTuple):
-    """A producer id and an epoch of it."""
+    """A producer id with an epoch."""
 
     producer_id: int
     producer_epoch: int
@@ -39,10 +39,10 @@ class Transaction:
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
     # The former epoch, if it was raised for the producer that had it, which may repeat its request.
-    # Kept in a field of our own, which Kafka does not write.
+    # Stored in a field of our own, which Kafka does not write.
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    # The id before, and the one that the producer goes on with once the transaction is complete:
-    # ids are changed when the epochs of one are used up.
+    # The previous id, or the one with which the producer continues after the transaction: ids are
+    # changed when the epochs of one are used up.
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
     # The protocol of the latest transaction's producer: 0 and 1, or EPOCH_PER_TRANSACTION.
@@ -54,7 +54,7 @@ class Transaction:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the id has no more epochs to give."""
+        """Whether the id has no epochs left."""
         return self.producer_epoch >= EPOCH_MAX - 1
 
     @property
@@ -67,7 +67,7 @@ class Transaction:
 
     @property
     def next_identity(self) -> ProducerIdentity:
-        """The id and epoch of the producer after the end that is prepared or complete."""
+        """The producer's id and epoch after the prepared or completed end."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return ProducerIdentity(self.next_producer_id, 0)
         return self.identity

@@ -1,4 +1,4 @@
-"""What goes into a decision and what comes out of it."""
+"""The inputs and outputs of a coordinator's decisions."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
 from ottla.transaction.transaction import NO_IDENTITY, ProducerIdentity, Transaction
 
-# A request that waits for its answer; only the shell looks inside.
+# A waiting request; opaque except to the shell.
 Ticket = object
 
 
@@ -21,31 +21,31 @@ class TransactionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Markers:
-    """An outcome that has to be written to every partition of a transaction."""
+    """An outcome to write to every partition of a transaction."""
 
     transactional_id: str
     identity: ProducerIdentity
     is_commit: bool
     partitions: frozenset[TopicPartition]
     client_version: int
-    # When it was decided: clients of old have the same identity in their next transaction.
+    # The time of the decision: old clients keep their identity in their next transaction.
     prepared_ms: int
 
 
 class Answered(NamedTuple):
-    """The answer to InitProducerId and EndTxn: an error, or with what the producer goes on."""
+    """The answer to InitProducerId and EndTxn: an error, or the producer's next identity."""
 
     code: ErrorCode
     identity: ProducerIdentity = NO_IDENTITY
 
 
 class TransactionVerdict(NamedTuple):
-    """What becomes of one transactional id: an answer, and a state to write, where it changes."""
+    """The decision about one transactional id: an answer, and a changed state to write."""
 
     code: ErrorCode
     to: Transaction | None = None
     identity: ProducerIdentity = NO_IDENTITY
-    # Refused only because an outcome is still being written: those that wait for it may go on.
+    # Refused only because an outcome is still being written; those that wait for it may continue.
     waits: bool = False
 
 

@@ -109,11 +109,11 @@ class ReplayedPartition(Generic[R]):
     records: list[R] = field(default_factory=list)
     # In the order of the log.
     pending: list[Pending[R]] = field(default_factory=list)
-    # Keys whose last value cannot be read.
+    # Keys whose last value is unreadable.
     doubted: set[bytes] = field(default_factory=set)
 
     def decode(self, found: Replayed, decode: Decode[R]) -> None:
-        """Turn what a partition holds into records."""
+        """Decode the partition's values into records."""
         for key, written in found.written.items():
             if written.value is not None:
                 record = self._readable(key, written, decode)

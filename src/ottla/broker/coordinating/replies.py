@@ -1,4 +1,4 @@
-"""Answers of coordinators, given once their records are committed; batches of records."""
+"""Sends coordinators' answers once their records are committed; splits records into batches."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -18,13 +18,13 @@ APPEND_FAILURES = {
 }
 TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
-# What a batch and its records take besides keys and values, at most.
+# The most bytes that a batch and its records need besides keys and values.
 _BATCH_OVERHEAD = 61
 _RECORD_OVERHEAD = 32
 
 
 class Ticket(Protocol):
-    """Takes the answer of a command. Exactly one of the two is called, once."""
+    """Receives the answer of a command. Exactly one of the two methods is called, once."""
 
     # The type of the answer depends on the command.
     def give(self, message: Any) -> None: ...
@@ -33,7 +33,7 @@ class Ticket(Protocol):
 
 
 class CoordinatorReply(Protocol):
-    """An answer that a core decided; its ticket is a Ticket, a type that cores do not know."""
+    """An answer that a core decided; its ticket is a Ticket, a type unknown to cores."""
 
     @property
     def ticket(self) -> Any: ...
@@ -80,7 +80,7 @@ class Uncommitted:
 def give_when_committed(
     replies: Sequence[CoordinatorReply], partition: Partition, purgatory: Purgatory, timeout_ms: int
 ) -> None:
-    """Give the replies once everything that the partition holds now is committed."""
+    """Give the replies once everything now in the partition is committed."""
     end = partition.log_end_offset
     if partition.high_watermark >= end:
         give(replies)

@@ -1,4 +1,4 @@
-"""One partition of a coordinator's topic: loaded from its log, kept while it is led, given up.
+"""The shell of one partition of a coordinator's topic: loads it, writes to it, closes it.
 
 decide -> append -> apply -> answer once the high watermark has passed everything appended. So no
 client, readers included, sees a state that a crash could take back.
@@ -33,7 +33,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Decided(Protocol[R_co]):
-    """What a core has decided: records to append and apply; answers once they are committed."""
+    """A core's decision: records to append and apply; answers once they are committed."""
 
     @property
     def records(self) -> Sequence[R_co]: ...
@@ -50,7 +50,7 @@ class Shard(ABC, Generic[C, R]):
     Invariant: while `coordinator` is not None it holds exactly what the log says up to its end.
     """
 
-    # What it coordinates, as messages name it: "groups".
+    # The name of its keys in log messages: "groups".
     what: ClassVar[str]
     # Whether `check_size` may refuse a record.
     checks_sizes: ClassVar[bool] = False
@@ -69,9 +69,9 @@ class Shard(ABC, Generic[C, R]):
         self.purgatory = purgatory
         self.load_bytes = load_bytes
         self._commit_timeout_ms = commit_timeout_ms
-        # The term it is loaded for: in another one it is loaded anew.
+        # The leader epoch it is loaded for; in another one it is loaded again.
         self.leader_epoch = partition.leader_epoch
-        # None while it is loaded.
+        # None while it is loading.
         self.coordinator: C | None = None
         self.closed = False
         # The parts of the log that could not be read when it was loaded.
@@ -85,7 +85,7 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     async def replayed(self) -> C:
-        """The coordinator as the log has it.
+        """Rebuild the coordinator from the log.
 
         Records that cannot be read are skipped and reported. Raises OttlaError if the disk fails.
         """
@@ -102,7 +102,7 @@ class Shard(ABC, Generic[C, R]):
         """Raise OttlaError if a record larger than `max_bytes` must not be written."""
 
     def failure(self, code: ErrorCode, _records: Sequence[R]) -> ErrorCode:
-        """The code for clients whose records could not be appended."""
+        """The error code for clients whose records could not be appended."""
         if code in TOO_LARGE:
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return APPEND_FAILURES.get(code, code)
@@ -113,14 +113,14 @@ class Shard(ABC, Generic[C, R]):
 
     @abstractmethod
     def begin(self, coordinator: C) -> None:
-        """`coordinator` is in charge from now on."""
+        """Begin serving with `coordinator`."""
 
     @abstractmethod
     def release(self, coordinator: C | None, code: ErrorCode) -> None:
-        """`coordinator` is no longer in charge: answer waiting requests with `code`."""
+        """Stop serving with `coordinator`: answer waiting requests with `code`."""
 
     def report(self, losses: Losses) -> None:
-        """Log and keep what could not be read of the partition while it was replayed."""
+        """Log and keep the losses found while the partition was replayed."""
         losses.warn(self.what)
         self.losses = losses
 
@@ -130,7 +130,7 @@ class Shard(ABC, Generic[C, R]):
         return str(self.partition.topic_partition)
 
     async def load(self) -> None:
-        """Rebuild the coordinator from the log. Raises OttlaError if that cannot be read."""
+        """Rebuild the coordinator from the log. Raises OttlaError if the log cannot be read."""
         self.coordinator = None
         coordinator = await self.replayed()
         if not self.closed:
@@ -138,7 +138,7 @@ class Shard(ABC, Generic[C, R]):
             self.begin(coordinator)
 
     async def load_or_log(self) -> None:
-        """`load`; if the log cannot be read, its keys stay unavailable, and an error is logged."""
+        """As `load`, but log an error if that fails; the keys stay unavailable."""
         try:
             await self.load()
         except OttlaError as error:
@@ -161,7 +161,7 @@ class Shard(ABC, Generic[C, R]):
 
     # Hot: once per command.
     def write(self, decided: Decided[R], producer: OnBehalf | None = None) -> bool:
-        """Append and apply the records; False if that failed: then the replies are errors.
+        """Append and apply the records; return False if that failed, and answer with errors.
 
         With `producer` the records are a part of its transaction.
         """
@@ -180,15 +180,15 @@ class Shard(ABC, Generic[C, R]):
                 offsets.extend(range(first, last + 1))
         except OttlaError as error:
             if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:
-                # That is logged already, a full disk at intervals.
+                # This is logged already, a full disk at intervals.
                 _log.error("cannot write to %s: %s", self.name, error)
             code = self.failure(error.code, records)
             if isinstance(error, DiskFull):
-                # This broker stays the coordinator: clients are to try again later, not elsewhere.
+                # This broker stays the coordinator: clients should retry later, not elsewhere.
                 code = ErrorCode.COORDINATOR_NOT_AVAILABLE
             fail(decided.replies, code)
             if offsets or self.is_ahead(records):
-                # Neither appended records nor changed memory can be undone one by one.
+                # Neither appended records nor changed memory can be undone separately.
                 self.reload(code if isinstance(error, DiskFull) else ErrorCode.NOT_COORDINATOR)
             return False
         for record, offset in zip(records, offsets, strict=True):
@@ -196,14 +196,14 @@ class Shard(ABC, Generic[C, R]):
         return True
 
     def answer(self, decided: Decided[R]) -> None:
-        """Give the answers once everything that the partition holds now is committed."""
+        """Give the answers once everything now in the partition is committed."""
         if decided.replies:
             give_when_committed(
                 decided.replies, self.partition, self.purgatory, self._commit_timeout_ms
             )
 
     def reload(self, code: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
-        """Rebuild the coordinator after memory and log came to differ.
+        """Rebuild the coordinator, because memory and log differ.
 
         Waiting requests are answered with `code`.
         """

@@ -1,4 +1,4 @@
-"""The shards of one coordinator's topic: one for each of its partitions that is led here."""
+"""The shards of one coordinator's topic: one for each partition that this broker leads."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.group.records.stored import partition_of
 
-# How soon to retry a partition that could not be loaded.
+# The pause before retrying a partition that could not be loaded.
 _LOAD_AGAIN_MS = 200
 
 S = TypeVar("S", bound=Shard[Any, Any])
@@ -23,14 +23,17 @@ S = TypeVar("S", bound=Shard[Any, Any])
 
 @dataclass(frozen=True, slots=True)
 class ShardsStatus:
-    """The partitions of a coordinator's topic that are led here; `loading` of them are not read."""
+    """Partitions of a coordinator's topic that this broker leads.
+
+    `loading` of them are not read yet.
+    """
 
     led: int
     loading: int
 
 
 class Shards(Generic[S]):
-    """Finds the shard of a key; has a shard for each partition of the topic that is led here.
+    """Finds the shard of a key; has a shard for each partition of the topic that this broker leads.
 
     The first FindCoordinator request creates the topic.
     Invariant: a shard in use belongs to the partition that is served under its number.
@@ -58,18 +61,18 @@ class Shards(Generic[S]):
         return iter(list(self._shards.values()))
 
     def status(self) -> "ShardsStatus":
-        """How many there are."""
+        """The number of shards, and how many are loading."""
         return ShardsStatus(
             len(self._shards), sum(shard.coordinator is None for shard in self._shards.values())
         )
 
     def take_up(self) -> None:
-        """Begin a shard for every partition of the topic that is led here."""
+        """Open a shard for every partition of the topic that this broker leads."""
         for partition in self._partitions:
             self.on_role(partition)
 
     def on_role(self, partition: Partition) -> None:
-        """A partition changed hands: its keys are loaded here, or given up."""
+        """Load or release the keys of a partition whose leader has changed."""
         if partition.topic != self._topic or self.closed:
             return
         shard = self._shards.get(partition.index)
@@ -84,7 +87,10 @@ class Shards(Generic[S]):
             self._of(partition)
 
     def give_up(self) -> None:
-        """The topic is deleted: answer waiting requests with NOT_COORDINATOR."""
+        """Close all shards, because the topic is deleted.
+
+        Answer waiting requests with NOT_COORDINATOR.
+        """
         for task in list(self._loads):
             task.cancel()
         for shard in self._shards.values():
@@ -92,12 +98,12 @@ class Shards(Generic[S]):
         self._shards.clear()
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close all shards, because the broker stops."""
         self.closed = True
         self.give_up()
 
     def index_of(self, key: str) -> int | None:
-        """Which partition holds the key; None while there is no topic."""
+        """The partition that holds the key; None while there is no topic."""
         topic = self._view.image.topic(self._topic)
         return None if topic is None else partition_of(key, len(topic.partitions))
 
@@ -127,7 +133,7 @@ class Shards(Generic[S]):
         )
 
     def at(self, index: int) -> S:
-        """The shard of a partition. Raises OttlaError where that is not led here."""
+        """The shard of a partition. Raises OttlaError if this broker does not lead it."""
         partition = self._partitions.get(self._topic, index)
         partition.check_led()
         return self._of(partition)
@@ -152,7 +158,8 @@ class Shards(Generic[S]):
         if self._shards.get(index) is not shard:
             return
         if code is not ErrorCode.NONE:
-            # Leadership in doubt, or too few replicas: retry, in case this broker leads on.
+            # Leadership is in doubt, or too few replicas are in sync: retry, in case this broker
+            # still leads.
             del self._shards[index]
             self._runtime.purgatory.schedule(_LOAD_AGAIN_MS, self.take_up)
             return

@@ -1,1 +1,1 @@
-"""Retention: which segments are deleted when, and which readers are waited for."""
+"""Retention: which segments are deleted, when, and which readers delay it."""

@@ -1,4 +1,4 @@
-"""Deletes by retention: enters offsets in the ledger first, and waits for readers.
+"""Applies retention: first notes deletions in the ledger, and waits for readers.
 
 The leader of a partition decides; followers of a partition that waits for readers delete what
 their leader has deleted, and nothing else.
@@ -35,7 +35,7 @@ _SPACE_CHECK_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class RetentionStatus:
-    """What retention would delete, but readers still need it."""
+    """The records that retention would delete and readers still need."""
 
     held_partitions: int
     held_bytes: int
@@ -64,13 +64,13 @@ class RetentionKeeper(BrokerPart):
         self._decisions = decisions
         self._removals = removals
         self.readers = readers
-        # By base offset, when retention first wanted a segment to go that readers still need.
+        # By base offset, when retention first wanted to delete a segment that readers still need.
         self._wanted_since: dict[Partition, dict[int, int]] = {}
-        # The holds now, with the committed offset of each group waited for.
+        # The present holds, with the committed offset of each group waited for.
         self.held: dict[Partition, tuple[Hold, dict[str, int]]] = {}
 
     def begin(self) -> None:
-        """Apply retention at intervals, and at once where a disk is short of space."""
+        """Apply retention at intervals, and at once if a disk is short of space."""
         interval_ms = self._settings.integer("log.retention.check.interval.ms")
         self._chores.every(interval_ms, self.apply_retention)
         self._chores.every(_SPACE_CHECK_MS, self.make_room)
@@ -96,13 +96,13 @@ class RetentionKeeper(BrokerPart):
             await asyncio.sleep(0)
 
     async def make_room(self) -> None:
-        """Where a disk is short of space, apply retention now and give back what is deleted."""
+        """If a disk is short of space, apply retention now and free the deleted files."""
         if self._directories.is_short_of_space():
             await self.apply_retention()
             self._removals.remove_now()
 
     def _keep_only(self, partitions: Iterable[Partition]) -> None:
-        """Forget what is known of all other partitions."""
+        """Drop the state of all other partitions."""
         known = set(partitions)
         self.held = {one: held for one, held in self.held.items() if one in known}
         self._wanted_since = {p: since for p, since in self._wanted_since.items() if p in known}
@@ -148,13 +148,13 @@ class RetentionKeeper(BrokerPart):
 
     @staticmethod
     def _end(log: Log, verdict: Verdict) -> int:
-        """The end offset of what is to be deleted."""
+        """The end offset of the segments to delete."""
         if verdict.count < len(log.segments):
             return log.segments[verdict.count].base_offset
         return log.log_end_offset
 
     def _forget(self, partition: Partition) -> None:
-        """Forget a partition's hold."""
+        """Drop a partition's hold."""
         self.held.pop(partition, None)
         if not partition.config.hold_groups:
             self._wanted_since.pop(partition, None)
@@ -196,7 +196,7 @@ class RetentionKeeper(BrokerPart):
         setting: str,
         now_ms: int,
     ) -> None:
-        """Log and record which groups lose which unread offsets, as a bound is reached."""
+        """Log and record which groups lose unread offsets because a bound is reached."""
         for group, committed in readers.items():
             first = max(start, committed)
             if first >= end:

@@ -1,4 +1,4 @@
-"""Where groups stand in a partition, which its leader asks their coordinators for."""
+"""Asks group coordinators for the committed offsets of a partition's readers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,10 +24,10 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 
-# A group's id and a partition to the start offset of the share group of that name, or UNKNOWN.
+# Maps a share group's id and a partition to the start offset, or UNKNOWN.
 StartOffset = Callable[[str, TopicPartition], Awaitable[int]]
 
-# Unknown, or nothing committed: either way no coordinator says that the records were read.
+# Unknown or nothing committed: in both cases no coordinator reports the records as read.
 UNKNOWN = -1
 _TIMEOUT_MS = 30_000
 _IDLE_MS = 60_000
@@ -36,7 +36,7 @@ _SILENCE_MS = 60_000
 
 @dataclass(slots=True)
 class _Asker:
-    """Takes a client's place where this broker coordinates the group itself."""
+    """The client of a request to the group coordinator on this same broker."""
 
     version: int = 0
     client_id: str = "ottla-retention"
@@ -44,7 +44,7 @@ class _Asker:
 
 
 class Readers:
-    """Asks coordinators: this broker, or another over a connection of its own."""
+    """Asks coordinators: this broker, or another over a connection for this purpose."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class Readers:
         self._groups = groups
         self._links = Links(peers, idle_ms=_IDLE_MS)
         self._start_offset = start_offset
-        # Coordinators that did not answer, and until when they are not asked again, in ms.
+        # Coordinators that did not answer, with the time (ms) until which they are not asked again.
         self._silent: dict[BrokerId, int] = {}
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self._links.close()
 
     async def committed(self, groups: Sequence[str], partition: TopicPartition) -> dict[str, int]:

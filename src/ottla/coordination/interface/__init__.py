@@ -1,1 +1,1 @@
-"""What every store offers, and what its implementations share. Begin in `store`."""
+"""The interface of every store, and the code that its implementations share. Begin in `store`."""

@@ -15,7 +15,7 @@ class Watchers(Protocol):
 
 
 class StoreClient:
-    """A part of each implementation of `Store`, whose docstrings say what its methods do."""
+    """The shared part of each implementation of `Store`, whose docstrings describe its methods."""
 
     def __init__(self, watchers: Watchers) -> None:
         self._watchers = watchers

@@ -4,7 +4,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 class StoreError(OttlaError):
-    """An operation the store refused or could not finish."""
+    """An operation that the store refused or could not finish."""
 
     def __init__(self, path: str, message: str, code: ErrorCode) -> None:
         super().__init__(code, message)
@@ -19,7 +19,7 @@ class NoNode(StoreError):
 
 
 class NodeExists(StoreError):
-    """The node to create is there already."""
+    """The node to create exists already."""
 
     def __init__(self, path: str) -> None:
         message = f"the store already holds {path}"
@@ -27,7 +27,7 @@ class NodeExists(StoreError):
 
 
 class BadVersion(StoreError):
-    """Another client changed the node meanwhile: read it again, and decide again."""
+    """Another client changed the node meanwhile: read it again and decide again."""
 
     def __init__(self, path: str, expected: int, found: int | None) -> None:
         message = f"{path} is not at version {expected}"
@@ -52,25 +52,25 @@ class SessionExpired(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store did not answer. Whether a change was made is not known."""
+    """The store did not answer. A change may have been made."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.REQUEST_TIMED_OUT) -> None:
         super().__init__("", message, code)
 
 
 class StoreDenied(StoreError):
-    """The store denies access: name or password are wrong, or missing."""
+    """The store denies access: the name or password is wrong or missing."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", message, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class StoreDamaged(StoreError):
-    """The store contradicts itself, or what was read before. It must not be used."""
+    """The store contradicts itself or an earlier read. It must not be used."""
 
     def __init__(self, message: str) -> None:
         super().__init__("", message, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class StoreRolledBack(StoreDamaged):
-    """Changes this broker has seen are gone: an older copy stands in the store's place."""
+    """Changes that this broker has seen are gone: the store was replaced by an older copy."""

@@ -1,4 +1,4 @@
-"""The rules of the store, for every implementation: what each operation does to the nodes."""
+"""The store's rules for all implementations: the effect of each operation on the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,10 +23,10 @@ from ottla.coordination.interface.store import (
 
 
 class Nodes(Protocol):
-    """A mutable set of nodes that takes all changes back if an operation raises."""
+    """A mutable set of nodes that undoes all changes if an operation raises."""
 
     def version(self, path: str) -> int | None:
-        """The version of a node, or None where there is none."""
+        """The version of a node; None if there is none."""
         ...
 
     def insert(self, path: str, data: bytes, owner: int) -> None:
@@ -46,7 +46,7 @@ class Nodes(Protocol):
         ...
 
     def next_sequence(self, path: str) -> int:
-        """How many sequential children `path` was given before; counts this one."""
+        """How many sequential children `path` has been given; counts this one."""
         ...
 
 
@@ -58,14 +58,14 @@ class ChangedPaths:
     children: dict[str, None] = field(default_factory=dict)
 
     def note(self, path: str, *, listed: bool) -> None:
-        """`path` changed; with `listed`, its parent's list of children did too."""
+        """Note that `path` changed; with `listed`, its parent's list of children did, too."""
         self.data[path] = None
         if listed:
             self.children[parent_of(path)] = None
 
 
 def apply(nodes: Nodes, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
-    """Do `operations` in order on `nodes`. Raises the StoreError of the first that fails."""
+    """Apply `operations` to `nodes` in order. Raises the StoreError of the first that fails."""
     changes = ChangedPaths()
     results: list[Result] = []
     for operation in operations:

@@ -1,4 +1,4 @@
-"""The store of what brokers must agree on: a tree of small nodes with versions.
+"""The store of the brokers' shared state: a tree of small nodes with versions.
 
 The primitives are ZooKeeper's, so that a real ZooKeeper, a SQLite file and a simulated one can
 stand behind the same interface: compare-and-set on a version, several operations at once or none,
@@ -49,12 +49,12 @@ __all__ = [
     "parent_of",
 ]
 
-# As the `version` of a change: any version.
+# The `version` of a change that is made at any version.
 ANY_VERSION = -1
 
 
 class Node(NamedTuple):
-    """What a node holds. `version` starts at 0 and grows by one with each `set`.
+    """A node's content and version.
 
     `owner` is the id of the session an ephemeral node belongs to; 0 for persistent ones.
     """
@@ -74,7 +74,7 @@ class Session(Protocol):
 
     @property
     def generation(self) -> int:
-        """1 for the first session of this client, one more for each that follows."""
+        """1 for this client's first session, one more for each later one."""
         ...
 
     @property
@@ -82,7 +82,7 @@ class Session(Protocol):
 
     @property
     def confirmed_ms(self) -> int:
-        """When the store last confirmed the session, on the monotonic clock (`Clock`).
+        """The monotonic time (`Clock`) at which the store last confirmed the session.
 
         The lease begins no earlier. If this is three quarters of the lease ago, the holder acts
         as if the session had ended, for others may soon see it so.
@@ -91,7 +91,7 @@ class Session(Protocol):
 
     @property
     def ends_within_ms(self) -> int:
-        """How long the store may take to end the session once its holder is dead.
+        """The longest that the store may take to end the session after its holder's death.
 
         It may be longer than the lease that was asked for: ZooKeeper rounds to ticks.
         """
@@ -99,7 +99,10 @@ class Session(Protocol):
 
     @property
     def credential(self) -> str:
-        """What `Store.end_session` takes; empty where only the holder or time ends a session."""
+        """The argument for `Store.end_session`.
+
+        Empty if only the holder or time can end the session.
+        """
         ...
 
     def on_expired(self, callback: Callable[[], None]) -> None:
@@ -116,7 +119,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make a node whose parent exists. The result is its path, with the number if sequential.
+    """Create a node whose parent exists. The result is its path, with the number if sequential.
 
     With a `session` it is ephemeral. Numbers have ten digits; they grow, with gaps.
     """
@@ -160,7 +163,7 @@ class Watch(Protocol):
     """A callback for changes, until it is cancelled."""
 
     def cancel(self) -> None:
-        """Call no more."""
+        """Stop calling the callback."""
         ...
 
 
@@ -176,27 +179,27 @@ class Store(Protocol):
     """
 
     async def get(self, path: str) -> Node | None:
-        """The node, or None where there is none."""
+        """The node; None if there is none."""
         ...
 
     async def children(self, path: str) -> list[str]:
-        """Names of the children in ascending order; empty where there is no such node."""
+        """Names of the children in ascending order; empty if there is no such node."""
         ...
 
     async def subtree(self, path: str) -> dict[str, Node]:
-        """The node and all below it by path, each as of some instant during the call."""
+        """The node and all below it by path, each as it was at some instant during the call."""
         ...
 
     async def multi(self, operations: Sequence[Operation]) -> list[Result]:
-        """Do all operations in order, or none. Raises the StoreError of the first that fails."""
+        """Apply all operations in order, or none. Raises the StoreError of the first that fails."""
         ...
 
     async def ensure(self, path: str) -> None:
-        """Create the node and its ancestors, empty and persistent, where they lack."""
+        """Create the node and its ancestors, empty and persistent, if they are missing."""
         ...
 
     def watch_data(self, path: str, callback: Callable[[], None]) -> Watch:
-        """Call `callback` on the loop after the node was made, changed or deleted.
+        """Call `callback` on the loop after the node was created, changed or deleted.
 
         Watch first, then read: no change is missed. One call may stand for several changes, or for
         none (after a lost connection, always): read the node again to
@@ -216,22 +219,22 @@ class Store(Protocol):
         ...
 
     async def end_session(self, credential: str) -> None:
-        """End another client's session, whose holder must be dead: its ephemeral nodes go.
+        """End another client's session, whose holder must be dead; its ephemeral nodes are deleted.
 
         Nothing happens where it has ended already. Raises StoreError.
         """
         ...
 
     async def history(self) -> str:
-        """A mark of all changes up to now. Keep it beside the data, newer marks over older."""
+        """A mark of all changes so far. Keep it with the data, and replace older marks."""
         ...
 
     async def require_history(self, mark: str) -> None:
-        """Raises StoreRolledBack where the store lacks changes that `mark` covers."""
+        """Raise StoreRolledBack if the store lacks changes that `mark` covers."""
         ...
 
     async def close(self) -> None:
-        """End this client's session and give the store back."""
+        """End this client's session and close the store."""
         ...
 
 

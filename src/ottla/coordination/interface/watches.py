@@ -27,7 +27,7 @@ class _Watch:
                 del self._watchers[self._path]
 
     def fire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the callback called in the loop's next turn, once for all changes till then."""
+        """Have the callback called in the loop's next turn, once for all changes until then."""
         if not self._scheduled:
             self._scheduled = True
             loop.call_soon(self._call)
@@ -60,19 +60,19 @@ class Watches:
         return list(self._children)
 
     def concern(self, changes: ChangedPaths) -> bool:
-        """Whether any watch here concerns `changes`."""
+        """Whether any of these watches concerns `changes`."""
         return not (
             self._data.keys().isdisjoint(changes.data)
             and self._children.keys().isdisjoint(changes.children)
         )
 
     def fire_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Call every watch, as it is not known what changed."""
+        """Call every watch, because the changes are unknown."""
         _fire(self._data, self.data_paths, loop)
         _fire(self._children, self.children_paths, loop)
 
     def fire(self, changes: ChangedPaths, loop: asyncio.AbstractEventLoop) -> None:
-        """Call the watches that `changes` concern. Called on the loop's own thread."""
+        """Call the watches that `changes` concern. Runs on the loop's thread."""
         _fire(self._data, changes.data, loop)
         _fire(self._children, changes.children, loop)
 

@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Line:
-    """One client's connection to the store: first in, first out, both ways."""
+    """One client's connection to the store: first in, first out, in both directions."""
 
     cut: bool = False
     paused: bool = False
-    # Answers to lose next, oldest first: True where the request is to be carried out.
+    # Answers to lose next, oldest first; True if the request is to be applied.
     losses: list[bool] = field(default_factory=list)
-    # Notifications due while the client could not be reached.
+    # Notifications that became due while the client was unreachable.
     news: list[Callable[[], None]] = field(default_factory=list)
     request_due_s: float = 0.0
     answer_due_s: float = 0.0
@@ -65,7 +65,7 @@ class StoreFaults:
         self._wake()
 
     def cut(self, client: str) -> None:
-        """Let nothing pass between the store and one client, either way."""
+        """Block all messages between the store and one client, in both directions."""
         self._line(client).cut = True
 
     def heal(self, client: str) -> None:
@@ -81,7 +81,7 @@ class StoreFaults:
         self._wake()
 
     def lose_next_answer(self, client: str, *, applied: bool) -> None:
-        """Have the client's next change end in StoreUnavailable, carried out or not."""
+        """Make the client's next change raise StoreUnavailable, applied or not."""
         self._line(client).losses.append(applied)
 
     def reachable(self, client: str) -> bool:
@@ -90,7 +90,7 @@ class StoreFaults:
         return not (self.out or line.cut or line.paused)
 
     async def exchange(self, client: str, action: Callable[[], T], *, changes: bool) -> T:
-        """Carry a request to the store, carry it out, and bring the answer back.
+        """Send a request to the store, apply it, and return the answer.
 
         Raises StoreUnavailable where the request or the answer is lost.
         """
@@ -158,18 +158,18 @@ class StoreFaults:
             raise StoreUnavailable(f"the store {why}; ask again later") from None
 
     async def _silence(self, why: str) -> StoreUnavailable:
-        """The error that a client gets, after a while, for a lost request or answer."""
+        """The error that a client gets, after a timeout, for a lost request or answer."""
         await asyncio.sleep(self._draw_s(self.latency_ms))
         return StoreUnavailable(f"{why}; read what became of the change")
 
     def _arrival_s(self, after_s: float) -> float:
         """When a message sent now arrives: not before a message sent earlier."""
         due_s = asyncio.get_running_loop().time() + self._draw_s(self.latency_ms)
-        # A microsecond apart, for a loop may run callbacks of one instant in any order.
+        # A microsecond apart, because a loop may run callbacks of one instant in any order.
         return max(due_s, after_s + 1e-6)
 
     async def _sleep_until(self, due_s: float) -> None:
-        """Sleep by the loop's clock: `asyncio.sleep` would read it again, later."""
+        """Sleep by the loop's clock: `asyncio.sleep` would read the clock again, later."""
         loop = asyncio.get_running_loop()
         due = asyncio.Event()
         timer = loop.call_at(due_s, due.set)

@@ -1,4 +1,4 @@
-"""A session with the store in memory: at once and for ever, or with a lease on the loop's time."""
+"""A session with the store in memory: unlimited, or with a lease on the loop's time."""
 
 import asyncio
 from collections.abc import Callable

@@ -46,11 +46,11 @@ class MemoryTree:
         self.last_session_id = 0
         self.living: dict[int, None] = {}
         self.changes_made = 0
-        # How to take back what the running multi has done so far, newest last.
+        # The actions that undo the running multi so far, newest last.
         self._undo: list[Callable[[], None]] = []
 
     def commit(self, operations: Sequence[Operation]) -> list[Result]:
-        """Apply all or nothing, then notify the clients."""
+        """Apply all operations or none, then notify the clients."""
         self._undo.clear()
         try:
             results, changes = apply(self, operations)
@@ -62,7 +62,7 @@ class MemoryTree:
         return results
 
     def begin_session(self) -> int:
-        """The id of a new session."""
+        """Begin a session and return its id."""
         self.last_session_id += 1
         self.living[self.last_session_id] = None
         return self.last_session_id

@@ -1,4 +1,4 @@
-"""Notifies the processes that share a file of a change, without polling.
+"""Notifies other processes that share a file of a change, without polling.
 
 A process that has changed the file touches its times; Linux's inotify wakes the listeners. A ring
 may be lost (its process may die before it), so listeners also look at intervals.
@@ -18,14 +18,14 @@ def ring(path: str) -> None:
 
 
 class Bell:
-    """A listener. Its file descriptor is readable after a ring."""
+    """A listener. Its file descriptor becomes readable after a ring."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
 
     @classmethod
     def listen(cls, path: str) -> "Bell | None":
-        """Listen to `path`; None where the system has no inotify, or no more instances."""
+        """Listen to `path`; None if the system has no inotify, or no free instances."""
         if sys.platform != "linux":
             return None
         libc = ctypes.CDLL(None, use_errno=True)
@@ -39,7 +39,7 @@ class Bell:
         return cls(descriptor)
 
     def clear(self) -> None:
-        """Forget the rings so far."""
+        """Clear the pending rings."""
         try:
             os.read(self.descriptor, _EVENTS_BYTES)
         except BlockingIOError:

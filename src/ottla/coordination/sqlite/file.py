@@ -1,4 +1,4 @@
-"""The SQLite file of a store: transactions, changes, sessions' rows. Runs on one thread.
+"""The SQLite file of a store: transactions, changes, session rows. Runs on one thread.
 
 Write-ahead log with `synchronous=FULL`: what was committed survives a power cut.
 """
@@ -24,15 +24,15 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How long a call waits for another process's write before it gives up.
+# How long a call waits for another process's write.
 _BUSY_TIMEOUT_S = 5.0
-# How long to wait for other processes before old data is wiped later.
+# How long a wipe of old data waits for other processes before it is postponed.
 _WIPE_TIMEOUT_MS = 50
-# Changes kept, for clients that look seldom and for marks of history.
+# Changes kept for clients that poll rarely, and for history marks.
 _CHANGES_KEPT = 10_000
 _MARK_KIND = "sqlite"
-# Pages of 4 KiB in the write-ahead log before they are moved to the file, so that the log stays
-# small beside what a small disk reserves for it. SQLite's own number is 1000.
+# Pages of 4 KiB in the write-ahead log before they are moved to the file. The log stays small
+# compared with the reserve of a small disk; SQLite's default is 1000.
 _LOG_PAGES = 256
 
 
@@ -46,10 +46,10 @@ class SessionRow(NamedTuple):
 
 
 class SqliteFile:
-    """One connection. Raises sqlite3.Error and OSError where the file cannot be used."""
+    """One connection. Raises sqlite3.Error and OSError if the file cannot be used."""
 
     def __init__(self, path: str, sensitive: Sequence[str] = ()) -> None:
-        """Open the file, and make it if missing; its folder must exist.
+        """Open the file, and create it if missing; its folder must exist.
 
         What is replaced or removed below `sensitive` paths does not stay in the write-ahead log.
 
@@ -64,7 +64,7 @@ class SqliteFile:
             path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         self.nodes = SqlNodes(self._connection)
-        # The last change already reported; the newest of the running transaction, 0 for none.
+        # The last change already reported; and the newest of the running transaction, 0 for none.
         self._seen_id = 0
         self._noted_id = 0
         self._data_version = 0
@@ -83,7 +83,7 @@ class SqliteFile:
         self._connection.close()
 
     def multi(self, operations: Sequence[Operation]) -> tuple[list[Result], ChangedPaths]:
-        """Do all operations or none; their results and the paths changed."""
+        """Apply all operations or none; return their results and the changed paths."""
         done = self.transact(lambda: self._apply(operations))
         if any(
             isinstance(each, Set | Delete) and each.path.startswith(self._sensitive)
@@ -94,7 +94,7 @@ class SqliteFile:
         return done
 
     def _wipe(self) -> None:
-        """Move what is in the write-ahead log to the file, and cut the log off.
+        """Move the write-ahead log's content to the file, and truncate the log.
 
         A reader or writer elsewhere holds it up: the next look for changes tries again.
         """
@@ -109,7 +109,7 @@ class SqliteFile:
             self._connection.execute(f"PRAGMA busy_timeout={round(_BUSY_TIMEOUT_S * 1000)}")
 
     def transact(self, change: Callable[[], T]) -> T:
-        """Run `change` in a transaction that is on disk afterwards, or take it all back."""
+        """Run `change` in a transaction that is durable afterwards, or roll it back."""
         self._noted_id = 0
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -127,7 +127,7 @@ class SqliteFile:
         return result
 
     def require_same_file(self) -> None:
-        """Raises StoreDamaged where another file has replaced this one."""
+        """Raise StoreDamaged if the file has been replaced by another one."""
         found = os.stat(self.path)
         if (found.st_dev, found.st_ino) != self._identity:
             raise StoreDamaged(
@@ -136,7 +136,7 @@ class SqliteFile:
             )
 
     def changes_elsewhere(self) -> ChangedPaths | None:
-        """What other connections changed since the last call; None where it is not known.
+        """The changes of other connections since the last call; None if they are unknown.
 
         Changes of this connection may be among them.
         """
@@ -160,12 +160,12 @@ class SqliteFile:
         return changes
 
     def history(self) -> str:
-        """The last change and its mark."""
+        """The last change, and its mark."""
         number, mark = self._last_change()
         return f"{_MARK_KIND}:{number}:{mark}"
 
     def require_history(self, mark: str) -> None:
-        """Raises StoreRolledBack where the change that `mark` names was never made here."""
+        """Raise StoreRolledBack if the change that `mark` names was never made in this file."""
         kind, _, rest = mark.partition(":")
         number, _, expected = rest.partition(":")
         last, _ = self._last_change()
@@ -188,7 +188,7 @@ class SqliteFile:
         return [SessionRow(*row) for row in rows]
 
     def begin_session(self, lock_file: str, lease_ms: int, boot_id: str) -> int:
-        """Enter a session whose lock is held already; gives its id."""
+        """Add a session whose lock is held already; return its id."""
 
         def enter() -> int:
             cursor = self._connection.execute(
@@ -226,7 +226,7 @@ class SqliteFile:
         return results, changes
 
     def _note(self, changes: ChangedPaths) -> None:
-        """Enter a change in the table that other clients read."""
+        """Add a change to the table that other clients read."""
         cursor = self._connection.execute(
             "INSERT INTO changes (mark, paths) VALUES (?, ?)",
             (secrets.token_hex(8), json.dumps([list(changes.data), list(changes.children)])),
@@ -257,7 +257,10 @@ class SqliteFile:
         self._seen_id, _ = self._last_change()
 
     def _use_write_ahead_log(self) -> None:
-        """Two processes that open a new file at once meet here, where SQLite does not wait."""
+        """Switch to the write-ahead log.
+
+        Two processes that open a new file at once conflict here, where SQLite does not wait.
+        """
         deadline_s = time.monotonic() + _BUSY_TIMEOUT_S
         while True:
             try:
@@ -281,7 +284,7 @@ class SqliteFile:
 
 
 def _make_private(path: str) -> None:
-    """Narrow a file that an earlier version, a copy or another program left open to others."""
+    """Restrict the permissions of a file that was left open to other users."""
     try:
         before = narrow(path)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""The thread that sends this session's heartbeats, and watches the peers' heartbeats.
+"""The thread that sends this session's heartbeats, and checks the peers' heartbeats.
 
 A heartbeat is a write to the session's file. The thread never waits for a disk, so that a slow
 disk ends no session. A stopped process sends none, for the thread is stopped with it; nor does a
@@ -20,10 +20,13 @@ CLOCK = SystemClock()
 
 
 class Lease:
-    """Renewed until `stop`. Begins confirmed: make it when the session has just been entered."""
+    """A lease, renewed until `stop`.
 
-    # Invariant: others end the session no earlier than lease_ms after confirmed_ms, or, where
-    # this thread is stopped between looking at the clock and the beat, three quarters of it.
+    It begins confirmed, so create it right after the session was added.
+    """
+
+    # Invariant: others end the session no earlier than lease_ms after confirmed_ms; if this thread
+    # is paused between reading the clock and the heartbeat, no earlier than three quarters of that.
     confirmed_ms: int
 
     def __init__(
@@ -36,7 +39,9 @@ class Lease:
         on_late: Callable[[], None],
         on_silent: Callable[[Peer], None],
     ) -> None:
-        """`on_late` is to call `confirm` if the session still exists; `on_silent` to end a peer's.
+        """`on_late` must call `confirm` if the session still exists.
+
+        `on_silent` must end a peer's session.
 
         Both are called on this thread.
         """
@@ -54,12 +59,12 @@ class Lease:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send no more heartbeats; returns when the thread has ended."""
+        """Stop sending heartbeats; return when the thread has ended."""
         self._stopped.set()
         self._thread.join()
 
     def confirm(self) -> None:
-        """Send a heartbeat now. The caller knows that no peer ends the session meanwhile."""
+        """Send a heartbeat now. The caller has ensured that no peer is ending the session."""
         now_ms = CLOCK.monotonic_ms()
         self._lock.beat(now_ms)
         self.confirmed_ms = now_ms
@@ -72,11 +77,11 @@ class Lease:
                 return
             self._renew(now_ms)
             due_ms = self._look_at_peers(now_ms)
-            # A peer's silence must be noticed when it is too long, and not a beat later.
+            # A peer's silence must be noticed when it becomes too long, not a heartbeat later.
             wait_ms = min(max(due_ms - now_ms, _LEAST_INTERVAL_MS), interval_ms)
 
     def _ask_loop(self) -> bool:
-        """Have the loop note that it turns. False where it is closed for good."""
+        """Have the loop confirm that it turns. False if the loop is closed for good."""
         if not self._loop_asked:
             self._loop_asked = True
             try:
@@ -93,16 +98,16 @@ class Lease:
         if now_ms - self._loop_turned_ms > self._lease_ms:
             return
         if now_ms - self.confirmed_ms <= self._lease_ms // 4:
-            # The time read from the clock before: if this thread pauses just here, the beat
-            # still claims no more than what is true.
+            # The time was read before: if this thread pauses here, the heartbeat still claims no
+            # more than is true.
             self._lock.beat(now_ms)
             self.confirmed_ms = now_ms
         else:
-            # A peer may be ending the session right now: ask the file first.
+            # A peer may be ending the session at this moment: ask the file first.
             self._on_late()
 
     def _look_at_peers(self, now_ms: int) -> int:
-        """Find peers silent for a lease, all of it seen by a thread that was itself awake.
+        """Find peers that were silent for a whole lease while this thread itself was running.
 
         Returns when the next one will be, if it sends no heartbeat before.
         """

@@ -1,4 +1,4 @@
-"""The other sessions of a shared file. A thread for each waits for its lock, and so for its end."""
+"""The other sessions of a shared file. A thread for each waits for its lock, and so its end."""
 
 import asyncio
 import os
@@ -10,10 +10,10 @@ from ottla.coordination.sqlite.session_lock import OthersLock, remove
 
 
 class Peer:
-    """Another session, watched until its holder gives it up or dies."""
+    """Another session, watched until its holder releases it or dies."""
 
     def __init__(self, row: SessionRow, path: str) -> None:
-        """Raises FileNotFoundError where the session has ended already."""
+        """Open the peer's file. Raises FileNotFoundError if the session has ended already."""
         self.row = row
         self.path = path
         self._lock = OthersLock(path)
@@ -28,7 +28,7 @@ class Peer:
         return beat_ms is not None and beat_ms + self.row.lease_ms < now_ms
 
     def wait_for_end(self) -> None:
-        """Block until its holder gives it up or dies."""
+        """Block until the holder releases the lock or dies."""
         self._lock.wait_until_free()
         remove(self.path)
         self._lock.close()
@@ -48,7 +48,7 @@ class FilePeers:
         self._closed = False
 
     def update(self, rows: Sequence[SessionRow], own_id: int) -> None:
-        """Watch the sessions there are now, and no others."""
+        """Watch exactly the sessions that exist now."""
         wanted = {row.id: row for row in rows if row.id != own_id}
         known = {peer.row.id: peer for peer in self.living if peer.row.id in wanted}
         for session_id, row in wanted.items():
@@ -59,7 +59,7 @@ class FilePeers:
         self.living = tuple(known.values())
 
     def close(self) -> None:
-        """Call `on_end` no more. Waiting threads go on until their sessions have ended."""
+        """Stop calling `on_end`. Waiting threads continue until their sessions have ended."""
         self._closed = True
         self.living = ()
 
@@ -69,7 +69,7 @@ class FilePeers:
         except FileNotFoundError:
             self._on_end(row)
             return None
-        # A daemon: it sleeps in the kernel, and must not keep the process from ending.
+        # A daemon: it sleeps in the kernel, and must not keep the process from exiting.
         threading.Thread(
             target=self._wait, args=(peer,), name=f"ottla-peer-{row.id}", daemon=True
         ).start()
@@ -81,5 +81,5 @@ class FilePeers:
             try:
                 self._loop.call_soon_threadsafe(self._on_end, peer.row)
             except RuntimeError:
-                # The loop is closed: nothing is left to call.
+                # The loop is closed: no callback is left to run.
                 return

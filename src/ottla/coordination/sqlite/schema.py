@@ -1,4 +1,4 @@
-"""The tables of the store's SQLite file, and the rules of `operations` on top of them."""
+"""The tables of the store's SQLite file, and `operations` on them."""
 
 import sqlite3
 import zlib
@@ -41,7 +41,7 @@ INSERT OR IGNORE INTO nodes VALUES ('/', '', x'', 0, 0, 0, 0);
 
 
 def prepare_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables, or bring older ones up to date. Runs in an open transaction.
+    """Create the tables, or migrate older ones. Runs in an open transaction.
 
     Raises StoreDamaged where a newer version wrote the file.
     """
@@ -66,7 +66,7 @@ def prepare_tables(connection: sqlite3.Connection) -> None:
 
 
 def checksum_of(path: str, data: bytes, version: int, owner: int, sequence: int) -> int:
-    """CRC-32 over all of a node; SQLite's own pages have none."""
+    """A CRC-32 over the whole node, because SQLite's pages have no checksum."""
     return zlib.crc32(data, zlib.crc32(f"{path}\0{version}\0{owner}\0{sequence}".encode()))
 
 
@@ -81,7 +81,7 @@ def _checked(row: Any) -> Node:
 
 
 class SqlNodes:
-    """The nodes of an open transaction; rolling it back takes all changes back."""
+    """The nodes of an open transaction; a rollback undoes all changes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -121,7 +121,7 @@ class SqlNodes:
         return int(sequence)
 
     def get(self, path: str) -> Node | None:
-        """Raises StoreDamaged where the node is not what was written."""
+        """Read a node. Raises StoreDamaged if its checksum is wrong."""
         row = self._one(
             "SELECT path, data, version, owner, sequence, checksum FROM nodes WHERE path = ?", path
         )
@@ -134,9 +134,9 @@ class SqlNodes:
         return [row[0].rpartition("/")[2] for row in rows]
 
     def subtree(self, path: str) -> dict[str, Node]:
-        """Raises StoreDamaged where a node is not what was written."""
+        """Read a node and all below it. Raises StoreDamaged if a checksum is wrong."""
         prefix = "/" if path == "/" else f"{path}/"
-        # Paths below `prefix` sort between it and the prefix with its slash counted up.
+        # Paths below `prefix` sort between `prefix/` and the same text with the slash incremented.
         rows = self._connection.execute(
             "SELECT path, data, version, owner, sequence, checksum FROM nodes"
             " WHERE path = ? OR (path > ? AND path < ?) ORDER BY path",
@@ -156,6 +156,6 @@ class SqlNodes:
             (data, version, sequence, checksum_of(path, data, version, owner, sequence), path),
         )
 
-    # Rows are as untyped as SQLite itself.
+    # Rows are untyped, as in SQLite itself.
     def _one(self, query: str, key: str | int) -> Any:
         return self._connection.execute(query, (key,)).fetchone()

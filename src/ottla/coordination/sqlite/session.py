@@ -26,14 +26,14 @@ _ORPHAN_AGE_S = 60.0
 class Ask(Protocol):
     """Runs a function on the store's thread; raises StoreError.
 
-    With `always` it runs even where the caller is cancelled before its turn has come.
+    With `always` it runs even if the caller is cancelled before its turn.
     """
 
     def __call__(self, function: Callable[[], T], *, always: bool = False) -> Awaitable[T]: ...
 
 
 class SqliteSession:
-    """A session that lasts until it is closed, or its process dies or stands still for a lease."""
+    """A session that lasts until it is closed, or its process dies or pauses for a whole lease."""
 
     def __init__(
         self,
@@ -57,15 +57,15 @@ class SqliteSession:
         self._loop = asyncio.get_running_loop()
         self._callbacks: list[Callable[[], None]] = []
         self._asking_late = False
-        # Its row in the file; known to the store's thread first.
+        # Its row in the file; set on the store's thread first.
         self._entered: int | None = None
 
     async def begin(self) -> None:
-        """Enter the session into the file."""
+        """Add the session to the file."""
         try:
             self.id = await self._ask(self._enter)
         except asyncio.CancelledError:
-            # The store's thread enters it all the same, if it has begun to.
+            # The store's thread adds it anyway, if it has begun to.
             await self._ask(self._take_back)
             raise
         self._lease = Lease(
@@ -94,21 +94,21 @@ class SqliteSession:
         self._callbacks.append(callback)
 
     async def close(self) -> None:
-        """End the session, even where the caller is cancelled meanwhile."""
+        """End the session, even if the caller is cancelled meanwhile."""
         if self._expire():
             try:
                 self._on_changes(await self._ask(self._leave, always=True))
             except StoreError as error:
-                # The lock is given up all the same, and then any peer can end the session.
+                # The lock is released anyway, after which any peer can end the session.
                 _log.warning("session %d was not removed: %s", self.id, error.message)
 
     async def end(self) -> None:
-        """Give the lock up and notify the holder, as the session is no longer in the file."""
+        """Release the lock and notify the holder, because the session is no longer in the file."""
         if self._expire():
             await self._ask(self._let_go, always=True)
 
     def _expire(self) -> bool:
-        """Notify the holder; False where that was done before."""
+        """Notify the holder; return False if that was done before."""
         if self.expired:
             return False
         self.expired = True
@@ -131,7 +131,7 @@ class SqliteSession:
         return self._entered
 
     def _take_back(self) -> None:
-        """Undo `_enter`, if it was called: nothing will keep this session alive."""
+        """Undo `_enter`, if it ran: nothing will keep this session alive."""
         if self._entered is not None:
             try:
                 self._file.end_session(self._entered)
@@ -149,7 +149,7 @@ class SqliteSession:
         self._lock.release()
 
     def _on_late(self) -> None:
-        """Called on the lease's thread, which must not wait."""
+        """Ask for a confirmation. Runs on the lease's thread, which must not wait."""
         self._loop.call_soon_threadsafe(self._settle_late)
 
     def _settle_late(self) -> None:
@@ -158,12 +158,12 @@ class SqliteSession:
             self._settling = self._loop.create_task(self._settle())
 
     async def _settle(self) -> None:
-        """Renew a late lease if the session is still there, which a transaction makes sure of."""
+        """Renew a late lease if the session still exists, which a transaction verifies."""
         try:
             if not await self._ask(lambda: self._file.transact(self._confirm)):
                 await self.end()
         except StoreError:
-            # The lease's next beat asks again.
+            # The lease's next heartbeat asks again.
             return
         finally:
             self._asking_late = False
@@ -176,7 +176,7 @@ class SqliteSession:
 
 
 def bury_the_dead(file: SqliteFile) -> ChangedPaths:
-    """End sessions whose process is gone, or that another boot left. Runs on the store's thread."""
+    """End sessions whose process is gone, or which are from before a reboot."""
     everything = ChangedPaths()
     folder, name = os.path.split(file.path)
     known = set()

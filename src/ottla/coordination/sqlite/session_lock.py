@@ -20,7 +20,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """Different after each start of the system; empty where the system has no such id."""
+    """An id that differs after each boot of the system; empty if the system has none."""
     if sys.platform != "linux":
         return ""
     return _BOOT_ID.read_text().strip()
@@ -35,7 +35,7 @@ class SessionLock:
 
     @classmethod
     def take(cls, path: str) -> "SessionLock | None":
-        """The lock of the file, made if missing; None where another process holds it."""
+        """Lock the file, and create it if missing; None if another process holds the lock."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, 0o600)
         if file_lock.try_lock(descriptor):
             return cls(descriptor, path)
@@ -43,39 +43,42 @@ class SessionLock:
         return None
 
     def beat(self, now_ms: int) -> None:
-        """Write a heartbeat. Waits for no disk."""
+        """Write a heartbeat. Does not wait for the disk."""
         system.pwrite(self._descriptor, _BEAT.pack(now_ms), 0)
 
     def release(self) -> None:
-        """Remove the file and give the lock up."""
+        """Remove the file and release the lock."""
         remove(self._path)
         os.close(self._descriptor)
-        # Windows removes no open file; elsewhere the file is gone by now.
+        # Windows removes no open file; on other systems the file is already gone.
         remove(self._path)
 
 
 class OthersLock:
-    """Another session's file, to see whether that session is alive."""
+    """Another session's file, read to see whether that session is alive."""
 
     def __init__(self, path: str) -> None:
-        """Raises FileNotFoundError where the session's holder has removed it, at its end."""
+        """Open the file.
+
+        Raises FileNotFoundError if the holder has removed it, at the session's end.
+        """
         self._descriptor = os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
         # One thread reads while another may close.
         self._closing = threading.Lock()
 
     def last_beat_ms(self) -> int | None:
-        """The time of the last heartbeat; None where this is not known."""
+        """The time of the last heartbeat; None if it is unknown."""
         with self._closing:
             descriptor = self._descriptor
             content = system.pread(descriptor, _BEAT.size, 0) if descriptor >= 0 else b""
         return int(_BEAT.unpack(content)[0]) if len(content) == _BEAT.size else None
 
     def is_free(self) -> bool:
-        """Whether its holder is dead or has given it up. No process can take a session over."""
+        """Whether the holder is dead or has released the lock. This takes over no session."""
         return file_lock.is_free(self._descriptor)
 
     def wait_until_free(self) -> None:
-        """Block until its holder is dead or gives it up."""
+        """Block until the holder is dead or releases the lock."""
         file_lock.wait_until_free(self._descriptor)
 
     def close(self) -> None:
@@ -85,7 +88,7 @@ class OthersLock:
 
 
 def remove(path: str) -> None:
-    """Remove a session's file, unless it is gone, or open where that prevents it (Windows).
+    """Remove a session's file, unless it is gone, or open on a system that forbids it (Windows).
 
     A file that remains is removed when a process next opens the store.
     """

@@ -33,13 +33,13 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-# Between two looks without a ring; without a bell all looks are such.
+# The interval between checks without a ring; without a bell all checks are such.
 _LOOK_S = 0.25
 _LOOK_WITHOUT_BELL_S = 0.01
 
 
 class SqliteStore(StoreClient):
-    """One client of the file; implements `Store`. Make it with `open`."""
+    """One client of the file; implements `Store`. Create it with `open`."""
 
     _file: SqliteFile
 
@@ -62,7 +62,7 @@ class SqliteStore(StoreClient):
 
     @classmethod
     async def open(cls, path: str, sensitive: Sequence[str] = ()) -> "SqliteStore":
-        """Open the file, and make it if missing; its folder must exist.
+        """Open the file, and create it if missing; its folder must exist.
 
         What is replaced or removed below `sensitive` paths is wiped out of the file.
 
@@ -139,11 +139,13 @@ class SqliteStore(StoreClient):
             await self._ask(self._file.close, always=True)
         finally:
             self._closed = True
-            # What was asked of it is still done.
+            # Work already requested is still done.
             self._thread.shutdown(wait=False)
 
     async def _ask(self, function: Callable[[], T], *, always: bool = False) -> T:
-        """Run on the store's thread; see `sqlite_session.Ask`. SQLite's errors are raised as ours.
+        """Run a function on the store's thread; see `session.Ask`.
+
+        SQLite's errors are raised as ours.
 
         A caller that is cancelled takes back what the thread has not begun, but for `always`.
         """
@@ -199,7 +201,7 @@ class SqliteStore(StoreClient):
         self._look_later()
 
     def _look_soon(self) -> None:
-        """Look for changes of others; once more if that is under way."""
+        """Check for changes of others, once more if a check is running."""
         if self._looking:
             self._look_again = True
         else:
@@ -239,7 +241,7 @@ class SqliteStore(StoreClient):
         self._end_soon(row, "its process has ended", lambda: True)
 
     def _on_silent_peer(self, peer: Peer) -> None:
-        """Called on the lease's thread."""
+        """End a silent peer's session. Called on the lease's thread."""
         self._loop.call_soon_threadsafe(self._end_silent, peer)
 
     def _end_silent(self, peer: Peer) -> None:
@@ -253,7 +255,7 @@ class SqliteStore(StoreClient):
             self._spawn(self._end(row.id, still_true))
 
     async def _end(self, session_id: int, still_true: Callable[[], bool]) -> None:
-        """Remove another's session; try until the file answers."""
+        """Remove another client's session; retry until the file answers."""
         try:
             while True:
                 try:
@@ -277,9 +279,9 @@ class SqliteStore(StoreClient):
 
 
 def _is_full(error: Exception) -> bool:
-    """Whether there was no space for a write."""
+    """Whether a write failed for lack of space."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOSPC
-    # Of the write-ahead log SQLite says only that writing failed.
+    # For the write-ahead log, SQLite reports only that writing failed.
     code = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF == sqlite3.SQLITE_FULL

@@ -1,4 +1,4 @@
-"""One kazoo client: passes its threads' answers and states to the loop, as our own errors."""
+"""One kazoo client: passes its threads' answers and states to the loop, with our own errors."""
 
 import asyncio
 import logging
@@ -35,18 +35,18 @@ from ottla.coordination.zookeeper.security import ZookeeperSecurity
 
 _log = logging.getLogger(__name__)
 
-# A client retries soon, and for ever: the store may be away for long, and then be back suddenly.
+# The client retries soon and forever: the store may be away for long, and then return suddenly.
 _RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.4, "max_delay": 1.0}
 _STOP_LIMIT_S = 15.0
 
 
 class SessionListener(Protocol):
-    """Is called, on the loop, about the connection."""
+    """Is called on the loop when the connection changes."""
 
     def on_connected(self, connection: "EnsembleConnection") -> None: ...
 
     def on_lost(self, session_id: int) -> None:
-        """The session has expired; the connection is already making another."""
+        """Act on an expired session; the connection is already opening another."""
         ...
 
 
@@ -72,8 +72,8 @@ class EnsembleConnection:
         self._connected = asyncio.Event()
         # Set once it was connected, or its login was refused.
         self._settled = asyncio.Event()
-        # Held while a request is handed over and while the loss of a session is noted, so that
-        # no request meant for one session is sent in the next.
+        # Held while a request is sent and while the loss of a session is noted, so that no request
+        # for one session is sent in the next.
         self._lock = threading.Lock()
         self._session_id = 0
         self._password = b""
@@ -103,7 +103,7 @@ class EnsembleConnection:
         )
 
     async def start(self, timeout_ms: int) -> None:
-        """Connect. Raises StoreUnavailable where no server answers in time, or StoreDenied."""
+        """Connect. Raises StoreUnavailable if no server answers in time, or StoreDenied."""
         self._client.start_async()
         try:
             await asyncio.wait_for(self._settled.wait(), timeout_ms / 1000)
@@ -126,7 +126,7 @@ class EnsembleConnection:
             finally:
                 self._to_loop(done.set)
 
-        # A daemon: without an answer it waits for seconds, and must not keep the process.
+        # A daemon: without an answer it waits for seconds, and must not keep the process alive.
         threading.Thread(target=stop, name="ottla-zookeeper-stop", daemon=True).start()
         await asyncio.wait_for(done.wait(), _STOP_LIMIT_S)
 
@@ -140,7 +140,7 @@ class EnsembleConnection:
         return int(self._client.last_zxid)
 
     async def granted(self) -> tuple[int, bytes, int]:
-        """Id and password of the session there is now, and its time-out in milliseconds.
+        """Id and password of the present session, and its timeout in milliseconds.
 
         Waits for a connection.
         """
@@ -173,7 +173,7 @@ class EnsembleConnection:
             raise self.translate(error, path) from error
 
     def send(self, request: Callable[[KazooClient], Any], on_error: Callable[[str], None]) -> None:
-        """Send a request; only an error matters, whose name is passed to a callback on the loop.
+        """Send a request; only an error is reported, by name, to a callback on the loop.
 
         Does nothing without a connection.
         """
@@ -226,12 +226,12 @@ class EnsembleConnection:
         except TimeoutError:
             raise self._unavailable("there is no connection") from None
 
-    # What follows runs on kazoo's threads.
+    # The following methods run on kazoo's threads.
 
     def _on_state(self, state: str) -> None:
         if state == KazooState.CONNECTED:
             with self._lock:
-                # Kazoo's own `client_id` is not there yet at this moment.
+                # Kazoo sets its own `client_id` only later.
                 self._session_id = self._client._session_id
                 self._password = bytes(self._client._session_passwd)
             # With SASL the login comes first.
@@ -257,10 +257,10 @@ class EnsembleConnection:
         try:
             self._loop.call_soon_threadsafe(callback)
         except RuntimeError:
-            # The loop is closed: nothing is left to call.
+            # The loop is closed: no callback is left to run.
             return
 
-    # And this on the loop.
+    # The following methods run on the loop.
 
     def _take_trouble(self, trouble: str, refused: str) -> None:
         if (trouble, refused) != (self._trouble, self._refused) and not self._stopped:
@@ -291,6 +291,6 @@ def _settle(answer: asyncio.Future[Any], done: Any) -> None:
     elif isinstance(done.exception, KazooException):
         answer.set_exception(done.exception)
     else:
-        # Kazoo's time-out is no KazooException.
+        # Kazoo's timeout is not a KazooException.
         assert isinstance(done.exception, KazooTimeoutError), done.exception
         answer.set_exception(TimeoutError())

@@ -1,4 +1,4 @@
-"""DIGEST-MD5 (RFC 2831) as far as ZooKeeper's servers speak it: `auth`, no integrity layer. Pure.
+"""DIGEST-MD5 (RFC 2831) in the form of ZooKeeper's servers: `auth`, no integrity layer. Pure.
 
 The library that kazoo would use for it has had no release since 2019. The RFC is historic, and MD5
 weak: what it gains over ZooKeeper's scheme `digest` is that the password itself is not sent.
@@ -8,18 +8,18 @@ import hashlib
 import hmac
 import re
 
-# The name that all of ZooKeeper's servers go by.
+# The service name of all ZooKeeper servers.
 _URI = "zookeeper/zk-sasl-md5"
 _COUNT = "00000001"
 _DIRECTIVE = re.compile(r'([\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^,\s]*))')
 
 
 class DigestRefused(ValueError):
-    """The server sent something with which no login is possible; the message says what."""
+    """The server sent something that makes a login impossible; the message names it."""
 
 
 class DigestMd5:
-    """One login. `nonce` is the client's, new for each login and not to be guessed."""
+    """One login. `nonce` is the client's: new for each login, and unpredictable."""
 
     def __init__(self, user: str, password: str, nonce: str, uri: str = _URI) -> None:
         self._user = user
@@ -53,7 +53,7 @@ class DigestMd5:
         ).encode()
 
     def is_proven(self, last: bytes) -> bool:
-        """Whether the server's last message shows that it knows the password, too."""
+        """Whether the server's last message proves that it knows the password, too."""
         found = _directives(last).get("rspauth", "")
         return bool(self._expected) and hmac.compare_digest(found, self._expected)
 
@@ -68,7 +68,7 @@ def _quoted(text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """As the RFC has it: ISO 8859-1 where that is enough, else UTF-8."""
+    """Encode as in the RFC: ISO 8859-1 if that is enough, else UTF-8."""
     try:
         return text.encode("iso-8859-1")
     except UnicodeEncodeError:

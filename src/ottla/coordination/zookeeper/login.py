@@ -1,4 +1,4 @@
-"""What a connection to ZooKeeper does before its first request: TLS, and SASL.
+"""Prepares a connection to ZooKeeper before its first request: TLS and SASL.
 
 Runs on kazoo's threads. A failure is reported with cause and remedy; kazoo then tries again.
 """
@@ -17,12 +17,12 @@ from ottla.coordination.zookeeper.digest_md5 import DigestMd5, DigestRefused
 from ottla.coordination.zookeeper.security import ZookeeperSecurity
 
 _NONCE_BYTES = 18
-# Why a login failed, and whether another attempt may succeed by itself.
+# Called with the cause of a failed login, and whether another attempt may succeed.
 OnTrouble = Callable[[str], None]
 
 
 class EnsembleThreads(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types.
-    """Kazoo's threads, and connections over TLS by our own contexts.
+    """Kazoo's threads, with TLS connections by our own contexts.
 
     Kazoo's own contexts trust all public authorities beside the configured one, and compare no
     host name unless it is demanded.
@@ -36,7 +36,7 @@ class EnsembleThreads(SequentialThreadingHandler):  # type: ignore[misc]  # kazo
     def create_connection(
         self, address: tuple[str, int], hostname: str = "", timeout: float = 10.0, **_: object
     ) -> socket.socket:
-        """Connect to a server; `hostname` is what the settings call it."""
+        """Connect to a server; `hostname` is its name in the settings."""
         plain = socket.create_connection(address, timeout)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is None:
@@ -50,7 +50,7 @@ class EnsembleThreads(SequentialThreadingHandler):  # type: ignore[misc]  # kazo
 
 
 class EnsembleLogin:
-    """SASL and what goes wrong on the way, of the connections of one client."""
+    """SASL logins, and their failures, of the connections of one client."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class EnsembleLogin:
         on_refused: OnTrouble,
         on_trouble: OnTrouble,
     ) -> None:
-        """`handler` is kazoo's, of connections. `on_done`: a connection is ready for requests."""
+        """`handler` is kazoo's connection handler; `on_done` is called after the login."""
         self._security = security
         self._handler = handler
         self._invoke = handler._invoke
@@ -76,7 +76,7 @@ class EnsembleLogin:
             handler._authenticate_with_sasl = self._log_in
 
     def _noting(self, timeout: float, request: Any, xid: int | None = None) -> Any:
-        """Kazoo does not report the time-out that ZooKeeper grants, nor why it is refused."""
+        """Note the timeout that ZooKeeper grants, and its refusals, which kazoo does not report."""
         try:
             answer = self._invoke(timeout, request, xid)
         except ConnectionDropped as error:
@@ -88,7 +88,7 @@ class EnsembleLogin:
         return answer
 
     def _log_in(self, _host: str, timeout: float) -> None:
-        """DIGEST-MD5, in the place of kazoo's own."""
+        """Log in by DIGEST-MD5, in place of kazoo's own login."""
         access = self._security.access
         login = DigestMd5(access.user, access.password, random_bytes(_NONCE_BYTES).hex())
         try:
@@ -97,7 +97,7 @@ class EnsembleLogin:
         except (AuthFailedError, DigestRefused) as error:
             raise self._refused(str(error)) from error
         except ConnectionDropped as error:
-            # A server that dies; one that refuses says so.
+            # The server died: one that refuses a login reports it.
             self._on_trouble(f"the connection ended during the login ({error})")
             raise
         if not login.is_proven(last):
@@ -118,13 +118,13 @@ class EnsembleLogin:
             "): coordination.user and coordination.password are to be those of a line"
             ' user_NAME="PASSWORD" in the section Server of the ZooKeeper servers\' JAAS file'
         )
-        # Kazoo would give up for ever; a password may be mended while the broker runs.
+        # Kazoo would give up forever, but a password may be corrected while the broker runs.
         dropped: Exception = ConnectionDropped("the login was refused")
         return dropped
 
 
 def _closed(why: str, *, is_tls: bool) -> str:
-    """A server that closes the connection at the first request says no more than that."""
+    """The error for a server that closed the connection at the first request, without a reason."""
     if is_tls:
         return (
             f"the server closed the TLS connection before it answered ({why}): if it demands"

@@ -1,4 +1,4 @@
-"""How a client proves to ZooKeeper who it is, and whom its nodes are for."""
+"""A client's login at ZooKeeper, and the ACLs of its nodes."""
 
 import ssl
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class ZookeeperSecurity:
 
     @property
     def auth_data(self) -> list[tuple[str, str]] | None:
-        """What kazoo sends after each connect, for ZooKeeper's scheme `digest`."""
+        """The credentials that kazoo sends after each connect, for ZooKeeper's scheme `digest`."""
         if not self.access.user or self.is_sasl:
             return None
         return [("digest", f"{self.access.user}:{self.access.password}")]
@@ -35,7 +35,10 @@ class ZookeeperSecurity:
         return self.access.tls
 
     def acl(self, path: str) -> list[object]:
-        """The ACL of a node of ours: all for its creator, and read by all but what is sensitive."""
+        """The ACL of one of our nodes: all rights for its creator.
+
+        Anyone may read unless sensitive.
+        """
         if not self.access.protects:
             return list(OPEN_ACL_UNSAFE)
         return list(CREATOR_ALL_ACL if self.access.is_sensitive(path) else _READABLE)

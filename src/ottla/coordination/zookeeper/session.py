@@ -1,4 +1,4 @@
-"""A session of a ZooKeeper client, and when the ensemble's leader last confirmed it."""
+"""A session of a ZooKeeper client, with the last confirmation by the ensemble's leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ _CLOCK = SystemClock()
 
 
 class ZookeeperSession:
-    """A session until ZooKeeper says that it has expired, or it is closed.
+    """A session until ZooKeeper reports that it has expired, or it is closed.
 
     `sync` asks the ensemble's leader: kazoo's own pings are answered by any server, also by one
     that the leader has lost. `leave` ends the session. `granted_ms` is the time-out that
@@ -32,9 +32,9 @@ class ZookeeperSession:
         self.id = session_id
         self.generation = generation
         self.credential = credential
-        # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats
-        # to the leader half a tick late; a time-out is two ticks or more unless the server's
-        # minSessionTimeout says otherwise.
+        # ZooKeeper rounds the end up to a tick, and followers report their clients' heartbeats to
+        # the leader half a tick late. A timeout is two ticks or more, unless the server's
+        # minSessionTimeout is lower.
         self.ends_within_ms = 2 * granted_ms
         self.expired = False
         self.confirmed_ms = _CLOCK.monotonic_ms()
@@ -49,12 +49,12 @@ class ZookeeperSession:
         self._callbacks.append(callback)
 
     def confirm(self, sent_ms: int) -> None:
-        """The leader answered in this session to what was sent at `sent_ms`."""
+        """Note that the leader answered, in this session, a request sent at `sent_ms`."""
         if not self.expired:
             self.confirmed_ms = max(self.confirmed_ms, sent_ms)
 
     def end(self) -> None:
-        """The session has ended: notify its holder."""
+        """Note that the session has ended, and notify its holder."""
         if self.expired:
             return
         self.expired = True

@@ -1,4 +1,4 @@
-"""The store in a ZooKeeper ensemble, for brokers of many machines. Uses kazoo.
+"""The store in a ZooKeeper ensemble, for brokers on many machines. Uses kazoo.
 
 Nodes are stored unchanged under `chroot`, so that ZooKeeper's own client reads them. Their ACLs are
 those of `coordination.interface.access`.
@@ -37,11 +37,11 @@ from ottla.coordination.zookeeper.session import ZookeeperSession
 from ottla.coordination.zookeeper.transaction import first_refusal, result_of, transaction
 from ottla.coordination.zookeeper.watches import ZookeeperWatches
 
-# The lease of a client that has opened no session of its own yet.
+# The lease of a client that has not opened a session yet.
 _FIRST_LEASE_MS = 10_000
 _PATIENCE_MS = 5_000
 _MARK_KIND = "zookeeper"
-# No node has changed so often.
+# A version that no node reaches.
 _NO_VERSION = 2**31 - 1
 _CLOCK = SystemClock()
 
@@ -63,7 +63,7 @@ _NO_LISTENER = _NoListener()
 
 
 class ZookeeperStore(StoreClient):
-    """One client of the ensemble; implements `Store`. Make it with `open`."""
+    """One client of the ensemble; implements `Store`. Create it with `open`."""
 
     _connection: EnsembleConnection
 
@@ -82,7 +82,7 @@ class ZookeeperStore(StoreClient):
     async def open(
         cls, hosts: str, *, chroot: str = "", access: StoreAccess, timeout_ms: int
     ) -> "ZookeeperStore":
-        """Connect to one of `hosts` (`host:port,host:port`) and make `chroot` where it lacks.
+        """Connect to one of `hosts` (`host:port,host:port`) and create `chroot` if it is missing.
 
         Raises StoreUnavailable where no server answers within `timeout_ms`, StoreDenied where the
         user may not.
@@ -186,7 +186,7 @@ class ZookeeperStore(StoreClient):
             listener=_NO_LISTENER,
             client_id=client_id,
         )
-        # If the session has ended already, this begins another and ends that.
+        # If the session has ended already, this call ends the old connection and begins another.
         await connection.start(_PATIENCE_MS)
         await connection.stop()
 
@@ -207,7 +207,7 @@ class ZookeeperStore(StoreClient):
             )
 
     async def rewrite_acls(self) -> int:
-        """Give every node here the ACL that a new one would get; returns how many there are."""
+        """Give every node the ACL that a new one would get; return the number of nodes."""
         count = 0
         level = ["/"]
         while level:
@@ -255,7 +255,7 @@ class ZookeeperStore(StoreClient):
         return connection
 
     async def _reconnect(self, lease_ms: int) -> None:
-        """Go on over a connection with a session of its own; the one before ends."""
+        """Continue over a connection with its own session; the one before ends."""
         before, self._connection = self._connection, await self._connect(lease_ms)
         self._watches.use(self._connection)
         await before.stop()
@@ -272,7 +272,10 @@ class ZookeeperStore(StoreClient):
         return await self._connection.call(request, path, session_id=session_id)
 
     async def _read_newest(self, request: Request, path: str) -> Any:
-        """Read the leader's state, as a server may lag: `sync` first, for answers come in order."""
+        """Read the leader's state, because a server may lag.
+
+        `sync` first, as answers come in order.
+        """
 
         def ask(client: KazooClient) -> Any:
             client.sync_async(self._locate("/"))
@@ -294,11 +297,11 @@ class ZookeeperStore(StoreClient):
             names = await read(lambda client: client.get_children_async(place), path)
         except NoNode:
             return []
-        # ZooKeeper's own nodes are none of ours.
+        # ZooKeeper's own nodes are left out.
         return sorted(name for name in names if (place, name) != ("/", "zookeeper"))
 
     async def _sync(self) -> None:
-        """Get an answer of the ensemble's leader, which confirms the session."""
+        """Ask the ensemble's leader, whose answer confirms the session."""
         sent_ms = _CLOCK.monotonic_ms()
         session = self._session
         place = self._locate("/")
@@ -311,17 +314,20 @@ class ZookeeperStore(StoreClient):
             session.confirm(sent_ms)
 
     async def _make_root(self) -> None:
-        """Make the chroot, part by part; parts whose parents may not be read are taken to exist."""
+        """Create the chroot part by part; parts with unreadable parents are assumed to exist."""
         parts = self._chroot.split("/")
         for length in range(2, len(parts) + 1):
             await self._make_place("/".join(parts[:length]))
-        # A client that may not read it learns so now, and one that may not change it.
+        # A client without permission to read or change the root fails here.
         await self.children("/")
         if self._security.access.protects and self._chroot:
             await self._require_writable()
 
     async def _require_writable(self) -> None:
-        """Raise StoreDenied where the root's ACL is for others: a write that can't succeed."""
+        """Raise StoreDenied if the root's ACL excludes this client.
+
+        Test with a write that must fail.
+        """
         place = self._locate("/")
         with contextlib.suppress(BadVersion):
             await self._call(lambda client: client.set_async(place, b"", _NO_VERSION), "/")
@@ -335,5 +341,5 @@ class ZookeeperStore(StoreClient):
                 )
 
     def _locate(self, path: str) -> str:
-        """Our path in the ensemble."""
+        """The path in the ensemble."""
         return (self._chroot + path).rstrip("/") or "/"

@@ -1,4 +1,4 @@
-"""Our operations as one transaction of ZooKeeper's, and its answers as our results."""
+"""Converts our operations to one ZooKeeper transaction, and its answers to our results."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def transaction(
 def first_refusal(
     operations: Sequence[Operation], answers: Sequence[Any]
 ) -> tuple[Operation, Exception] | None:
-    """The operation that was refused, and why; the others' errors only say that one was."""
+    """The refused operation and its error; the others' errors only say that one failed."""
     for operation, answer in zip(operations, answers, strict=True):
         if isinstance(answer, Exception) and not isinstance(
             answer, RolledBackError | RuntimeInconsistency
@@ -53,7 +53,7 @@ def first_refusal(
 
 
 def result_of(operation: Operation, answer: Any, chroot: str) -> Result:
-    """What `Store.multi` gives for one operation that was done."""
+    """The result in `Store.multi` of one operation."""
     match operation:
         case Create():
             return str(answer)[len(chroot) :]

@@ -20,7 +20,7 @@ Kind = Literal["data", "children"]
 
 
 class ZookeeperWatches:
-    """The watches of one client. `locate` gives the ensemble's path for one of ours."""
+    """The watches of one client. `locate` gives the path in the ensemble for one of ours."""
 
     def __init__(self, locate: Callable[[str], str]) -> None:
         self._locate = locate
@@ -39,7 +39,7 @@ class ZookeeperWatches:
         return watch
 
     def use(self, connection: EnsembleConnection) -> None:
-        """Set all watches on a connection, and have all look: changes may have been missed."""
+        """Set all watches on a connection and call all: changes may have been missed."""
         self._connection = connection
         for path in self._watches.data_paths:
             self._arm("data", path)
@@ -62,21 +62,21 @@ class ZookeeperWatches:
             )
 
     def _await_creation(self, connection: EnsembleConnection, path: str, error: str) -> None:
-        """Watch for the parent, as there are no children to watch yet."""
+        """Watch for the parent, because there are no children to watch yet."""
         if error == "NoNodeError" and connection is self._connection:
             on_event = partial(self._on_event, connection, "children", path)
             place = self._locate(path)
 
             def ask(client: Any) -> Any:
                 result = client.exists_async(place, watch=on_event)
-                # It may have been made meanwhile.
+                # The parent may have been created meanwhile.
                 result.rawlink(lambda done: done.value and on_event(None))
                 return result
 
             connection.send(ask, _ignore)
 
     def _on_event(self, connection: EnsembleConnection, kind: Kind, path: str, event: Any) -> None:
-        """Called on kazoo's thread: a change, or the watch was lost with its connection."""
+        """Act on a change, or on a watch lost with its connection. Runs on kazoo's thread."""
         if event is None or event.type != EventType.NONE:
             try:
                 self._loop.call_soon_threadsafe(self._notify, connection, kind, path)
@@ -95,4 +95,4 @@ class ZookeeperWatches:
 
 
 def _ignore(_error: str) -> None:
-    """Ignore the error: it is a lost connection, and the next connection sets the watch."""
+    """Ignore the error: the connection is lost, and the next one sets the watch."""
