@@ -1,8 +1,8 @@
 """The drawings of the report."""
 
 from demo.failover import Failover
+from demo.plots import Plot, figure
 from demo.story import Story
-from ottla.lake.pipeline.plots import Plot, figure
 
 # What the drawing of the leader's death shows around it, in seconds.
 _BEFORE_S, _AFTER_S = 3.0, 5.0

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from demo.failover import Failover
 from demo.machine import described
+from demo.plots import Plot
 from demo.report import print_summary, write_report
 from demo.story import FLIGHTS, PLANES, Story, Succession
 from demo.tables import Planes
 from rich.console import Console
 
 import ottla
-from ottla.lake.pipeline.plots import Plot
 from ottla.lake.verifying.report import Verification
 from ottla.ledger.partition import PartitionLedger
 
