@@ -42,7 +42,11 @@ def compete(
         together.wait()  # The records of the round are there.
         try:
             done = ottla.lake.load(
-                topic, target, bootstrap=bootstrap, runner=ottla.lake.run_here, on_step=meet
+                topic,
+                target,
+                bootstrap=bootstrap,
+                runner=ottla.lake.run_here,
+                watch=ottla.lake.Watch(on_step=meet),
             )
             results.put("won" if done.rows == _RECORDS else f"loaded {done.rows} rows")
         except LoadLost:

@@ -106,7 +106,7 @@ class Verbs:
         assert ottla.lake.topic("flights", bootstrap=self._bootstrap).to_arrow().num_rows == 4
 
     def plan(self) -> None:
-        look(Pipeline("flights", self.table, bootstrap=self._bootstrap))
+        look(Pipeline("flights", self.table, {"bootstrap": self._bootstrap}))
 
     def status(self) -> None:
         assert status(self.table, self._bootstrap).rows == 2

@@ -57,7 +57,13 @@ def test_of_two_long_running_writers_the_older_one_stops(
 
     def older() -> None:
         try:
-            keep(node, topic, tmp_path, every_ms=20, stop=stop, on_run=lambda _: began.set())
+            keep(
+                node,
+                topic,
+                tmp_path,
+                every="20ms",
+                watch=ottla.lake.Watch(stop=stop, on_run=lambda _: began.set()),
+            )
         except OttlaError as error:
             ended.append(error)
 
@@ -75,7 +81,13 @@ def test_of_two_long_running_writers_the_older_one_stops(
             newer.set()
 
     try:
-        keep(node, topic, tmp_path, every_ms=20, stop=newer, on_run=on_run)
+        keep(
+            node,
+            topic,
+            tmp_path,
+            every="20ms",
+            watch=ottla.lake.Watch(stop=newer, on_run=on_run),
+        )
     finally:
         stop.set()
         thread.join(120)
@@ -100,7 +112,13 @@ def test_a_run_by_hand_may_come_between(node: Node, make_topic: MakeTopic, tmp_p
         elif result.rows:
             stop.set()
 
-    keep(node, topic, tmp_path, every_ms=10, stop=stop, on_run=on_run)
+    keep(
+        node,
+        topic,
+        tmp_path,
+        every="10ms",
+        watch=ottla.lake.Watch(stop=stop, on_run=on_run),
+    )
     assert sum(seen) == 1
     assert values(tmp_path) == {b"a": b"2"}
     assert problems(tmp_path, node) == []
@@ -129,11 +147,13 @@ def test_a_failure_that_is_tried_again_is_told(
         node,
         topic,
         tmp_path,
-        every_ms=10,
-        stop=stop,
-        on_run=on_run,
-        on_step=on_step,
-        on_trouble=lambda error: told.append(error.message),
+        every="10ms",
+        watch=ottla.lake.Watch(
+            stop=stop,
+            on_run=on_run,
+            watch=ottla.lake.Watch(on_step=on_step),
+            on_trouble=lambda error: told.append(error.message),
+        ),
     )
     assert told == ["no space is left"]
     assert values(tmp_path) == {b"a": b"1"}

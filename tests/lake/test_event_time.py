@@ -19,10 +19,11 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.files import files
-from ottla.lake import EventSettings, run_here
+from ottla.lake import run_here
 from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.spec import columns
 from ottla.lake.events.buckets import By
+from ottla.lake.events.times import EventSettings
 from ottla.lake.pipeline.looking import status
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
@@ -51,8 +52,19 @@ def until(holds: Callable[[], bool]) -> None:
 
 def load(node: Node, topic: str, target: Path, events: EventSettings, **more: Any) -> Any:
     return ottla.lake.load(
-        topic, str(target), bootstrap=node.bootstrap, runner=run_here, events=events, **more
+        topic, str(target), bootstrap=node.bootstrap, runner=run_here, **words(events), **more
     )
+
+
+def words(events: EventSettings) -> dict[str, Any]:
+    """The options of a load."""
+    return {
+        "partition_by": events.partition_by,
+        "event_time": events.column,
+        "allowed_lateness": events.lateness_ms,
+        "idle_after": events.idle_ms,
+        "late_rows": events.late_rows,
+    }
 
 
 def rows_of(target: Path) -> list[tuple[Any, ...]]:
@@ -367,7 +379,7 @@ def test_spark_writes_and_reads_partitions(
         topic,
         str(tmp_path),
         bootstrap=node.bootstrap,
-        events=EventSettings("hour"),
+        partition_by="hour",
         spark_session=spark,
     )
     frame = spark.read.parquet(str(tmp_path / "data")).where("event_hour = '2026-03-01-03'")

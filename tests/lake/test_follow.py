@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,11 @@ def follow(tmp_path: Path) -> Callable[..., list[FollowProgress]]:
 
     def run(node: Node, topic: str, **arguments: Any) -> list[FollowProgress]:
         commits: list[FollowProgress] = []
-        settings = {"once": True, "runner": run_here, "every_ms": 500, "on_commit": commits.append}
-        ottla.lake.follow(topic, str(tmp_path), bootstrap=node.bootstrap, **(settings | arguments))
+        given = {"once": True, "runner": run_here, "every": "500ms", **arguments}
+        watch = given.pop("watch", ottla.lake.Watch(on_commit=commits.append))
+        if watch.on_commit is ottla.lake.Watch().on_commit:
+            watch = replace(watch, on_commit=commits.append)
+        ottla.lake.follow(topic, str(tmp_path), bootstrap=node.bootstrap, watch=watch, **given)
         return commits
 
     return run
@@ -133,7 +137,13 @@ def test_it_goes_on_until_it_is_stopped(
             stop.set()
 
     produce(node, topic, 0, 100)
-    follow(node, topic, once=False, stop=stop, on_commit=on_commit, every_ms=100)
+    follow(
+        node,
+        topic,
+        once=False,
+        watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        every="100ms",
+    )
     assert sum(seen) == 300
     require_all(node, topic, tmp_path, 300)
 
@@ -167,7 +177,7 @@ def test_killed_at_any_step_of_a_commit_nothing_is_lost_or_doubled(
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 200)
     with pytest.raises(Killed):
-        follow(node, topic, on_step=_kill_at(step, turn), max_bytes=1000)
+        follow(node, topic, watch=ottla.lake.Watch(on_step=_kill_at(step, turn)), max_bytes=1000)
     follow(node, topic)
     require_all(node, topic, tmp_path, 200)
 
@@ -186,7 +196,13 @@ def test_killed_over_a_table_of_another_format(
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 100)
     with pytest.raises(Killed):
-        follow(node, topic, on_step=_kill_at(step, 3), max_bytes=1000, format=table_format)
+        follow(
+            node,
+            topic,
+            watch=ottla.lake.Watch(on_step=_kill_at(step, 3)),
+            max_bytes=1000,
+            format=table_format,
+        )
     follow(node, topic)
     require_all(node, topic, tmp_path, 100)
 
@@ -216,7 +232,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
             raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a worker was killed")
         return done
 
-    follow(node, topic, runner=runner, on_trouble=troubles.append)
+    follow(node, topic, runner=runner, watch=ottla.lake.Watch(on_trouble=troubles.append))
     assert [error.message for error in troubles] == ["a worker was killed"] * 2
     require_all(node, topic, tmp_path, 100)
 
@@ -225,7 +241,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
 
     produce(node, topic, 100, 110)
     with pytest.raises(OttlaError, match="no"):
-        follow(node, topic, runner=never, on_trouble=troubles.append)
+        follow(node, topic, runner=never, watch=ottla.lake.Watch(on_trouble=troubles.append))
 
 
 def test_the_older_of_two_writers_stops(
@@ -283,7 +299,12 @@ def test_a_topic_made_anew_stops_it(
         produce(node, topic, 0, 80)
 
     with pytest.raises(OttlaError, match="deleted and created anew") as caught:
-        follow(node, topic, once=False, stop=stop, on_commit=on_commit)
+        follow(
+            node,
+            topic,
+            once=False,
+            watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        )
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_ID
     assert len(loaded(tmp_path)) == 50
 
@@ -295,8 +316,9 @@ def test_on_spark_it_does_the_same(
     topic = make_topic(either, partitions=3)
     produce(either, topic, 0, 600)
     tasks: list[Any] = []
-    on_spark = {"runner": None, "spark_session": spark, "on_progress": tasks.append}
-    commits = follow(either, topic, max_bytes=4000, **on_spark)
+    on_spark = {"runner": None, "spark_session": spark}
+    watch = ottla.lake.Watch(on_progress=tasks.append)
+    commits = follow(either, topic, max_bytes=4000, watch=watch, **on_spark)
     assert len(commits) > 1
     assert len([one for one in tasks if one.tasks_done == one.tasks]) == len(commits)
     assert sum(one.manifest.rows for one in commits) == 600
@@ -311,7 +333,13 @@ def test_on_spark_it_does_the_same(
             stop.set()
 
     produce(either, topic, 600, 700)
-    follow(either, topic, once=False, stop=stop, on_commit=on_commit, **on_spark)
+    follow(
+        either,
+        topic,
+        once=False,
+        watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        **on_spark,
+    )
     assert sum(seen) == 200
     require_all(either, topic, tmp_path, 800)
 
@@ -330,7 +358,13 @@ def test_workers_of_spark_are_up_before_it_takes_a_table_over(
     def on_step(step: str) -> None:
         jobs.setdefault(step, len(set(tracker.getJobIdsForGroup(None)) - jobs_before))
 
-    on_spark = {"runner": None, "spark_session": spark, "on_step": on_step}
-    follow(node, topic, once=False, stop=stop, on_commit=lambda _: stop.set(), **on_spark)
+    on_spark = {"runner": None, "spark_session": spark}
+    follow(
+        node,
+        topic,
+        once=False,
+        watch=ottla.lake.Watch(on_step, stop=stop, on_commit=lambda _: stop.set()),
+        **on_spark,
+    )
     assert jobs["head written"] == jobs["following"] == 1
     require_all(node, topic, tmp_path, 50)

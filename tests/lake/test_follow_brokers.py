@@ -13,7 +13,7 @@ from rig.ottla_cluster import ottla_cluster
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import FollowProgress, run_here
+from ottla.lake import FollowOptions, FollowProgress, run_here
 
 TOPIC = "followed"
 Act = Callable[[Cluster], None]
@@ -100,14 +100,16 @@ def test_brokers_die_and_every_record_is_there_once(tmp_path: Path) -> None:
             else:
                 stop.set()
 
-        common = {"bootstrap": cluster.bootstrap, "runner": run_here, "every_ms": 300}
+        common: FollowOptions = {
+            "bootstrap": cluster.bootstrap,
+            "runner": run_here,
+            "every": "300ms",
+        }
         with produced(cluster.bootstrap) as known:
             ottla.lake.follow(
                 TOPIC,
                 str(tmp_path),
-                stop=stop,
-                on_commit=on_commit,
-                on_trouble=troubles.append,
+                watch=ottla.lake.Watch(stop=stop, on_commit=on_commit, on_trouble=troubles.append),
                 **common,
             )
         ottla.lake.follow(TOPIC, str(tmp_path), once=True, **common)

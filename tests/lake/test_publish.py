@@ -96,7 +96,7 @@ def test_rows_keep_their_order_after_a_compaction(
         produce(node, topic, 10_000 * turn, 10_000 * turn + count)
         ottla.lake.load(topic, str(tmp_path), bootstrap=node.bootstrap, runner=run_here)
     small = max(file.size_bytes for file in existing_table(str(tmp_path)).live_files()) // 2
-    done = ottla.lake.compact(str(tmp_path), target_bytes=small, master="here")
+    done = ottla.lake.compact(str(tmp_path), target_size=small, master="here")
     assert done.removed == 4
     ottla.lake.publish(
         str(tmp_path), again, bootstrap=node.bootstrap, fields=Fields(partition="partition")

@@ -19,7 +19,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
-from ottla.lake import Decode, EventSettings, run_here
+from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
 from ottla.lake.decode.dead_letters import letters_of_table
 from ottla.lake.decode.redriving import redrive_table
@@ -159,15 +159,15 @@ def test_a_damaged_file_among_overlapping_ones_is_no_loss(
     aborted.produce(topic, b"aborted")
     aborted.flush()
     aborted.abort_transaction()
-    events: EventSettings | None = EventSettings("hour", lateness_ms=1 << 40)
+    events: dict[str, Any] = {"partition_by": "hour", "allowed_lateness": 1 << 40}
     for hours in ([0, 1], [1, 2]):
         producer = Producer(config)
         for number in range(20):
             at = 3_600_000 * hours[number % 2]
             producer.produce(topic, b"v%d" % number, timestamp=1_700_000_000_000 + at)
         assert producer.flush(60) == 0
-        load(node, topic, tmp_path, events=events)
-        events = None
+        load(node, topic, tmp_path, **events)
+        events = {}
     ottla.lake.compact(str(tmp_path), master="here")
     before = {
         file.path: (tmp_path / file.path).read_bytes()
@@ -267,7 +267,15 @@ def test_loads_commit_meanwhile_and_it_comes_on_top(
             send(node, topic, [b'{"id": 1}'] * 5)
             load(node, topic, tmp_path)
 
-    done = replace(node, topic, tmp_path, "0:0", "0:20", decode=wider(), on_step=load_more)
+    done = replace(
+        node,
+        topic,
+        tmp_path,
+        "0:0",
+        "0:20",
+        decode=wider(),
+        watch=ottla.lake.Watch(on_step=load_more),
+    )
     assert done.manifest is not None
     assert done.manifest.version == 5
     assert (proven(node, tmp_path).rows, done.rows) == (33, 20)
@@ -288,7 +296,15 @@ def test_a_compaction_that_takes_its_files_is_met_again(
             ottla.lake.compact(str(tmp_path), master="here")
 
     def run() -> ottla.lake.ReplacementResult:
-        return replace(node, topic, tmp_path, "0:7", "0:23", decode=wider(), on_step=compact)
+        return replace(
+            node,
+            topic,
+            tmp_path,
+            "0:7",
+            "0:23",
+            decode=wider(),
+            watch=ottla.lake.Watch(on_step=compact),
+        )
 
     if times == 1:
         assert run().rows == 16
@@ -310,7 +326,7 @@ def kill(step):
             os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.replace(
     {topic!r}, {folder!r}, start="0:7", end="0:23", bootstrap={bootstrap!r}, decode=wider(),
-    runner=ottla.lake.run_here, on_step=kill,
+    runner=ottla.lake.run_here, watch=ottla.lake.Watch(on_step=kill),
 )
 """
 # Step, how often it comes before the kill, and whether the new rows count then.
@@ -387,14 +403,14 @@ def test_files_by_event_time_are_cut_each_in_its_bucket(
 ) -> None:
     """Rows that came late are rows of their range when it is read again; no watermark moves."""
     topic, hour, day_0 = make_topic(node, partitions=1), 3_600_000, 1_772_323_200_000
-    events = ottla.lake.EventSettings("day", late_rows="dead-letter")
+    events: dict[str, Any] = {"partition_by": "day", "late_rows": "dead-letter"}
     producer = Producer({"bootstrap.servers": node.bootstrap, "log_level": 0})
     for first in (0, 30):
         for number in range(first, first + 30):
             time_ms = day_0 + (number * 17 % 72) * hour
             producer.produce(topic, b"v%d" % number, b"k", 0, timestamp=time_ms)
         assert producer.flush(120) == 0
-        load(node, topic, tmp_path, events=events)
+        load(node, topic, tmp_path, **events)
     before = proven(node, tmp_path)
     assert before.dead_letters > 0
     marks = existing_table(str(tmp_path)).latest()[0].events

@@ -57,7 +57,7 @@ class Model:
 
     def compact(self) -> str:
         size = self.chance.choice([4_000, 12_000, 1 << 20])
-        ottla.lake.compact(str(self._folder), target_bytes=size, master="here")
+        ottla.lake.compact(str(self._folder), target_size=size, master="here")
         return f"compact to {size}"
 
     def expire(self) -> str:

@@ -31,19 +31,17 @@ from ottla.lake.decode.spec import (
 )
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type
-from ottla.lake.events.times import EventRule, EventSettings, EventTimes
+from ottla.lake.events.times import EventRule, EventTimes
 from ottla.lake.header_names import header_name_bytes
 from ottla.lake.job.here import run_here
 from ottla.lake.job.progress import Progress
 from ottla.lake.job.task import Runner, Task
 from ottla.lake.loading import LoadLost, LoadResult, load
-from ottla.lake.loads.file_sizes import FileSizes
 from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
 from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.notebook.registering import register
 from ottla.lake.notebook.rows import LakeRows, TableRows, TopicRows, table, topic
 from ottla.lake.plan import Range
-from ottla.lake.session import SparkSettings
 from ottla.lake.sink.publish.fields import Fields
 from ottla.lake.sink.publish.pace import PublishPace
 from ottla.lake.sink.publish.publishing import PublishProgress, PublishResult, publish
@@ -58,28 +56,41 @@ from ottla.lake.upkeep.expiring import ExpiryResult, expire
 from ottla.lake.upkeep.replacing import ReplacementResult, replace
 from ottla.lake.verifying.report import Verification
 from ottla.lake.verifying.verify import verify
+from ottla.lake.write.options import (
+    ChangelogOptions,
+    CompactOptions,
+    DecodeOptions,
+    FollowOptions,
+    LoadOptions,
+    ReplaceOptions,
+    VerifyOptions,
+)
+from ottla.lake.write.watch import Watch
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 __all__ = [
     "Changelog",
+    "ChangelogOptions",
     "Column",
+    "CompactOptions",
     "CompactionResult",
     "Csv",
     "DataFile",
     "Decode",
+    "DecodeOptions",
     "EventRule",
-    "EventSettings",
     "EventTimes",
     "ExpiryResult",
     "FencedWriter",
     "Fields",
-    "FileSizes",
     "FileStore",
+    "FollowOptions",
     "FollowProgress",
     "Format",
     "LakeRows",
     "LedgerTotals",
     "LoadLost",
+    "LoadOptions",
     "LoadResult",
     "LoadTask",
     "Manifest",
@@ -91,13 +102,13 @@ __all__ = [
     "PublishResult",
     "Range",
     "RefusedKind",
+    "ReplaceOptions",
     "ReplacementResult",
     "RowSorting",
     "Runner",
     "SchemaChange",
     "SchemaRules",
     "SchemaTrial",
-    "SparkSettings",
     "StoreWriter",
     "StoredFile",
     "TableRows",
@@ -109,6 +120,8 @@ __all__ = [
     "TypedSchema",
     "Unreadable",
     "Verification",
+    "VerifyOptions",
+    "Watch",
     "certificate",
     "certificate_text",
     "changelog",

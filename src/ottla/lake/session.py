@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -62,19 +62,12 @@ class SparkSettings:
         return self.master == HERE
 
 
-def checked_settings(
-    master: str | None, settings: SparkSettings | None, *, has_own: bool
-) -> SparkSettings:
-    """Return `settings` with the `master` of a call, before the call makes anything.
+def checked_settings(settings: SparkSettings, *, has_own: bool) -> SparkSettings:
+    """Return `settings`, before a call makes anything.
 
-    `has_own` says that the caller runs the tasks, or has a session. Raises OttlaError where the
-    two name different masters, for a word that is no master, and where Spark is not installed.
+    `has_own` says that the caller runs the tasks, or has a session. Raises OttlaError for a word
+    that is no master, and where Spark is not installed.
     """
-    settings = settings or SparkSettings()
-    if master is not None:
-        if settings.master not in (None, master):
-            raise WrongWords(f"the master is {master} and {settings.master}: name one of them")
-        settings = replace(settings, master=master)
     if settings.master is not None and not settings.is_here:
         _require_master(settings.master)
     if not has_own and not settings.is_here and find_spec("pyspark") is None:

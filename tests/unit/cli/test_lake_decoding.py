@@ -8,18 +8,19 @@ import pytest
 from click.testing import CliRunner
 
 from ottla.base.errors import OttlaError
-from ottla.cli.lake.decoding import declared, decode_options
-from ottla.lake import Decode, Format, columns
+from ottla.cli.lake.declared import declares
+from ottla.lake import Decode, DecodeOptions, Format, columns
+from ottla.lake.model.option import filled
+from ottla.lake.write.settings import decode_of
 
 
 def given(*options: str) -> Any:
     """What the options declare."""
     found: list[Any] = []
 
-    @click.command()
-    @decode_options
+    @click.command(cls=declares("DecodeOptions"))
     def command(**decoding: Any) -> None:
-        found.append(declared(decoding))
+        found.append(decode_of(filled(DecodeOptions, decoding)))  # type: ignore[arg-type]
 
     done = CliRunner().invoke(command, options)
     if done.exception is not None and not isinstance(done.exception, SystemExit):

@@ -1,6 +1,5 @@
 """What needs no Spark runs where none is installed, and what needs it says how to get it."""
 
-import inspect
 import subprocess
 import sys
 
@@ -10,8 +9,8 @@ import pytest
 import ottla.lake
 from ottla.base.errors import OttlaError, WrongWords
 from ottla.cli.lake import lake
-from ottla.lake import SparkSettings
-from ottla.lake.session import checked_settings
+from ottla.lake.model.option import declared
+from ottla.lake.session import SparkSettings, checked_settings
 
 # As with the extra `lake` alone: an import of these fails.
 WITHOUT_SPARK = """
@@ -88,25 +87,18 @@ def test_each_command_that_takes_a_master_takes_here() -> None:
 
 def test_each_function_that_runs_on_spark_takes_a_master() -> None:
     """The same name in Python."""
-    functions = [getattr(ottla.lake, name) for name in ottla.lake.__all__]
-    taken = {
-        found.__name__: set(inspect.signature(found).parameters)
-        for found in functions
-        if inspect.isfunction(found)
-    }
-    on_spark = {name for name, found in taken.items() if "spark_settings" in found}
-    assert {"load", "follow", "changelog", "compact", "replace", "verify"} <= on_spark
-    assert {name for name, found in taken.items() if "master" in found} == on_spark
+    kinds = [getattr(ottla.lake, name) for name in ottla.lake.__all__ if name.endswith("Options")]
+    on_spark = {kind.__name__ for kind in kinds if "spark_session" in declared(kind)}
+    verbs = ("Load", "Follow", "Changelog", "Compact", "Replace", "Verify")
+    assert {f"{verb}Options" for verb in verbs} == on_spark
+    assert {kind.__name__ for kind in kinds if "master" in declared(kind)} == on_spark
 
 
-def test_two_masters_are_refused() -> None:
-    """Neither is guessed."""
-    with pytest.raises(WrongWords, match="here and local"):
-        checked_settings("here", SparkSettings("local[2]"), has_own=False)
+def test_a_master_that_is_none_is_refused() -> None:
     with pytest.raises(OttlaError, match="no master of Spark"):
-        checked_settings("there", None, has_own=True)
-    assert checked_settings("here", SparkSettings(name="n"), has_own=False).is_here
-    assert not checked_settings(None, None, has_own=True).is_here
+        checked_settings(SparkSettings("there"), has_own=True)
+    assert checked_settings(SparkSettings("here", name="n"), has_own=False).is_here
+    assert not checked_settings(SparkSettings(), has_own=True).is_here
 
 
 @pytest.mark.parametrize("verb", ["load", "follow", "changelog"])
@@ -116,6 +108,6 @@ def test_refused_words_leave_no_table_behind(verb: str, tmp_path) -> None:
     run = getattr(ottla.lake, verb)
     with pytest.raises(WrongWords, match="no master of Spark"):
         run("t", str(target), bootstrap="127.0.0.1:1", master="there")
-    with pytest.raises(WrongWords, match="name one of them"):
-        run("t", str(target), master="here", spark_settings=SparkSettings("local[2]"))
+    with pytest.raises(WrongWords, match="did you mean master"):
+        run("t", str(target), mastr="here")
     assert not target.exists()

@@ -14,76 +14,35 @@ from ottla.base.errors import OttlaError
 from ottla.base.quantities import span_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.lake import load_options
 from ottla.cli.lake.changelog import keep_pipeline
-from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.ledgers import import_lake, skipped_lines
 from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
-from ottla.cli.lake.spark_options import spark_options
-from ottla.cli.lake.stores import store_options as with_store_options
-from ottla.cli.text import words
 
 # What stands in a pipeline's file may not be said beside it.
+_OF_SPARK = ("master", "conf", "name")
+_PACE = ("every", "max_bytes")
 _BESIDE_A_FILE = frozenset(
     {
         "topic",
-        "every_ms",
-        "max_bytes",
         "once",
         "end",
         "override",
         "dead_letter_topic",
         "here",
-        "master",
-        "conf",
-        "name",
         "bootstrap",
         "form",
+        *_PACE,
+        *_OF_SPARK,
     }
 )
 
 
-@click.command()
+@click.command(cls=declares("FollowOptions"))
 @click.argument("topic", metavar="TOPIC|PIPELINE.toml", shell_complete=topics)
 @click.option("--to", "target", metavar="DIR", help="The table's folder; not with a file.")
-@click.option(
-    "--every",
-    "every_ms",
-    default="10s",
-    show_default=True,
-    type=words.interval,
-    help="Commit what is new so long after the last commit, at the latest.",
-)
-@click.option(
-    "--max-bytes",
-    type=words.size,
-    default="128Mi",
-    show_default=True,
-    metavar="SIZE",
-    help="Commit as soon as about so many bytes of the log are new, and no more at once.",
-)
-@click.option("--once", is_flag=True, help="End when all is loaded that was there at the start.")
-@click.option(
-    "--until",
-    "end",
-    default=None,
-    help="End when the table is there: latest, a time, or PARTITION:OFFSET,… (other "
-    "partitions: latest); also a time or offsets that are still to come.",
-)
-@load_options.table_format
-@with_store_options
-@load_options.start("Where partitions start that are not in the table yet")
-@load_options.group
-@load_options.losses
-@load_options.override
-@load_options.on_bad_timestamp("fail", "null", "dead-letter")
-@load_options.event_times
-@load_options.file_sizes
-@load_options.dead_letter_topic
-@decode_options
-@spark_options
 @options.bootstrap
 @options.output
 @click.pass_context
@@ -92,25 +51,9 @@ def follow(
     /,
     topic: str,
     target: str | None,
-    every_ms: int,
-    max_bytes: int,
-    once: bool,
-    end: str | None,
-    table_format: str | None,
-    store_options: dict[str, str],
-    start: str,
-    group: str | None,
-    skip_unreadable: bool,
-    accept_loss: bool,
-    override: str | None,
-    on_bad_timestamp: str,
-    master: str | None,
-    conf: dict[str, str],
-    name: str | None,
     bootstrap: str,
     form: str,
-    dead_letter_topic: str | None,
-    **more: Any,
+    **given: Any,
 ) -> None:
     """Load what comes into TOPIC, exactly once, until stopped.
 
@@ -125,68 +68,38 @@ def follow(
     and in time. SIGTERM and Ctrl-C end it after the commit that runs. Killed at any step it neither
     loses nor doubles: start it again. Where two follow into one table, the older one stops.
     """  # noqa: D301
-    import_lake()
+    lake = import_lake()
+    once, end = given["once"], given["end"]
     if once and end is not None:
         raise click.UsageError("--once is --until latest: say one of them")
-    given: dict[str, Any] = {
-        "override": override,
-        "dead_letter_topic": dead_letter_topic,
-    }
-    given |= {} if end is None else {"end": end}
-    spark = (master, name, conf)
-    run: Callable[..., None]
-    events, sizes = load_options.event_settings(more), load_options.sizes(more)
     if is_pipeline(topic):
         _refuse_what_the_file_says(ctx)
-        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), *spark)
+        said = {name: value for name, value in given.items() if _is_said(ctx, name)}
+        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), said)
+        # Options of the command overrule the file, and the file the defaults.
+        given |= {name: pipeline.options[name] for name in _PACE if name in pipeline.options}
+        given |= said
         if pipeline.is_changelog:
             _refuse_what_changelogs_lack(ctx, pipeline, once)
-            every_ms, _ = _pace(ctx, pipeline, every_ms, max_bytes)
-            keep_pipeline(pipeline, None if once else every_ms, form, given)
+            more = {name: given[name] for name in ("override", "dead_letter_topic")}
+            keep_pipeline(pipeline, None if once else given["every"], form, more)
             return
-        run, topic, target = _of_file(pipeline), pipeline.topic, pipeline.table
-        every_ms, max_bytes = _pace(ctx, pipeline, every_ms, max_bytes)
+        run: Callable[..., None] = _of_file(pipeline)
+        topic, target = pipeline.topic, pipeline.table
+        given = {name: given[name] for name in (*_PACE, *said) if name not in _OF_SPARK}
     elif target is None:
         raise click.UsageError("say --to DIR, or give a pipeline's file")
     else:
-        run = partial(_follow, topic, target, spark)
-        given |= {
-            "bootstrap": bootstrap,
-            "start": start,
-            "group": group,
-            "skip_unreadable": skip_unreadable,
-            "accept_loss": accept_loss,
-            "on_bad_timestamp": on_bad_timestamp,
-            "events": events,
-            "sizes": sizes,
-            "decode": declared(more),
-            "format": table_format,
-            "store_options": store_options,
-        }
+        run = partial(lake.follow, topic, target, bootstrap=bootstrap)
     with ProgressLine(shown=form != "json", says_end=False) as line:
-        shown = _Shown(topic, target, form, line, every_ms, once=once, end=end)
-        run(
-            **given,
-            max_bytes=max_bytes,
-            every_ms=every_ms,
-            once=once,
-            stop=shown.stop,
-            on_commit=shown.on_commit,
-            on_trouble=shown.on_trouble,
-            on_recovery=shown.on_recovery,
-            on_step=shown.on_step,
-            on_progress=None if form == "json" else line.on_progress,
-        )
+        shown = _Shown(topic, target, form, line, given["every"], once=once, end=end)
+        run(**given, watch=shown.watch)
 
 
-def _follow(
-    topic: str,
-    target: str,
-    spark: tuple[str | None, str | None, dict[str, str]],
-    **arguments: Any,
-) -> None:
-    lake = import_lake()
-    lake.follow(topic, target, spark_settings=lake.SparkSettings(*spark), **arguments)
+def _is_said(ctx: click.Context, name: str) -> bool:
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE or (
+        name == "master" and ctx.params["master"] is not None
+    )
 
 
 def _of_file(pipeline: Any) -> Callable[..., None]:
@@ -196,7 +109,7 @@ def _of_file(pipeline: Any) -> Callable[..., None]:
 
 
 def _refuse_what_the_file_says(ctx: click.Context) -> None:
-    for option in ctx.command.params:
+    for option in ctx.command.get_params(ctx):
         is_said = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_said and option.name not in _BESIDE_A_FILE:
             raise click.UsageError(f"{option.opts[0]} has to stand in the pipeline's file")
@@ -210,21 +123,12 @@ def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) 
                 f"{option} is for tables of rows; a changelog table (kind = {pipeline.kind}) takes "
                 "--every and --once, and `ottla lake run` ends at the file's [source] until"
             )
-    if pipeline.end != "latest" and not once:
+    end = pipeline.load["end"]
+    if end != "latest" and not once:
         raise click.UsageError(
-            f"a changelog table (kind = {pipeline.kind}) is not followed until {pipeline.end}, "
+            f"a changelog table (kind = {pipeline.kind}) is not followed until {end}, "
             "which [source] of the pipeline's file says: take that out, or use `ottla lake run`"
         )
-
-
-def _pace(ctx: click.Context, pipeline: Any, every_ms: int, max_bytes: int) -> tuple[int, int]:
-    """How often it commits, and at how many bytes: options overrule the file."""
-    said = [ctx.get_parameter_source(one) for one in ("every_ms", "max_bytes")]
-    if pipeline.every_s is not None and said[0] is not ParameterSource.COMMANDLINE:
-        every_ms = round(pipeline.every_s * 1000)
-    if pipeline.max_bytes is not None and said[1] is not ParameterSource.COMMANDLINE:
-        max_bytes = pipeline.max_bytes
-    return every_ms, max_bytes
 
 
 class _Shown:
@@ -248,6 +152,18 @@ class _Shown:
         self._line = line
         self._every_ms = None if once else every_ms
         self._end = end
+
+    @property
+    def watch(self) -> Any:
+        """An `ottla.lake.Watch`."""
+        return import_lake().Watch(
+            on_step=self.on_step,
+            on_progress=None if self._form == "json" else self._line.on_progress,
+            on_commit=self.on_commit,
+            on_trouble=self.on_trouble,
+            on_recovery=self.on_recovery,
+            stop=self.stop,
+        )
 
     def on_step(self, step: str) -> None:
         if step == "files written":

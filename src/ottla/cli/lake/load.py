@@ -8,8 +8,7 @@ import click
 from ottla.base.quantities import counted, iso
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.lake import load_options
-from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.ledgers import (
     LEDGER_COLUMNS,
     columns_changed,
@@ -19,54 +18,20 @@ from ottla.cli.lake.ledgers import (
     skipped_lines,
 )
 from ottla.cli.lake.lines.progress import ProgressLine
-from ottla.cli.lake.spark_options import spark_options
-from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
 
-@click.command()
+@click.command(cls=declares("LoadOptions"))
 @click.argument("topic", shell_complete=topics)
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
-@load_options.table_format
-@click.option(
-    "--into-existing",
-    is_flag=True,
-    help="DIR is a Delta or Iceberg table that others made: columns are matched by name.",
-)
-@with_store_options
-@load_options.start("Where the first load starts")
-@load_options.end
-@load_options.group
-@load_options.losses
-@load_options.override
-@load_options.on_bad_timestamp("fail", "null", "dead-letter")
-@load_options.event_times
-@load_options.file_sizes
-@load_options.dead_letter_topic
-@decode_options
-@spark_options
 @options.bootstrap
 @options.output
 def load(
     topic: str,
     target: str,
-    table_format: str | None,
-    into_existing: bool,
-    store_options: dict[str, str],
-    start: str,
-    end: str,
-    group: str | None,
-    skip_unreadable: bool,
-    accept_loss: bool,
-    override: str | None,
-    on_bad_timestamp: str,
-    master: str | None,
-    conf: dict[str, str],
-    name: str | None,
     bootstrap: str,
     form: str,
-    dead_letter_topic: str | None,
-    **more: Any,
+    **given: Any,
 ) -> None:
     """Load what is new in TOPIC into the table DIR, exactly once.
 
@@ -82,31 +47,9 @@ def load(
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
-    asked, sizes = load_options.event_settings(more), load_options.sizes(more)
-    settings = loads.SparkSettings(master, name, conf)
     with ProgressLine(shown=form != "json") as shown:
-        done = loads.load(
-            topic,
-            target,
-            bootstrap=bootstrap,
-            start=start,
-            end=end,
-            group=group,
-            skip_unreadable=skip_unreadable,
-            accept_loss=accept_loss,
-            override=override,
-            on_bad_timestamp=on_bad_timestamp,
-            events=asked,
-            sizes=sizes,
-            decode=declared(more),
-            dead_letter_topic=dead_letter_topic,
-            format=table_format,
-            into_existing=into_existing,
-            store_options=store_options,
-            spark_settings=settings,
-            on_progress=shown.on_progress,
-            on_step=shown.on_step,
-        )
+        watch = loads.Watch(shown.on_step, shown.on_progress)
+        done = loads.load(topic, target, bootstrap=bootstrap, watch=watch, **given)
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})
         return

@@ -43,7 +43,7 @@ def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
     except OttlaError as error:
         raise click.BadParameter(error.message, ctx=ctx) from error
     if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
-        pipeline = replace(pipeline, bootstrap=bootstrap)
+        pipeline = replace(pipeline, options={**pipeline.options, "bootstrap": bootstrap})
     if pipeline.config and ctx.get_parameter_source("config") is not ParameterSource.COMMANDLINE:
         options.use_config(pipeline.config)
     return pipeline
@@ -61,10 +61,8 @@ def table_argument(
     )
 
 
-def with_spark(pipeline: Any, master: str | None, name: str | None, conf: Mapping[str, str]) -> Any:
+def with_spark(pipeline: Any, spark: Mapping[str, Any]) -> Any:
     """The pipeline with what the command says of Spark, which overrules the file."""
-    said = pipeline.spark
-    spark = replace(
-        said, master=master or said.master, name=name or said.name, conf={**said.conf, **conf}
-    )
-    return replace(pipeline, spark=spark)
+    said = {name: value for name, value in spark.items() if value}
+    conf = {**(pipeline.options.get("conf") or {}), **(said.pop("conf", {}))}
+    return replace(pipeline, options={**pipeline.options, **said, "conf": conf})

@@ -39,7 +39,7 @@ def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
         for line in (*found.lost, *found.held_back):
             click.secho(line, fg="yellow")
         click.echo(_verdict(found))
-    if found.lost and not pipeline.accept_loss:
+    if found.lost and not pipeline.load["accept_loss"]:
         ctx.exit(REFUSED_BY_RECORDS)
 
 

@@ -4,19 +4,20 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
-from ottla.cli.lake import load_options
-from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
-from ottla.cli.lake.spark_options import spark_options
-from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
+# What says how values are decoded; a file's [decode] is left out where one is given.
+_DECODING = ("value", "key", "decode_file")
 
-@click.command()
+
+@click.command(cls=declares("ReplaceOptions"))
 @click.argument("source", metavar="TOPIC|PIPELINE.toml")
 @click.option("--to", "target", metavar="DIR", help="The table; a pipeline names its own.")
 @click.option(
@@ -31,11 +32,6 @@ from ottla.cli.text.output import show, show_one
     help="Where they start: earliest, a time, or PARTITION:OFFSET,… (no other partitions).",
 )
 @click.option("--until", "end", metavar="BOUNDARY", help="Where they end, likewise.")
-@load_options.losses
-@load_options.on_bad_timestamp("fail", "null", "dead-letter")
-@with_store_options
-@decode_options
-@spark_options
 @options.bootstrap
 @options.output
 @click.pass_context
@@ -47,16 +43,9 @@ def replace(
     offsets: str | None,
     start: str | None,
     end: str | None,
-    skip_unreadable: bool,
-    accept_loss: bool,
-    on_bad_timestamp: str,
-    store_options: dict[str, str],
-    master: str | None,
-    conf: dict[str, str],
-    name: str | None,
     bootstrap: str,
     form: str,
-    **decoding: Any,
+    **given: Any,
 ) -> None:
     """Read ranges of TOPIC again in place of a table's rows.
 
@@ -72,37 +61,21 @@ def replace(
     """  # noqa: D301
     starts, ends = _boundaries(offsets, start, end)
     lake = import_lake()
-    settings = lake.SparkSettings(master, name, conf)
-    given = {
-        "topic": source,
-        "bootstrap": bootstrap,
-        "store_options": store_options,
-        "skip_unreadable": skip_unreadable,
-        "on_bad_timestamp": on_bad_timestamp,
-        "decode": declared(decoding),
-    }
+    topic, given = source, {**given, "bootstrap": bootstrap}
     if is_pipeline(source):
         if target is not None:
             raise click.BadOptionUsage("to", "a pipeline names its table: leave --to out")
-        given, settings = _of_pipeline(ctx, source, given, settings)
-        target = given.pop("target")
+        pipeline = read_pipeline(ctx, source, bootstrap)
+        topic, target, given = pipeline.topic, pipeline.table, _of_pipeline(ctx, pipeline, given)
     if target is None:
         raise click.MissingParameter(ctx=ctx, param_type="option", param_hint="--to")
-    done = lake.replace(
-        **given,
-        target=target,
-        start=starts,
-        end=ends,
-        accept_loss=accept_loss,
-        spark_settings=settings,
-    )
+    done = lake.replace(topic, target, start=starts, end=ends, **given)
     if form == "json":
         show_one("json", asdict(done))
         return
     if done.manifest is None:
         click.echo(f"nothing differs: the table has the {counted(done.rows, 'row')} of the topic")
         return
-    topic = done.manifest.topic
     show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
     for line in skipped_lines(topic, done.manifest.skipped):
         click.secho(line, fg="yellow")
@@ -135,19 +108,18 @@ def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tupl
     return ",".join(starts), ",".join(ends)
 
 
-def _of_pipeline(
-    ctx: click.Context, path: str, given: dict[str, Any], settings: Any
-) -> tuple[dict[str, Any], Any]:
+def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> dict[str, Any]:
     """What the file says, where the command does not. Losses are accepted by the command only."""
-    from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.write.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
 
-    pipeline = read_pipeline(ctx, path, given["bootstrap"])
-    pipeline = with_spark(pipeline, settings.master, settings.name, settings.conf)
-    said = running.load_arguments(pipeline)
-    found = {name: said[name] for name in (*given, "target")}
-    found["store_options"] = {**found["store_options"], **given["store_options"]}
-    found["skip_unreadable"] = found["skip_unreadable"] or given["skip_unreadable"]
-    found["decode"] = given["decode"] or found["decode"]
-    if given["on_bad_timestamp"] != "fail":
-        found["on_bad_timestamp"] = given["on_bad_timestamp"]
-    return found, pipeline.spark
+    said = {
+        name: value
+        for name, value in given.items()
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    found = {**with_spark(pipeline, said).options_of(ReplaceOptions), "accept_loss": False, **said}
+    found["store_options"] = {**pipeline.store_options, **said.get("store_options", {})}
+    if any(name in said for name in _DECODING):
+        found.pop("decode", None)
+    found.pop("bootstrap", None)
+    return {**found, "bootstrap": pipeline.bootstrap}

@@ -1,32 +1,31 @@
 """`ottla lake run`: one load of a pipeline."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, ledger_rows, skipped_lines
 from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.pipelines import read_pipeline, with_spark
-from ottla.cli.lake.spark_options import spark_options
 from ottla.cli.text.output import show, show_one
 
 
-@click.command()
+@click.command(cls=declares("SparkOptions"))
 @click.argument("path", metavar="PIPELINE.toml")
-@spark_options
 @options.bootstrap
 @options.output
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     path: str,
-    master: str | None,
-    conf: dict[str, str],
-    name: str | None,
     bootstrap: str,
     form: str,
+    **spark: Any,
 ) -> None:
     """Load once what a pipeline says, and account for every offset.
 
@@ -38,11 +37,13 @@ def run(
     Exits with 0 where it loaded or nothing was new, 1 where it failed (nothing is committed then),
     2 where the file is wrong, 3 where records were deleted before they were loaded.
     """  # noqa: D301
-    pipeline = with_spark(read_pipeline(ctx, path, bootstrap), master, name, conf)
+    pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
     from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.write.watch import Watch  # noqa: PLC0415  # As above.
 
     with ProgressLine(shown=form != "json") as line:
-        done = running.run(pipeline, on_progress=line.on_progress, on_step=line.on_step).done
+        watch = Watch(line.on_step, line.on_progress)
+        done = running.run(pipeline, watch=watch).done
     if form == "json":
         show_one(form, {**asdict(done), "unexplained": 0})
         return

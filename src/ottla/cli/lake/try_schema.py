@@ -6,18 +6,17 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
-from ottla.cli.lake.decoding import declared, decode_options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.text.output import show, show_one
 
 
-@click.command("try-schema")
+@click.command("try-schema", cls=declares("DecodeOptions"))
 @click.argument("topic")
 @click.option("--last", type=click.IntRange(1), default=1_000, show_default=True,
               help="How many records to try, from the end.")  # fmt: skip
 @click.option("--to", "target", default=None, metavar="DIR", help="As a load into this table.")
-@decode_options
 @options.bootstrap
 @options.output
 @click.pass_context
@@ -40,9 +39,7 @@ def try_schema(
     Nothing is written. Exits with 3 where records would be refused.
     """  # noqa: D301
     loads = import_lake()
-    trial = loads.try_schema(
-        topic, declared(decoding), last=last, bootstrap=bootstrap, target=target
-    )
+    trial = loads.try_schema(topic, target=target, last=last, bootstrap=bootstrap, **decoding)
     columns = [
         {"column": one.name, "of": side, "type": str(one.type), "null": one.nullable}
         for side in ("key", "value")

@@ -7,11 +7,10 @@ import click
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
+from ottla.cli.lake.declared import declares
 from ottla.cli.lake.exits import REFUSED_BY_RECORDS
 from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
 from ottla.cli.lake.pipelines import table_argument
-from ottla.cli.lake.spark_options import spark_options
-from ottla.cli.lake.stores import store_options as with_store_options
 from ottla.cli.text.output import show, show_one
 
 _BROKER_COLUMNS = [
@@ -26,31 +25,20 @@ _BROKER_COLUMNS = [
 ]
 
 
-@click.command()
+@click.command(cls=declares("VerifyOptions"))
 @click.argument("target", metavar="DIR|PIPELINE.toml")
 @click.option("--offline", is_flag=True, help="Check files and manifests only, not the topic.")
-@click.option(
-    "--spark",
-    "on_spark",
-    is_flag=True,
-    help="Check files and topic with tasks of Spark; --master, --conf and --name say so, too.",
-)
-@with_store_options
-@spark_options
 @options.bootstrap
 @options.output
 @click.pass_context
 def verify(
     ctx: click.Context,
+    /,
     target: str,
     offline: bool,
-    on_spark: bool,
-    master: str | None,
-    conf: dict[str, str],
-    name: str | None,
-    store_options: dict[str, str],
     bootstrap: str,
     form: str,
+    **given: Any,
 ) -> None:
     """Derive the proof of a table again, from files and topic.
 
@@ -62,18 +50,12 @@ def verify(
     Names every offset that is missing, doubled or altered; exits with 3 where there is one, and
     with 1 where the table has no load yet.
     """  # noqa: D301
-    if on_spark and master == "here":
+    if given["on_spark"] and given["master"] == "here":
         raise click.UsageError("--spark and --here contradict each other: leave one out")
     loads = import_lake()
-    table = table_argument(ctx, target, bootstrap, store_options)
-    found = loads.verify(
-        table.target,
-        bootstrap=None if offline else table.bootstrap,
-        store_options=table.store_options,
-        spark_settings=(
-            loads.SparkSettings(master, name, conf) if on_spark or master or conf or name else None
-        ),
-    )
+    table = table_argument(ctx, target, bootstrap, given["store_options"])
+    given["store_options"] = table.store_options
+    found = loads.verify(table.target, bootstrap=None if offline else table.bootstrap, **given)
     if form == "json":
         answer = asdict(found)
         answer["ledgers"] = ledger_rows(found.ledgers.values())

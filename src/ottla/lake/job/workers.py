@@ -16,9 +16,8 @@ class Workers:
 
     def __init__(
         self,
-        settings: SparkSettings | None = None,
+        settings: SparkSettings,
         *,
-        master: str | None = None,
         spark_session: Any = None,
         runner: Runner | None = None,
         on_progress: OnProgress | None = None,
@@ -31,7 +30,7 @@ class Workers:
         Raises OttlaError for a master that is none, and where Spark is not installed.
         """
         has_own = runner is not None or spark_session is not None
-        self._settings = checked_settings(master, settings, has_own=has_own)
+        self._settings = checked_settings(settings, has_own=has_own)
         self._session = spark_session
         self._runner = runner
         self._on_progress = on_progress

@@ -7,18 +7,21 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
-from ottla.lake.decode.spec import Decode
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.loads.typing import LoadTyping, load_typing, sample_ranges
 from ottla.lake.manifest import SchemaChange
+from ottla.lake.model.option import filled
 from ottla.lake.plan import Range
 from ottla.lake.reader import read_range
 from ottla.lake.tables.opening import existing_table
+from ottla.lake.write.options import DecodeOptions
+from ottla.lake.write.settings import decode_of
 from ottla.ledger.partition import RangeAccount
 
 # How often the columns may follow what the records show.
@@ -52,12 +55,12 @@ class SchemaTrial:
 
 def try_schema(
     topic: str,
-    decode: Decode | None = None,
     *,
     last: int = 1_000,
     bootstrap: str = "localhost:9092",
     target: str | None = None,
     store_options: Mapping[str, str] | None = None,
+    **options: Unpack[DecodeOptions],
 ) -> SchemaTrial:
     """Decode the last records of `topic` as a load would, and say what would come of it.
 
@@ -65,6 +68,7 @@ def try_schema(
     declaration its own is tried. Raises OttlaError, as where the declaration does not go with the
     table's columns.
     """
+    decode = decode_of(filled(DecodeOptions, options))
     before = None
     if target is not None:
         newest, _ = existing_table(target, store_options).latest()

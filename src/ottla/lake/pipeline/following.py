@@ -5,20 +5,21 @@ than its time between two, nor for more than a small part of the time; at the en
 """
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from ottla.base.errors import OttlaError
 from ottla.lake.changelogs.keeping import changelog
-from ottla.lake.job.progress import OnProgress
-from ottla.lake.loading import LoadResult
+from ottla.lake.loads.result import LoadResult
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
-from ottla.lake.pipeline.running import changelog_arguments, follow_arguments, write_down
+from ottla.lake.pipeline.running import changelog_options, write_down
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.stream.follow.following import follow
 from ottla.lake.stream.follow.progress import FollowProgress
+from ottla.lake.write.options import ChangelogOptions, FollowOptions
+from ottla.lake.write.watch import UNWATCHED
 
 _METRICS_EVERY_S = 10.0
 _REPORT_EVERY_S = 60.0
@@ -69,7 +70,19 @@ class _Writer:
                 )
             self._metrics = NextWrite(_METRICS_EVERY_S)
 
-    def ended(self) -> None:
+    def after_trouble(self, error: OttlaError) -> None:
+        """A failure that is tried again."""
+        self._on_trouble(error)
+        self.failed()
+
+    @contextmanager
+    def of_run(self) -> Iterator[None]:
+        """Write down how a follow ended."""
+        try:
+            yield
+        except OttlaError:
+            self.failed()
+            raise
         if self._unwritten is not None:
             self._write(metrics=True, report=True)
 
@@ -93,67 +106,46 @@ class _Writer:
         due.done(began_s)
 
 
-def follow_pipeline(
-    pipeline: Pipeline,
-    *,
-    on_commit: Callable[[FollowProgress], None],
-    on_trouble: Callable[[OttlaError], None],
-    **arguments: Any,
-) -> None:
-    """Follow as `pipeline` says; `arguments` are more of those of `follow`. Raises OttlaError."""
-    writer = _Writer(pipeline, on_trouble)
+def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> None:
+    """Follow as `pipeline` says; `options` overrule it. Raises OttlaError."""
+    given = pipeline.options_of(FollowOptions)
+    if given.get("end") == "latest":
+        del given["end"]  # The default: it follows until it is stopped.
+    given.update(options)
+    watch = given.get("watch", UNWATCHED)
+    writer = _Writer(pipeline, watch.on_trouble)
 
     def committed(progress: FollowProgress) -> None:
-        on_commit(progress)
+        watch.on_commit(progress)
         one = progress.manifest
         writer.committed(
             LoadResult(one, one.rows, len(one.files), progress.seconds, one.ledgers, ())
         )
 
-    def failed(error: OttlaError) -> None:
-        on_trouble(error)
-        writer.failed()
-
-    try:
-        follow(
-            **{**follow_arguments(pipeline), **arguments}, on_commit=committed, on_trouble=failed
-        )
-    except OttlaError:
-        writer.failed()
-        raise
-    writer.ended()
+    with writer.of_run():
+        given["watch"] = replace(watch, on_commit=committed, on_trouble=writer.after_trouble)
+        follow(pipeline.topic, pipeline.table, **given)
 
 
-def keep_pipeline(
-    pipeline: Pipeline,
-    *,
-    every_ms: int | None,
-    on_run: Callable[[LoadResult], None],
-    on_trouble: Callable[[OttlaError], None],
-    on_progress: OnProgress,
-    **arguments: Any,
-) -> None:
-    """Keep the changelog table of `pipeline`: once without `every_ms`, else until it is stopped.
+def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> None:
+    """Keep the changelog table of `pipeline`: once without `every`, else until it is stopped.
 
-    `arguments` are more of those of `changelog`. Raises OttlaError.
+    `options` overrule the file. Raises OttlaError.
     """
-    writer = _Writer(pipeline, on_trouble)
+    given = changelog_options(pipeline)
+    if options.get("every") is not None:
+        given.pop("end", None)
+    given.update(options)
+    watch = given.get("watch", UNWATCHED)
+    writer = _Writer(pipeline, watch.on_trouble)
 
     def applied(done: LoadResult) -> None:
-        on_run(done)
+        watch.on_run(done)
         if done.ledgers:
             writer.committed(done)
 
-    def failed(error: OttlaError) -> None:
-        on_trouble(error)
-        writer.failed()
-
-    given = {**changelog_arguments(pipeline, None, on_progress), **arguments}
-    try:
-        done = changelog(**given, every_ms=every_ms, on_run=applied, on_trouble=failed)
-    except OttlaError:
-        writer.failed()
-        raise
-    if every_ms is None:
-        applied(done)
-    writer.ended()
+    with writer.of_run():
+        given["watch"] = replace(watch, on_run=applied, on_trouble=writer.after_trouble)
+        done = changelog(pipeline.topic, pipeline.table, **given)
+        if given.get("every") is None:
+            applied(done)

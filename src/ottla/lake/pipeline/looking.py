@@ -13,7 +13,6 @@ from ottla.lake.loads.boundaries import limits_of_load
 from ottla.lake.loads.committing import built_on, plan_load
 from ottla.lake.loss import loss_lines
 from ottla.lake.manifest import Manifest
-from ottla.lake.pipeline.decoding import decode_of
 from ottla.lake.pipeline.planned import PlannedLoad, first_time_ms, planned_partitions, task_count
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus, table_status
@@ -25,6 +24,7 @@ from ottla.lake.tables.opening import existing_table, place_of
 from ottla.lake.tables.options import file_options
 from ottla.lake.tables.ownership import holds_table, require_own
 from ottla.lake.tables.table import LakeTable
+from ottla.lake.write.settings import decode_of, sizes_of
 
 
 def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad:
@@ -32,9 +32,11 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
 
     Brokers that are away are asked again for `patience_s`.
     """
-    decode_of(pipeline)
-    start, end = parse_boundary(pipeline.start), parse_boundary(pipeline.end)
-    with closing(connect(pipeline.bootstrap, patience_s)) as cluster:
+    options = pipeline.load
+    bootstrap = options["bootstrap"]
+    decode_of(options)
+    start, end = parse_boundary(options["start"]), parse_boundary(options["end"])
+    with closing(connect(bootstrap, patience_s)) as cluster:
         before: Manifest | None = None
         digest = None
         table = _table(pipeline)
@@ -46,12 +48,10 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
             )
         positions = before.positions if before else None
         limits = limits_of_load(cluster, described, start, end, positions)
-        plan = plan_load(
-            pipeline.bootstrap, described, before, digest, limits, sizes=pipeline.sizes
-        )
+        plan = plan_load(bootstrap, described, before, digest, limits, sizes=sizes_of(options))
         starts = {one.wanted.partition: limits.starts[one.wanted.partition] for one in plan.ranges}
         first = _first_times(cluster, described.topic, starts)
-        held = held_back_in(cluster, pipeline.bootstrap, described, limits.ends)
+        held = held_back_in(cluster, bootstrap, described, limits.ends)
     return PlannedLoad(
         topic=described.topic,
         topic_id=described.topic_id,

@@ -3,18 +3,15 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.changelogs.keeping import changelog
 from ottla.lake.cluster import LOAD_PATIENCE_S
-from ottla.lake.events.times import EventSettings
-from ottla.lake.job.progress import OnProgress
-from ottla.lake.loading import LoadResult, load
-from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.loading import load
+from ottla.lake.loads.result import LoadResult
+from ottla.lake.model.option import declared
 from ottla.lake.pipeline.commits import bytes_of_files, terms_of
-from ottla.lake.pipeline.decoding import decode_of
 from ottla.lake.pipeline.looking import look, status
 from ottla.lake.pipeline.metrics import RunNumbers, samples, write_metrics
 from ottla.lake.pipeline.planned import PlannedLoad
@@ -22,6 +19,8 @@ from ottla.lake.pipeline.reporting import write_report
 from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
 from ottla.lake.stream.outages import is_outage
+from ottla.lake.write.options import ChangelogOptions, LoadOptions, RowOptions
+from ottla.lake.write.watch import UNWATCHED, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ def run(
     pipeline: Pipeline,
     *,
     on_planned: Callable[[PlannedLoad], None] = lambda _planned: None,
-    on_progress: OnProgress = lambda _progress: None,
-    on_step: Callable[[str], None] = lambda _step: None,
+    watch: Watch = UNWATCHED,
 ) -> PipelineRun:
     """Load once what `pipeline` says. Raises OttlaError; the numbers say so, too.
 
@@ -47,20 +45,15 @@ def run(
     try:
         planned = look(pipeline, LOAD_PATIENCE_S)
         on_planned(planned)
+        watch = replace(watch, lag_s=planned.lag_s)
         if pipeline.is_changelog:
-            done = changelog(
-                **changelog_arguments(pipeline, planned.lag_s, on_progress),
-                end=pipeline.end,
-                on_step=on_step,
-            )
+            given = changelog_options(pipeline)
+            given["watch"] = watch
+            done = changelog(pipeline.topic, pipeline.table, **given)
         else:
-            done = load(
-                **load_arguments(pipeline),
-                spark_settings=pipeline.spark,
-                on_progress=on_progress,
-                lag_s=planned.lag_s,
-                on_step=on_step,
-            )
+            rows = pipeline.options_of(LoadOptions)
+            rows["watch"] = watch
+            done = load(pipeline.topic, pipeline.table, **rows)
     except OttlaError as error:
         # What failed is said, whatever becomes of the file; of brokers that are away, at once.
         bootstrap = None if is_outage(error) else pipeline.bootstrap
@@ -71,49 +64,20 @@ def run(
     return PipelineRun(planned, done)
 
 
-def load_arguments(pipeline: Pipeline) -> dict[str, Any]:
-    """What `load` takes of a pipeline."""
-    return {
-        "topic": pipeline.topic,
-        "target": pipeline.table,
-        "bootstrap": pipeline.bootstrap,
-        "start": pipeline.start,
-        "end": pipeline.end,
-        "group": pipeline.group,
-        "skip_unreadable": pipeline.skip_unreadable,
-        "accept_loss": pipeline.accept_loss,
-        "on_bad_timestamp": pipeline.on_bad_timestamp,
-        "format": pipeline.format,
-        "events": pipeline.events,
-        "sizes": pipeline.sizes,
-        "store_options": pipeline.store_options,
-        "decode": decode_of(pipeline),
-    }
-
-
-def changelog_arguments(
-    pipeline: Pipeline, lag_s: float | None, on_progress: OnProgress
-) -> dict[str, Any]:
-    """What `changelog` takes of a pipeline, apart from its end, which one that follows has not."""
-    found = load_arguments(pipeline)
-    if (found.pop("events"), found.pop("sizes")) != (EventSettings(), FileSizes()):
+def changelog_options(pipeline: Pipeline) -> ChangelogOptions:
+    """What `changelog` takes of a pipeline, once. Raises OttlaError for options of rows."""
+    of_rows = declared(RowOptions).keys() - declared(ChangelogOptions).keys()
+    if of_rows & pipeline.options.keys():
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
             f"a table with the {pipeline.kind} of each key has files by key: event times and sizes "
             "of files in [target] are for kind = rows",
         )
-    del found["end"]
-    found |= {"kind": pipeline.kind, "on_null_key": pipeline.on_null_key}
-    seen = {"on_progress": on_progress, "lag_s": lag_s}
-    return {**found, "spark_settings": pipeline.spark, **seen}
-
-
-def follow_arguments(pipeline: Pipeline) -> dict[str, Any]:
-    """What `follow` takes of a pipeline, apart from how often it commits."""
-    found = load_arguments(pipeline)
-    if found["end"] == "latest":
-        del found["end"]  # The default: it follows until it is stopped.
-    return {**found, "spark_settings": pipeline.spark}
+    options = pipeline.options_of(ChangelogOptions)
+    # Of a file it says how often a follow runs.
+    options.pop("every", None)
+    options["kind"] = "history" if pipeline.kind == "history" else "latest"
+    return options
 
 
 def write_down(

@@ -23,99 +23,108 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import expanded, is_secret, is_setting, resolved
 from ottla.base.units import size_bytes, span_ms
-from ottla.lake.events.buckets import BY
-from ottla.lake.events.times import LATE_ROWS, EventSettings
-from ottla.lake.loads.file_sizes import FileSizes
-from ottla.lake.session import SparkSettings
+from ottla.lake.manifest import Keeps
+from ottla.lake.model.option import Declared, O, declared, filled
+from ottla.lake.write.options import ChangelogOptions, FollowOptions, LoadOptions
+from ottla.lake.write.settings import schemas_beside
 
 _FIXED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\~]")
 _BOOTSTRAP = "localhost:9092"
-_STRING, _FLAG, _TABLE, _TEXT_TABLE = "a string", "true or false", "a table", "a table of strings"
+_STRING, _FLAG, _TEXT_TABLE = "a string", "true or false", "a table of strings"
 _NUMBER = "a number above 0"
-_SPAN_WORDS, _SIZE_WORDS = 'a time such as "10s" or "5m"', 'a size such as "256MB"'
 
-# Section, key: what its value has to be. Keys of `decode` are those of its own module.
+_MEANS = {
+    "span": 'a time such as "10s" or "5m"',
+    "interval": 'a time such as "10s" or "5m"',
+    "size": 'a size such as "256MB"',
+}
+
+
+def _meaning(one: Declared) -> str:
+    """What the value of a key has to be, in words."""
+    if one.option.unit is not None:
+        return _MEANS[one.option.unit]
+    if one.is_flag:
+        return _FLAG
+    if int in one.kinds:
+        return _NUMBER
+    return _TEXT_TABLE if any(get_origin(kind) is Mapping for kind in one.kinds) else _STRING
+
+
+def _by_key() -> dict[str, Declared]:
+    """The options that a file may give, by section and key."""
+    kinds = (LoadOptions, FollowOptions, ChangelogOptions)
+    every = (one for kind in kinds for one in declared(kind).values())
+    return {one.option.key: one for one in every if one.option.key is not None}
+
+
+_OPTIONS = _by_key()
+# Those that are no options of a load. Keys of `decode` are those of its own module.
+_OWN_KEYS = {
+    "source": ("topic", "config"),
+    "target": ("table", "kind"),
+    "schedule": (),
+    "report": ("html", "metrics"),
+    "spark": (),
+}
+_KINDS = ("rows", *get_args(Keeps))
+# Section, key: what its value has to be.
 PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
-    "source": {
-        "topic": _STRING,
-        "bootstrap": _STRING,
-        "config": _STRING,
-        "from": _STRING,
-        "until": _STRING,
-        "group": _STRING,
-        "accept_loss": _FLAG,
-        "skip_unreadable": _FLAG,
-        "on_bad_timestamp": _STRING,
-        "on_null_key": _STRING,
-    },
-    "target": {
-        "table": _STRING,
-        "kind": _STRING,
-        "format": _STRING,
-        "options": _TEXT_TABLE,
-        "partition_by": _STRING,
-        "event_time": _STRING,
-        "allowed_lateness": _SPAN_WORDS,
-        "idle_after": _SPAN_WORDS,
-        "late_rows": _STRING,
-        "file_size": _SIZE_WORDS,
-        "row_group_rows": _NUMBER,
-        "row_group_size": _SIZE_WORDS,
-    },
-    "schedule": {"every": _SPAN_WORDS, "max_bytes": _SIZE_WORDS},
-    "report": {"html": _STRING, "metrics": _STRING},
-    "spark": {"master": _STRING, "name": _STRING, "conf": _TEXT_TABLE},
+    section: {
+        **dict.fromkeys(own, _STRING),
+        **{
+            name.removeprefix(f"{section}."): _meaning(one)
+            for name, one in _OPTIONS.items()
+            if name.startswith(f"{section}.")
+        },
+    }
+    for section, own in _OWN_KEYS.items()
 }
 # How settings of Kafka's clients begin; TOML takes the rest of a dotted key for a table.
 _OF_CLIENTS = frozenset({"sasl", "ssl", "security", "username", "password"})
 _REQUIRED = (("source", "topic"), ("target", "table"))
-_CHOICES = {
-    ("source", "on_bad_timestamp"): ("fail", "null", "dead-letter"),
-    ("source", "on_null_key"): ("fail", "skip"),
-    ("target", "format"): ("parquet", "delta", "iceberg"),
-    ("target", "partition_by"): BY,
-    ("target", "late_rows"): LATE_ROWS,
-    ("target", "kind"): ("rows", "latest", "history"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a pipeline does. `decode` is the section as it stands; None: raw columns only."""
+    """What a pipeline does. `options` are those of the lake's functions that the file gives."""
 
     topic: str
     table: str
-    bootstrap: str = _BOOTSTRAP
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: str | None = None  # A file of settings of Kafka's clients.
-    start: str = "last-load"
-    end: str = "latest"
-    group: str | None = None
-    accept_loss: bool = False
-    skip_unreadable: bool = False
-    on_bad_timestamp: str = "fail"
-    on_null_key: str = "fail"  # Of changelogs.
-    format: str = "parquet"
-    events: EventSettings = field(default_factory=EventSettings)
-    sizes: FileSizes = field(default_factory=FileSizes)
     kind: str = "rows"  # Or the latest, or the history, of each key: a changelog.
-    store_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    every_s: float | None = None  # None: one load for each run.
-    max_bytes: int | None = None
     html: str | None = None  # Where the report of each load is written.
     metrics: str | None = None  # Where the numbers of the last load are written.
-    spark: SparkSettings = field(default_factory=SparkSettings)
-    decode: Mapping[str, Any] | None = None
-    folder: str = "."  # Of the file: the paths in it are relative to this.
 
     @property
     def is_changelog(self) -> bool:
         """Whether the table has a row of each key."""
         return self.kind != "rows"
+
+    @property
+    def load(self) -> LoadOptions:
+        """The options of a load, also of a changelog's, with their defaults."""
+        return filled(LoadOptions, self.options_of(LoadOptions))
+
+    @property
+    def bootstrap(self) -> str:
+        return self.load["bootstrap"]
+
+    @property
+    def store_options(self) -> Mapping[str, str]:
+        return self.load["store_options"] or {}
+
+    def options_of(self, kind: type[O]) -> O:
+        """The options in the file that a function takes, by its TypedDict."""
+        known = declared(kind)
+        found: Any = {name: one for name, one in self.options.items() if name in known}
+        return found  # type: ignore[no-any-return]  # As they were declared.
 
 
 def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
@@ -129,9 +138,12 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
         raise _wrong(path, f"can't be read: {error}") from error
     parsed = parse(content, path, bootstrap, os.environ)
     folder = Path(path).parent
+    options = dict(parsed.options)
+    if "decode" in options:
+        options["decode"] = schemas_beside(options["decode"], folder)
     return replace(
         parsed,
-        folder=str(folder),
+        options=options,
         table=_beside(folder, parsed.table),
         config=parsed.config and _beside(folder, parsed.config),
         html=parsed.html and _beside(folder, parsed.html),
@@ -170,59 +182,27 @@ def parse(
         if key not in sections.get(section, {}):
             raise _wrong(name, f"has no {key} in [{section}]")
     place = f"the pipeline {name}"
-    source, target = sections["source"], sections["target"]
-    schedule, report = sections.get("schedule", {}), sections.get("report", {})
-    spark = sections.get("spark", {})
+    source, target, report = sections["source"], sections["target"], sections.get("report", {})
+    options: dict[str, Any] = {"bootstrap": bootstrap}
+    for key, one in _OPTIONS.items():
+        section, _, word = key.partition(".")
+        if word in sections.get(section, {}):
+            value = sections[section][word]
+            options[one.name] = (
+                resolved(value, place, environment) if isinstance(value, dict) else one.read(value)
+            )
+    if "decode" in sections:
+        options["decode"] = sections["decode"]
+    config = source.get("config")
     return Pipeline(
         topic=source["topic"],
         table=target["table"],
-        bootstrap=source.get("bootstrap", bootstrap),
-        config=expanded(source["config"], f"config in {place}", environment)
-        if "config" in source
-        else None,
-        start=source.get("from", "last-load"),
-        end=source.get("until", "latest"),
-        group=source.get("group"),
-        accept_loss=source.get("accept_loss", False),
-        skip_unreadable=source.get("skip_unreadable", False),
-        on_bad_timestamp=source.get("on_bad_timestamp", "fail"),
-        on_null_key=source.get("on_null_key", "fail"),
-        format=target.get("format", "parquet"),
-        events=_events_of(target),
-        sizes=_sizes_of(target),
+        options=options,
+        config=config and expanded(config, f"config in {place}", environment),
         kind=target.get("kind", "rows"),
-        store_options=resolved(target.get("options", {}), place, environment),
-        every_s=(span_ms(schedule["every"]) or 0) / 1000 if "every" in schedule else None,
-        max_bytes=size_bytes(schedule.get("max_bytes", "")),
         html=report.get("html"),
         metrics=report.get("metrics"),
-        spark=SparkSettings(
-            spark.get("master"),
-            spark.get("name"),
-            resolved(spark.get("conf", {}), place, environment),
-        ),
-        decode=sections.get("decode"),
     )
-
-
-def _events_of(target: Mapping[str, Any]) -> EventSettings:
-    spans = {key: span_ms(target.get(key, "")) for key in ("allowed_lateness", "idle_after")}
-    return EventSettings(
-        target.get("partition_by"),
-        target.get("event_time"),
-        spans["allowed_lateness"],
-        spans["idle_after"],
-        target.get("late_rows"),
-    )
-
-
-def _sizes_of(target: Mapping[str, Any]) -> FileSizes:
-    given = {
-        "file_bytes": size_bytes(target.get("file_size", "")),
-        "row_group_rows": target.get("row_group_rows"),
-        "row_group_bytes": size_bytes(target.get("row_group_size", "")),
-    }
-    return FileSizes(**{name: value for name, value in given.items() if value})
 
 
 def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
@@ -242,8 +222,9 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
             # Tables may hold secrets.
             shown = f" = {value!r}" if isinstance(value, str | int | float) else ""
             raise _wrong(name, f"has {key}{shown} in [{section}], which is not {known[key]}")
-        choices = _CHOICES.get((section, key))
-        if choices is not None and value not in choices:
+        one = _OPTIONS.get(f"{section}.{key}")
+        choices = _KINDS if key == "kind" else one.choices if one else ()
+        if choices and value not in choices:
             words = ", ".join(choices)
             raise _wrong(name, f"has {key} = {value!r} in [{section}]; it is one of {words}")
 
@@ -274,9 +255,9 @@ def _fits(value: object, wanted: str) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and value > 0
     if not isinstance(value, str):
         return False
-    if wanted == _SPAN_WORDS:
+    if wanted == _MEANS["span"]:
         return bool(span_ms(value))
-    return wanted != _SIZE_WORDS or size_bytes(value) is not None
+    return wanted != _MEANS["size"] or size_bytes(value) is not None
 
 
 def _unknown(name: str, what: str, word: str, known: tuple[str, ...]) -> OttlaError:

@@ -9,21 +9,19 @@ any step it leaves either nothing that counts or the whole compaction.
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
-from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.files_written import require_files
 from ottla.lake.folder.leftovers import Steps, removed_on_failure
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.job.workers import Workers
 from ottla.lake.loads.typing import LoadTyping
 from ottla.lake.log.contents import in_bucket
 from ottla.lake.manifest import DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.session import SparkSettings
+from ottla.lake.model.option import filled
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.upkeep.commits import (
@@ -37,8 +35,9 @@ from ottla.lake.upkeep.commits import (
 from ottla.lake.upkeep.counting import Columns, CountingFiles, counting_now
 from ottla.lake.upkeep.grouping import groups
 from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
+from ottla.lake.write.options import CompactOptions
+from ottla.lake.write.workers import workers_of
 
-TARGET_BYTES = 128 << 20
 ROW_GROUP_BYTES = 64 << 20
 
 
@@ -55,28 +54,19 @@ class CompactionResult:
     seconds: float = 0.0
 
 
-def compact(
-    target: str,
-    *,
-    target_bytes: int = TARGET_BYTES,
-    row_group_bytes: int = ROW_GROUP_BYTES,
-    store_options: Mapping[str, str] | None = None,
-    spark_session: Any = None,
-    spark_settings: SparkSettings | None = None,
-    master: str | None = None,
-    on_step: Callable[[str], None] = lambda _step: None,
-) -> CompactionResult:
-    """Make one of neighbouring small files of the table in `target`, as large as `target_bytes`.
+def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
+    """Make one of neighbouring small files of the table in `target`, as large as `target_size`.
 
-    Tasks run as those of `load` do. `row_group_bytes` are of Arrow's
-    columns. Loads may go on meanwhile. Raises OttlaError (LoadLost, where another compaction or
-    replacement took the same files first; nothing is changed).
+    Tasks run as those of `load` do. `row_group_size` is of Arrow's columns. Loads may go on
+    meanwhile. Raises OttlaError (LoadLost, where another compaction or replacement took the same
+    files first; nothing is changed).
     """
+    given = filled(CompactOptions, options)
+    watch, store_options = given["watch"], given["store_options"]
+    target_bytes, row_group_bytes = int(given["target_size"]), int(given["row_group_size"])
     began = time.monotonic()
-    if target_bytes <= 0 or row_group_bytes <= 0:
-        raise OttlaError(ErrorCode.INVALID_REQUEST, "sizes of files and row groups are above 0")
-    run = Workers(spark_settings, master=master, spark_session=spark_session, on_step=on_step)
-    steps = Steps(on_step)
+    run = workers_of(given, watch)
+    steps = Steps(watch.on_step)
 
     with as_storage_error(place_of(target, store_options)):
         existing_table(target, store_options)  # A mistyped target becomes no new table.

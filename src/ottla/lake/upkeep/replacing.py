@@ -9,27 +9,27 @@ Killed at any step it leaves the table with the old rows or with the new ones.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
-from ottla.lake.decode.spec import Decode
 from ottla.lake.folder.after_commit import committed_before
 from ottla.lake.folder.leftovers import Steps
 from ottla.lake.folder.storage_errors import as_storage_error
-from ottla.lake.job.task import Runner
-from ottla.lake.job.workers import Workers
 from ottla.lake.loads.boundaries import Limits, offsets_of
-from ottla.lake.loads.committing import LoadSettings, built_on, commit_plan, plan_load
+from ottla.lake.loads.committing import built_on, commit_plan, plan_load
 from ottla.lake.manifest import Manifest
+from ottla.lake.model.option import filled
 from ottla.lake.plan import Boundary, parse_boundary
-from ottla.lake.session import SparkSettings
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.upkeep.swapping import NothingDiffers, RangeSwap
+from ottla.lake.write.options import ReplaceOptions
+from ottla.lake.write.settings import settings_of
+from ottla.lake.write.workers import workers_of
 from ottla.ledger.partition import PartitionLedger
 
 
@@ -46,46 +46,25 @@ class ReplacementResult:
 
 
 def replace(
-    topic: str,
-    target: str,
-    *,
-    start: str,
-    end: str,
-    bootstrap: str = "localhost:9092",
-    skip_unreadable: bool = False,
-    accept_loss: bool = False,
-    on_bad_timestamp: Literal["fail", "null", "dead-letter"] = "fail",
-    decode: Decode | None = None,
-    store_options: Mapping[str, str] | None = None,
-    spark_session: Any = None,
-    spark_settings: SparkSettings | None = None,
-    master: str | None = None,
-    runner: Runner | None = None,
-    on_step: Callable[[str], None] = lambda _step: None,
+    topic: str, target: str, *, start: str, end: str, **options: Unpack[ReplaceOptions]
 ) -> ReplacementResult:
     """Read ranges of offsets from `topic` again, in place of what the table in `target` has.
 
     `start` and `end` are boundaries as those of `load`: "0:100,1:50", of partitions that are
     replaced then and no others, or times. What lies behind the table's positions is left to loads.
     Raises OttlaError where the topic does not hold all any more that the table has of the ranges,
-    unless `accept_loss`: then it goes, and the manifest says how much. `decode` is how values are
-    decoded from now on; by default as the table's last commit did. The other options are those of
-    `load`.
+    unless `accept_loss`: then it goes, and the manifest says how much. What is said of keys
+    and values holds from now on; by default they are decoded as by the table's last commit. The
+    other options are those of `load`.
     """
+    given = filled(ReplaceOptions, options)
+    bootstrap, watch, accept_loss = given["bootstrap"], given["watch"], given["accept_loss"]
+    store_options = given["store_options"]
     began = time.monotonic()
     start_at, end_at = parse_boundary(start), parse_boundary(end)
-    settings = LoadSettings(
-        bootstrap,
-        skip_unreadable,
-        accept_loss,
-        null_bad_timestamps=on_bad_timestamp == "null",
-        decode=decode,
-        dead_timestamps=on_bad_timestamp == "dead-letter",
-    )
-    run = Workers(
-        spark_settings, master=master, spark_session=spark_session, runner=runner, on_step=on_step
-    )
-    steps = Steps(on_step)
+    settings = settings_of(given)
+    run = workers_of(given, watch)
+    steps = Steps(watch.on_step)
 
     with as_storage_error(place_of(target, store_options)):
         existing_table(target, store_options)  # A mistyped target becomes no new table.
@@ -113,7 +92,9 @@ def replace(
         )
 
         try:
-            manifest = commit_plan(table, plan, settings, run, steps, on_step, commit=swap.commit)
+            manifest = commit_plan(
+                table, plan, settings, run, steps, watch.on_step, commit=swap.commit
+            )
         except NothingDiffers as found:
             table.remove_orphans()
             rows = found.rows

@@ -9,19 +9,19 @@ Spark. Batches that could not be read when they were loaded stand in the manifes
 problem as long as they cannot be read. Others that cannot be read by now, or again, are.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.cluster import connect
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.foreign_files import read_foreign, remaining
 from ottla.lake.folder.log_bounds import LogBounds
-from ottla.lake.job.task import Runner
 from ottla.lake.job.workers import Workers
+from ottla.lake.model.option import filled
 from ottla.lake.plan import Range, require_same_topic
 from ottla.lake.row_hash import hash_text
-from ottla.lake.session import HERE, SparkSettings
+from ottla.lake.session import HERE
 from ottla.lake.source import Cluster
 from ottla.lake.stores.retries import retried
 from ottla.lake.tables.columns import buckets_of_table
@@ -33,6 +33,8 @@ from ottla.lake.verifying.jobs import plan_jobs
 from ottla.lake.verifying.ranges import CheckTask
 from ottla.lake.verifying.reading import TableAsRead, read_table
 from ottla.lake.verifying.report import Verification
+from ottla.lake.write.options import VerifyOptions
+from ottla.lake.write.workers import workers_of
 from ottla.ledger.partition import PartitionLedger
 
 # Files may expire while they are verified: the table is read again then.
@@ -44,36 +46,23 @@ class FilesExpired(OttlaError):
     """Files that the table had when it was read are gone by now."""
 
 
-def verify(
-    target: str,
-    *,
-    bootstrap: str | None,
-    store_options: Mapping[str, str] | None = None,
-    spark_session: Any = None,
-    spark_settings: SparkSettings | None = None,
-    master: str | None = None,
-    runner: Runner | None = None,
-) -> Verification:
+def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOptions]) -> Verification:
     """Verify the table in `target`; against the topic too where `bootstrap` is given.
 
     Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
-    `spark_session`, `spark_settings` or another `master` than `here` is given; or by `runner`. The
-    report is the same. Tasks of a changelog table write
-    files of work into it, which are removed at the end. Differences are reported, not raised.
-    Raises OttlaError where there is no table, where the cluster can't be asked, or where files
-    expire again and again before they are read.
+    `on_spark`, `spark_session`, `conf`, `name` or another `master` than `here` is given; or by
+    `runner`. The report is the same. Tasks of a changelog table write files of work into it, which
+    are removed at the end. Differences are reported, not raised. Raises OttlaError where there is
+    no table, where the cluster can't be asked, or where files expire again and again before they
+    are read.
     """
-    is_named = master is not None or spark_settings is not None or spark_session is not None
-    run = Workers(
-        spark_settings,
-        master=master if is_named else HERE,
-        spark_session=spark_session,
-        runner=runner,
-        consequence=_FAILED,
-    )
+    given = filled(VerifyOptions, options)
+    if not any(given[name] for name in ("on_spark", "master", "conf", "name", "spark_session")):
+        given["master"] = HERE
+    run = workers_of(given, consequence=_FAILED)
     for attempt in retried(_TRIES, FilesExpired):
         with attempt:
-            read = read_table(target, store_options)
+            read = read_table(target, given["store_options"])
             if not read.manifests:
                 return read.report
             expired = FilesExpired(

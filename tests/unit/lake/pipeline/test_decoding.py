@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.pipeline.decoding import decode_of
 from ottla.lake.pipeline.looking import look
-from ottla.lake.pipeline.settings import Pipeline
+from ottla.lake.pipeline.settings import Pipeline, read
+from ottla.lake.write.settings import decode_of
 
 
 def test_a_plan_refuses_what_a_run_would_refuse() -> None:
     """Before it asks a broker: none is at this address."""
     words = {"value": "json", "on_bad_records": "null"}
-    pipeline = Pipeline("flights", "/nowhere", bootstrap="localhost:1", decode=words)
+    pipeline = Pipeline("flights", "/nowhere", {"bootstrap": "localhost:1", "decode": words})
     with pytest.raises(OttlaError) as error:
         look(pipeline)
     said = "decode has on_bad_records, which is not known; did you mean on_bad_record?"
@@ -25,12 +25,16 @@ def test_files_of_schemas_are_keys_of_a_pipeline_alone(tmp_path: Path) -> None:
     (tmp_path / "flight.avsc").write_text('"string"')
 
     def pipeline(key: str) -> Pipeline:
-        words = {"value": "avro", key: "flight.avsc"}
-        return Pipeline("flights", "table", decode=words, folder=str(tmp_path))
+        path = tmp_path / "flights.toml"
+        path.write_text(
+            '[source]\ntopic = "flights"\n[target]\ntable = "table"\n'
+            f'[decode]\nvalue = "avro"\n{key} = "flight.avsc"\n'
+        )
+        return read(str(path))
 
-    found = decode_of(pipeline("schema_file"))
+    found = decode_of(pipeline("schema_file").load)
     assert found is not None
     assert found.value is not None
     assert found.value.schema == '"string"'
     with pytest.raises(OttlaError, match=r"did you mean schema_file\?"):
-        decode_of(pipeline("shema_file"))
+        decode_of(pipeline("shema_file").load)

@@ -6,14 +6,15 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.pipeline.settings import Pipeline, parse, read
-from ottla.lake.session import SparkSettings
 
 LEAST = '[source]\ntopic = "flights"\n[target]\ntable = "/lake/flights"\n'
 
 
 def test_what_is_not_said_has_the_defaults_of_a_load() -> None:
     """Source and target are all that is needed."""
-    assert parse(LEAST, "p") == Pipeline("flights", "/lake/flights")
+    assert parse(LEAST, "p") == Pipeline(
+        "flights", "/lake/flights", {"bootstrap": "localhost:9092"}
+    )
 
 
 def test_every_key_has_its_place() -> None:
@@ -55,23 +56,27 @@ def test_every_key_has_its_place() -> None:
     assert parse(text, "p") == Pipeline(
         topic="flights",
         table="s3://lake/flights",
-        bootstrap="one:9092,two:9092",
-        start="earliest",
-        end="@1704067200000",
-        group="lake:flights",
-        accept_loss=True,
-        skip_unreadable=True,
-        on_bad_timestamp="null",
-        on_null_key="skip",
+        options={
+            "bootstrap": "one:9092,two:9092",
+            "start": "earliest",
+            "end": "@1704067200000",
+            "group": "lake:flights",
+            "accept_loss": True,
+            "skip_unreadable": True,
+            "on_bad_timestamp": "null",
+            "on_null_key": "skip",
+            "format": "delta",
+            "store_options": {"aws_region": "eu-central-1"},
+            "every": 10_000,
+            "max_bytes": 256_000_000,
+            "master": "local[2]",
+            "name": "flights",
+            "conf": {"spark.driver.memory": "2g"},
+            "decode": {"value": "json"},
+        },
         kind="history",
-        format="delta",
-        store_options={"aws_region": "eu-central-1"},
-        every_s=10.0,
-        max_bytes=256_000_000,
         html="/var/www/flights.html",
         metrics="/var/lib/metrics/flights.prom",
-        spark=SparkSettings("local[2]", "flights", {"spark.driver.memory": "2g"}),
-        decode={"value": "json"},
     )
 
 
@@ -169,7 +174,7 @@ def test_a_pipeline_names_variables_and_the_settings_of_clients(tmp_path: Path) 
     )
     found = parse(text, "p", environment={"KEY": "hunter2", "STAGE": "prod"})
     assert found.store_options == {"aws_secret_access_key": "hunter2", "aws_access_key_id": "AK"}
-    assert found.spark.conf == {"spark.hadoop.fs.s3a.aws.credentials.provider": "org.x.Y"}
+    assert found.options["conf"] == {"spark.hadoop.fs.s3a.aws.credentials.provider": "org.x.Y"}
     assert "hunter2" not in repr(found)
     path = tmp_path / "flights.toml"
     path.write_text(LEAST.replace("[target]", 'config = "client.properties"\n[target]'))
@@ -179,7 +184,7 @@ def test_a_pipeline_names_variables_and_the_settings_of_clients(tmp_path: Path) 
 def test_times_and_sizes() -> None:
     """A file takes the same words as the command line."""
     found = parse(f'{LEAST}\n[schedule]\nevery = "5m"\nmax_bytes = "2Gi"\n', "p")
-    assert (found.every_s, found.max_bytes) == (300.0, 2 << 30)
+    assert (found.options["every"], found.options["max_bytes"]) == (300_000, 2 << 30)
 
 
 def test_relative_paths_are_below_the_folder_of_the_file(tmp_path: Path) -> None:

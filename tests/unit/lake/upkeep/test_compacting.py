@@ -79,7 +79,9 @@ def test_a_load_that_commits_meanwhile_wins_its_version(tmp_path: Path, kind: Fo
         if step == "files written":
             loaded(tmp_path, kind, times=1)
 
-    done = ottla.lake.compact(str(tmp_path), master="here", on_step=load_meanwhile)
+    done = ottla.lake.compact(
+        str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=load_meanwhile)
+    )
     assert done.manifest is not None
     assert done.manifest.version == 5
     loaded(tmp_path, kind, times=1)
@@ -97,7 +99,9 @@ def test_of_two_compactions_one_says_that_it_lost(tmp_path: Path, kind: Format) 
             ottla.lake.compact(str(tmp_path), master="here")
 
     with pytest.raises(LoadLost, match=r"removed data/v0000000001-.* first"):
-        ottla.lake.compact(str(tmp_path), master="here", on_step=compact_meanwhile)
+        ottla.lake.compact(
+            str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=compact_meanwhile)
+        )
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
     assert proven(tmp_path).uncounted == []
 
@@ -126,7 +130,7 @@ def test_a_writer_that_starts_meanwhile_does_not_stop_it(tmp_path: Path) -> None
                 )
             )
 
-    done = ottla.lake.compact(str(tmp_path), master="here", on_step=start)
+    done = ottla.lake.compact(str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=start))
     assert done.manifest is not None
     assert (done.manifest.writer_epoch, proven(tmp_path).rows) == (1, 60)
 
@@ -138,7 +142,7 @@ import ottla.lake
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-ottla.lake.compact({folder!r}, master="here", on_step=kill)
+ottla.lake.compact({folder!r}, master="here", watch=ottla.lake.Watch(on_step=kill))
 """
 
 
@@ -198,9 +202,9 @@ def test_where_no_table_is_none_is_made(tmp_path: Path) -> None:
 def test_sizes_of_files_and_row_groups_are_kept(tmp_path: Path) -> None:
     loaded(tmp_path)
     size = max(file.size_bytes for file in existing_table(str(tmp_path)).live_files())
-    assert ottla.lake.compact(str(tmp_path), master="here", target_bytes=size).manifest is None
+    assert ottla.lake.compact(str(tmp_path), master="here", target_size=size).manifest is None
     done = ottla.lake.compact(
-        str(tmp_path), master="here", target_bytes=2 * size + 100, row_group_bytes=1
+        str(tmp_path), master="here", target_size=2 * size + 100, row_group_size=1
     )
     assert (done.removed, done.added) == (4, 2)
     counts = [pq.read_metadata(one).num_row_groups for one in ottla.lake.files(str(tmp_path))]

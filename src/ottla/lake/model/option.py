@@ -1,0 +1,136 @@
+"""One option of a function of the lake: its default, its words, and where else it can be given.
+
+The fields of a TypedDict are declared `Annotated[type, Option(…)]`. From that declaration come the
+defaults, the refusal of unknown names, the options of the commands and the keys of pipeline files.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ottla.base import units
+from ottla.base.errors import WrongWords
+
+O = TypeVar("O")  # noqa: E741  # A TypedDict of options.
+
+# Spans are text (`5m`) or milliseconds, sizes text (`128Mi`) or bytes.
+Span = str | int
+Size = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is declared of an option beside its name and type."""
+
+    help: str = ""
+    default: Any = None
+    flag: str | None = None  # Of the command line.
+    key: str | None = None  # Of a pipeline's file, with its section: `source.from`.
+    unit: Literal["span", "interval", "size"] | None = None  # An interval is no empty span.
+    metavar: str | None = None
+    shown: bool = False  # Whether the help of the command line shows the default.
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An option with its name and type."""
+
+    name: str
+    type: Any
+    option: Option
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """The types that a value may have, without None."""
+        is_union = get_origin(self.type) in (Union, UnionType)
+        found = get_args(self.type) if is_union else (self.type,)
+        return tuple(one for one in found if one is not type(None))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that a value may be; none: any."""
+        return tuple(
+            word for one in self.kinds if get_origin(one) is Literal for word in get_args(one)
+        )
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kinds == (bool,)
+
+    def read(self, value: Any) -> Any:
+        """The value, as milliseconds or bytes where it is a span or size. Raises WrongWords."""
+        if value is None:
+            return None
+        if self.choices and value not in self.choices:
+            words = ", ".join(self.choices)
+            raise WrongWords(f"{self.name} is {value!r}, and not one of {words}")
+        if self.option.unit is not None:
+            return _READERS[self.option.unit](self.name, value)
+        return value
+
+
+def _span(name: str, value: Any) -> int:
+    found = units.span_ms(value) if isinstance(value, str) else value
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise WrongWords(f"{name} is {value!r}, and not a span such as {units.SPAN_FORMS}")
+    return found
+
+
+def _interval(name: str, value: Any) -> int:
+    found = _span(name, value)
+    if not found:
+        raise WrongWords(f"{name} is {value!r}, which is too short; write {units.SPAN_FORMS}")
+    return found
+
+
+def _size(name: str, value: Any) -> int:
+    found = units.size_bytes(value) if isinstance(value, str) else value
+    if not isinstance(found, int) or isinstance(found, bool) or found <= 0:
+        raise WrongWords(f"{name} is {value!r}, and not a size such as {units.SIZE_FORMS}")
+    return found
+
+
+_READERS: Mapping[str, Callable[[str, Any], int]] = {
+    "span": _span,
+    "interval": _interval,
+    "size": _size,
+}
+
+
+@cache
+def _declared_by(kind: Hashable) -> Mapping[str, Declared]:
+    return dict(_declared(kind))
+
+
+def declared(kind: Any) -> Mapping[str, Declared]:
+    """The options that a TypedDict declares, by name."""
+    return _declared_by(kind)
+
+
+def _declared(kind: Any) -> Iterator[tuple[str, Declared]]:
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        inner, option = get_args(hint)[:2]
+        assert isinstance(option, Option), f"{kind.__name__}.{name} has no Option"
+        yield name, Declared(name, inner, option)
+
+
+def filled(kind: type[O], given: O) -> O:
+    """The options that were given, with the defaults of all others.
+
+    Raises WrongWords for a name that is not declared, and for a value that can't be read.
+    """
+    known = declared(kind)
+    words: Mapping[str, Any] = given  # type: ignore[assignment]  # A TypedDict is a mapping.
+    for name in words:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise WrongWords(f"there is no option {name}; {hint}")
+    found: Any = {
+        name: one.read(words[name] if words.get(name) is not None else one.option.default)
+        for name, one in known.items()
+    }
+    return found  # type: ignore[no-any-return]  # As it was declared.

@@ -1,0 +1,1 @@
+"""The functions that write a table, and their options."""

@@ -1,0 +1,99 @@
+"""How records are loaded, by the options of a call."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ottla.base.errors import WrongWords
+from ottla.lake.decode.schema_files import schema_text
+from ottla.lake.decode.spec import Decode, decode_from, require_options
+from ottla.lake.events.times import EventSettings
+from ottla.lake.loads.committing import LoadSettings
+from ottla.lake.loads.file_sizes import FileSizes
+from ottla.lake.write.options import DecodeOptions, RecordOptions, RowOptions
+
+_WORDS = (
+    "value", "key", "columns", "key_columns", "schema_file", "key_schema_file", "message",
+    "key_message", "registry", "on_bad_record",
+)  # fmt: skip
+
+
+def settings_of(
+    options: RecordOptions,
+    events: EventSettings | None = None,
+    sizes: FileSizes | None = None,
+) -> LoadSettings:
+    """Options as `filled` gives them. Raises OttlaError for a declaration that is wrong."""
+    return LoadSettings(
+        options["bootstrap"],
+        options["skip_unreadable"],
+        options["accept_loss"],
+        null_bad_timestamps=options["on_bad_timestamp"] == "null",
+        decode=decode_of(options),
+        dead_timestamps=options["on_bad_timestamp"] == "dead-letter",
+        events=events or EventSettings(),
+        sizes=sizes or FileSizes(),
+    )
+
+
+def row_settings_of(options: RowOptions) -> LoadSettings:
+    """Those of tables of rows, with event times and sizes of files."""
+    return settings_of(options, events_of(options), sizes_of(options))
+
+
+def events_of(options: RowOptions) -> EventSettings:
+    """What is asked of event times."""
+    lateness, idle = options["allowed_lateness"], options["idle_after"]
+    return EventSettings(
+        options["partition_by"],
+        options["event_time"],
+        None if lateness is None else int(lateness),
+        None if idle is None else int(idle),
+        options["late_rows"],
+    )
+
+
+def sizes_of(options: RowOptions) -> FileSizes:
+    """What is asked of files and row groups."""
+    return FileSizes(
+        int(options["file_size"]), options["row_group_rows"], int(options["row_group_size"])
+    )
+
+
+def decode_of(options: DecodeOptions) -> Decode | None:
+    """What is declared of keys and values; None where nothing is. Raises OttlaError."""
+    given: Mapping[str, Any] = options
+    words = {name: given[name] for name in _WORDS if given.get(name)}
+    if given.get("drop_raw"):
+        words["keep_raw"] = False
+    base = given.get("decode")
+    if isinstance(base, Decode):
+        if words or given.get("decode_file"):
+            raise WrongWords(f"decode says all of it: leave out {', '.join(words) or 'the file'}")
+        return base
+    path = given.get("decode_file")
+    found = {**(base or {}), **(_of_file(Path(path)) if path else {}), **words}
+    require_options(found, ("schema_file", "key_schema_file"))
+    for side, prefix in (("value", ""), ("key", "key_")):
+        schema = found.pop(f"{prefix}schema_file", None)
+        if schema is not None:
+            found[f"{prefix}schema"] = schema_text(Path(str(schema)), str(found.get(side, "")))
+    return decode_from(found) if found else None
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    """The table [decode] of a file; files of schemas that it names are relative to it."""
+    try:
+        found = tomllib.loads(path.read_text())
+        if "decode" not in found:
+            raise WrongWords(f"{path} has no table [decode]")
+        return schemas_beside(dict(found["decode"]), path.parent)
+    except (tomllib.TOMLDecodeError, OSError, TypeError, ValueError) as error:
+        raise WrongWords(f"{path} has no table [decode] that can be read: {error}") from None
+
+
+def schemas_beside(decode: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A table [decode], with the paths of schemas relative to `folder`."""
+    names = ("schema_file", "key_schema_file")
+    return {k: str(folder / str(v)) if k in names else v for k, v in decode.items()}

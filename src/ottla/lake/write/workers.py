@@ -1,0 +1,23 @@
+"""What runs the tasks of a call, by its options."""
+
+from ottla.lake.job.workers import Workers
+from ottla.lake.session import SparkSettings
+from ottla.lake.write.options import SparkOptions
+from ottla.lake.write.watch import UNWATCHED, Watch
+
+
+def workers_of(
+    options: SparkOptions,
+    watch: Watch = UNWATCHED,
+    consequence: str = "nothing was committed, since",
+) -> Workers:
+    """Raises OttlaError for a master that is none, and where Spark is not installed."""
+    return Workers(
+        SparkSettings(options["master"], options["name"], options["conf"] or {}),
+        spark_session=options["spark_session"],
+        runner=options["runner"],
+        on_progress=watch.on_progress,
+        lag_s=watch.lag_s,
+        on_step=watch.on_step,
+        consequence=consequence,
+    )
