@@ -66,6 +66,9 @@ class AlterClientQuotas(Handler):
         Versions(0, 1),
         needs=cluster(AclOperation.ALTER_CONFIGS),
         changes=_changes,
+        on_error=lambda body, code, message: AlterClientQuotasResponse(
+            entries=[_answer(entry.entity, code, message) for entry in body.entries]
+        ),
     )
 
     quotas: QuotaSettings
@@ -91,15 +94,6 @@ class AlterClientQuotas(Handler):
             except OttlaError as error:
                 answers.append(_answer(entry.entity, error.code, error.message))
         return AlterClientQuotasResponse(entries=answers)
-
-    @staticmethod
-    def on_error(
-        body: AlterClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> AlterClientQuotasResponse:
-        """The error on every entity."""
-        return AlterClientQuotasResponse(
-            entries=[_answer(entry.entity, code, message) for entry in body.entries]
-        )
 
 
 def _check_once(entity: QuotaEntity, seen: set[QuotaEntity], entry: EntryData) -> None:

@@ -58,6 +58,9 @@ class AlterConfigs(Handler):
             repeated=Repeated.ANSWERED_EACH,
             keeps_lists=True,
         ),
+        on_error=lambda body, code, message: AlterConfigsResponse(
+            responses=[_response(resource, code, message) for resource in body.resources]
+        ),
     )
 
     configs: Configs
@@ -77,15 +80,6 @@ class AlterConfigs(Handler):
 
         outcomes = await alter_each(body.resources, alter)
         return AlterConfigsResponse(responses=[_response(*each) for each in outcomes])
-
-    @staticmethod
-    def on_error(
-        body: AlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> AlterConfigsResponse:
-        """The error on every resource."""
-        return AlterConfigsResponse(
-            responses=[_response(resource, code, message) for resource in body.resources]
-        )
 
 
 def _configs(resource: AlterConfigsResource) -> dict[str, str]:

@@ -43,6 +43,9 @@ class ConsumerGroupDescribe(Handler):
             lambda body: body.group_ids, lambda response: response.groups, most=64
         ),
         once=once(lambda body: body.group_ids),
+        on_error=lambda body, code, _message: ConsumerGroupDescribeResponse(
+            groups=[_failed(group_id, code) for group_id in body.group_ids]
+        ),
     )
 
     view: ClusterView
@@ -60,15 +63,6 @@ class ConsumerGroupDescribe(Handler):
             lambda groups: ConsumerGroupDescribeResponse(
                 groups=with_operations(groups, asked=body.include_authorized_operations)
             ),
-        )
-
-    @staticmethod
-    def on_error(
-        body: ConsumerGroupDescribeRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ConsumerGroupDescribeResponse:
-        """The same error for every group."""
-        return ConsumerGroupDescribeResponse(
-            groups=[_failed(group_id, code) for group_id in body.group_ids]
         )
 
 

@@ -40,6 +40,9 @@ class CreateAcls(Handler):
         Versions(1, 3),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
+        on_error=lambda body, code, message: CreateAclsResponse(
+            results=[_failed(code, message)] * len(body.creations)
+        ),
     )
 
     acls: Acls | None
@@ -61,13 +64,6 @@ class CreateAcls(Handler):
                 _log_refusal(request, error)
         await acls.create(valid)
         return CreateAclsResponse(results=results)
-
-    @staticmethod
-    def on_error(
-        body: CreateAclsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> CreateAclsResponse:
-        """The same error for each ACL of the request."""
-        return CreateAclsResponse(results=[_failed(code, message)] * len(body.creations))
 
 
 def _acl(creation: AclCreation) -> Acl:

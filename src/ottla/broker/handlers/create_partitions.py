@@ -59,6 +59,9 @@ class CreatePartitions(Handler):
             repeated=Repeated.ANSWERED_ONCE,
             keeps_lists=True,
         ),
+        on_error=lambda body, code, message: CreatePartitionsResponse(
+            results=[_failed(topic.name, code, message) for topic in body.topics]
+        ),
     )
 
     view: ClusterView
@@ -94,15 +97,6 @@ class CreatePartitions(Handler):
             assignments,
             validate_only=body.validate_only,
             timeout_ms=patience_ms(body.timeout_ms),
-        )
-
-    @staticmethod
-    def on_error(
-        body: CreatePartitionsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> CreatePartitionsResponse:
-        """The error on every topic."""
-        return CreatePartitionsResponse(
-            results=[_failed(topic.name, code, message) for topic in body.topics]
         )
 
 

@@ -102,6 +102,9 @@ class CreateTopics(Handler):
         changes=_changes,
         # 10,000 topics of one partition with three replicas: more one request may not make.
         fewer_elements_max=50_000,
+        on_error=lambda body, code, message: CreateTopicsResponse(
+            topics=[_failed(topic.name, code, message) for topic in body.topics]
+        ),
     )
 
     settings: BrokerSettings
@@ -130,15 +133,6 @@ class CreateTopics(Handler):
         ):
             results[outcome.name] = _result(outcome, self.settings)
         return CreateTopicsResponse(topics=[results[name] for name in counts])
-
-    @staticmethod
-    def on_error(
-        body: CreateTopicsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> CreateTopicsResponse:
-        """The error on every topic."""
-        return CreateTopicsResponse(
-            topics=[_failed(topic.name, code, message) for topic in body.topics]
-        )
 
 
 def _check(topic: CreatableTopic, counts: Counter[str]) -> None:

@@ -45,6 +45,9 @@ class DeleteAcls(Handler):
         Versions(1, 3),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
+        on_error=lambda body, code, message: DeleteAclsResponse(
+            filter_results=[_failed(code, message)] * len(body.filters)
+        ),
     )
 
     acls: Acls | None
@@ -64,13 +67,6 @@ class DeleteAcls(Handler):
                 for each in filters
             ]
         )
-
-    @staticmethod
-    def on_error(
-        body: DeleteAclsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DeleteAclsResponse:
-        """The same error for each filter of the request."""
-        return DeleteAclsResponse(filter_results=[_failed(code, message)] * len(body.filters))
 
 
 def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:

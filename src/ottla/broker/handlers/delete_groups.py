@@ -47,6 +47,9 @@ class DeleteGroups(Handler):
         ),
         changes=_changes,
         portions=in_portions(lambda body: body.groups_names, lambda response: response.results),
+        on_error=lambda body, code, _message: DeleteGroupsResponse(
+            results=[_result(name, code) for name in body.groups_names]
+        ),
     )
 
     groups: Groups
@@ -84,13 +87,6 @@ class DeleteGroups(Handler):
         except OttlaError as error:
             return error.code
         return code
-
-    @staticmethod
-    def on_error(
-        body: DeleteGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> DeleteGroupsResponse:
-        """The same error for every group."""
-        return DeleteGroupsResponse(results=[_result(name, code) for name in body.groups_names])
 
 
 def _result(group_id: str, code: ErrorCode) -> DeletableGroupResult:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.quotas.quota_settings import QuotaSettings
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import cluster
@@ -28,6 +27,9 @@ class DescribeClientQuotas(Handler):
         DescribeClientQuotasResponse,
         Versions(0, 1),
         needs=cluster(AclOperation.DESCRIBE_CONFIGS),
+        on_error=lambda _body, code, message: DescribeClientQuotasResponse(
+            error_code=code, error_message=message, entries=None
+        ),
     )
 
     quotas: QuotaSettings
@@ -53,10 +55,3 @@ class DescribeClientQuotas(Handler):
                 for entity, limits in self.quotas.describe(components, strict=body.strict)
             ]
         )
-
-    @staticmethod
-    def on_error(
-        _body: DescribeClientQuotasRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeClientQuotasResponse:
-        """The error, and no entries."""
-        return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)

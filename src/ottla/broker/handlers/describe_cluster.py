@@ -35,7 +35,15 @@ def _needs(check: RequestCheck[DescribeClusterRequest]) -> Amend[DescribeCluster
 class DescribeCluster(Handler):
     """Serves DescribeCluster."""
 
-    api = Api(DescribeClusterRequest, DescribeClusterResponse, Versions(0, 2), needs=_needs)
+    api = Api(
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+        Versions(0, 2),
+        needs=_needs,
+        on_error=lambda body, code, message: DescribeClusterResponse(
+            error_code=code, error_message=message, endpoint_type=body.endpoint_type
+        ),
+    )
 
     view: ClusterView
     store: Store
@@ -73,13 +81,4 @@ class DescribeCluster(Handler):
                 for b in broker_addresses(image, request, fenced)
             ],
             cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED,
-        )
-
-    @staticmethod
-    def on_error(
-        body: DescribeClusterRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeClusterResponse:
-        """The error alone."""
-        return DescribeClusterResponse(
-            error_code=code, error_message=message, endpoint_type=body.endpoint_type
         )

@@ -56,6 +56,9 @@ class DescribeConfigs(Handler):
         ),
         # The answer has many times as many objects, which collections of garbage pass by.
         fewer_elements_max=100_000,
+        on_error=lambda body, code, message: DescribeConfigsResponse(
+            results=[_failed(resource, code, message) for resource in body.resources]
+        ),
     )
 
     configs: Configs
@@ -84,15 +87,6 @@ class DescribeConfigs(Handler):
                 for resolved in described
                 if not keys or resolved.setting.name in keys
             ],
-        )
-
-    @staticmethod
-    def on_error(
-        body: DescribeConfigsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeConfigsResponse:
-        """The error on every resource."""
-        return DescribeConfigsResponse(
-            results=[_failed(resource, code, message) for resource in body.resources]
         )
 
 

@@ -33,6 +33,9 @@ class DescribeGroups(Handler):
         needs=described(lambda body: body.groups, lambda response: response.groups),
         portions=in_portions(lambda body: body.groups, lambda response: response.groups, most=64),
         once=once(lambda body: body.groups),
+        on_error=lambda body, code, _message: DescribeGroupsResponse(
+            groups=[_failed(group_id, code) for group_id in body.groups]
+        ),
     )
 
     groups: Groups
@@ -48,13 +51,6 @@ class DescribeGroups(Handler):
                 groups=with_operations(groups, asked=body.include_authorized_operations)
             ),
         )
-
-    @staticmethod
-    def on_error(
-        body: DescribeGroupsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> DescribeGroupsResponse:
-        """The same error for every group."""
-        return DescribeGroupsResponse(groups=[_failed(group_id, code) for group_id in body.groups])
 
 
 def _describe(

@@ -52,6 +52,15 @@ class DescribeProducers(Handler):
             _add_indexes,
             inner=once(lambda topic: topic.partition_indexes),
         ),
+        on_error=lambda body, code, message: DescribeProducersResponse(
+            topics=[
+                TopicResponse(
+                    name=topic.name,
+                    partitions=[_failed(i, code, message) for i in topic.partition_indexes],
+                )
+                for topic in body.topics
+            ]
+        ),
     )
 
     partitions: Partitions
@@ -94,21 +103,6 @@ class DescribeProducers(Handler):
                 )
                 for entry in log.producers.described()
             ],
-        )
-
-    @staticmethod
-    def on_error(
-        body: DescribeProducersRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeProducersResponse:
-        """The error on every partition."""
-        return DescribeProducersResponse(
-            topics=[
-                TopicResponse(
-                    name=topic.name,
-                    partitions=[_failed(i, code, message) for i in topic.partition_indexes],
-                )
-                for topic in body.topics
-            ]
         )
 
 

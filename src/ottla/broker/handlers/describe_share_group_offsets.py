@@ -84,6 +84,9 @@ class DescribeShareGroupOffsets(Handler):
                 inner=once(lambda topic: topic.partitions),
             ),
         ),
+        on_error=lambda body, code, message: DescribeShareGroupOffsetsResponse(
+            groups=[_failed(each.group_id, code, message) for each in body.groups]
+        ),
     )
 
     view: ClusterView
@@ -143,15 +146,6 @@ class DescribeShareGroupOffsets(Handler):
                 else DescribeShareGroupOffsetsResponseTopic(topic_name=name, partitions=parts)
                 for name, parts in topics.items()
             ],
-        )
-
-    @staticmethod
-    def on_error(
-        body: DescribeShareGroupOffsetsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> DescribeShareGroupOffsetsResponse:
-        """The same error for every group."""
-        return DescribeShareGroupOffsetsResponse(
-            groups=[_failed(each.group_id, code, message) for each in body.groups]
         )
 
 

@@ -75,6 +75,9 @@ class DescribeTopicPartitions(Handler):
         needs=_needs,
         # Denied names cost most.
         fewer_elements_max=20_000,
+        on_error=lambda body, code, _message: DescribeTopicPartitionsResponse(
+            topics=[_failed(topic.name, code) for topic in body.topics]
+        ),
     )
 
     view: ClusterView
@@ -107,15 +110,6 @@ class DescribeTopicPartitions(Handler):
                 )
                 break
         return response
-
-    @staticmethod
-    def on_error(
-        body: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> DescribeTopicPartitionsResponse:
-        """The error on every topic asked for."""
-        return DescribeTopicPartitionsResponse(
-            topics=[_failed(topic.name, code) for topic in body.topics]
-        )
 
 
 def _check(body: DescribeTopicPartitionsRequest) -> None:

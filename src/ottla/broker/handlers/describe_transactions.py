@@ -66,6 +66,9 @@ class DescribeTransactions(Handler):
             lambda body: body.transactional_ids, lambda response: response.transaction_states
         ),
         once=once(lambda body: body.transactional_ids),
+        on_error=lambda body, code, _message: DescribeTransactionsResponse(
+            transaction_states=[_failed(each, code) for each in body.transactional_ids]
+        ),
     )
 
     transactions: Transactions
@@ -82,15 +85,6 @@ class DescribeTransactions(Handler):
                 partial(_put, parted, index, transactional_id), lambda code: code
             )
             self.transactions.run(transactional_id, ticket, partial(_describe, transactional_id))
-
-    @staticmethod
-    def on_error(
-        body: DescribeTransactionsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> DescribeTransactionsResponse:
-        """The same for all ids."""
-        return DescribeTransactionsResponse(
-            transaction_states=[_failed(each, code) for each in body.transactional_ids]
-        )
 
 
 def _describe(

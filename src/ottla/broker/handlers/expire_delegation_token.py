@@ -6,7 +6,6 @@ Its owner and its renewers may (KIP-48).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.access.tokens import require_identity, token_change
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
 from ottla.broker.requests.auditing import AdminChange
@@ -37,6 +36,9 @@ class ExpireDelegationToken(Handler):
         Versions(1, 2),
         needs=free,
         changes=_changes,
+        on_error=lambda _body, code, _message: ExpireDelegationTokenResponse(
+            error_code=code, expiry_timestamp_ms=-1
+        ),
     )
 
     tokens: DelegationTokens | None
@@ -50,10 +52,3 @@ class ExpireDelegationToken(Handler):
         principal = request.connection.principal
         end_ms = await tokens.expire(bytes(body.hmac), principal, body.expiry_time_period_ms)
         return ExpireDelegationTokenResponse(expiry_timestamp_ms=end_ms)
-
-    @staticmethod
-    def on_error(
-        _body: ExpireDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ExpireDelegationTokenResponse:
-        """The error, and no time."""
-        return ExpireDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

@@ -66,6 +66,9 @@ class IncrementalAlterConfigs(Handler):
             repeated=Repeated.ANSWERED_EACH,
             keeps_lists=True,
         ),
+        on_error=lambda body, code, message: IncrementalAlterConfigsResponse(
+            responses=[_response(resource, code, message) for resource in body.resources]
+        ),
     )
 
     configs: Configs
@@ -85,15 +88,6 @@ class IncrementalAlterConfigs(Handler):
 
         outcomes = await alter_each(body.resources, alter)
         return IncrementalAlterConfigsResponse(responses=[_response(*each) for each in outcomes])
-
-    @staticmethod
-    def on_error(
-        body: IncrementalAlterConfigsRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> IncrementalAlterConfigsResponse:
-        """The error on every resource."""
-        return IncrementalAlterConfigsResponse(
-            responses=[_response(resource, code, message) for resource in body.resources]
-        )
 
 
 def _response(

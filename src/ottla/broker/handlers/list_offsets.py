@@ -77,6 +77,15 @@ class ListOffsets(Handler):
             ),
             repeated=Repeated.ANSWERED_EACH,
         ),
+        on_error=lambda body, code, _message: ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(
+                    name=topic.name,
+                    partitions=[_failed(wanted, code) for wanted in topic.partitions],
+                )
+                for topic in body.topics
+            ]
+        ),
     )
 
     partitions: Partitions
@@ -135,21 +144,6 @@ class ListOffsets(Handler):
             timestamp=timestamp,
             offset=offset,
             leader_epoch=epoch if version >= _EPOCHS_SINCE else -1,
-        )
-
-    @staticmethod
-    def on_error(
-        body: ListOffsetsRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ListOffsetsResponse:
-        """The same error for every partition."""
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(
-                    name=topic.name,
-                    partitions=[_failed(wanted, code) for wanted in topic.partitions],
-                )
-                for topic in body.topics
-            ]
         )
 
 

@@ -6,7 +6,6 @@ Its owner and its renewers may (KIP-48).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.access.tokens import require_identity, token_change
 from ottla.broker.login.tokens import DelegationTokens, require_tokens
 from ottla.broker.requests.auditing import AdminChange
@@ -37,6 +36,9 @@ class RenewDelegationToken(Handler):
         Versions(1, 2),
         needs=free,
         changes=_changes,
+        on_error=lambda _body, code, _message: RenewDelegationTokenResponse(
+            error_code=code, expiry_timestamp_ms=-1
+        ),
     )
 
     tokens: DelegationTokens | None
@@ -50,10 +52,3 @@ class RenewDelegationToken(Handler):
         principal = request.connection.principal
         end_ms = await tokens.renew(bytes(body.hmac), principal, body.renew_period_ms)
         return RenewDelegationTokenResponse(expiry_timestamp_ms=end_ms)
-
-    @staticmethod
-    def on_error(
-        _body: RenewDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> RenewDelegationTokenResponse:
-        """The error, and no time."""
-        return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=-1)

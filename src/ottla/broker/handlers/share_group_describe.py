@@ -42,6 +42,9 @@ class ShareGroupDescribe(Handler):
             lambda body: body.group_ids, lambda response: response.groups, most=64
         ),
         once=once(lambda body: body.group_ids),
+        on_error=lambda body, code, _message: ShareGroupDescribeResponse(
+            groups=[_failed(group_id, code) for group_id in body.group_ids]
+        ),
     )
 
     view: ClusterView
@@ -59,15 +62,6 @@ class ShareGroupDescribe(Handler):
             lambda groups: ShareGroupDescribeResponse(
                 groups=with_operations(groups, asked=body.include_authorized_operations)
             ),
-        )
-
-    @staticmethod
-    def on_error(
-        body: ShareGroupDescribeRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> ShareGroupDescribeResponse:
-        """The same error for every group."""
-        return ShareGroupDescribeResponse(
-            groups=[_failed(group_id, code) for group_id in body.group_ids]
         )
 
 

@@ -6,7 +6,6 @@ All updates of a request or none, as in Kafka. Any broker takes it; the store or
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.configs.features import Features
 from ottla.broker.requests.auditing import AdminChange, cluster_need
 from ottla.broker.requests.handler import Api, Handler, Versions
@@ -49,6 +48,9 @@ class UpdateFeatures(Handler):
         Versions(0, 2),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
+        on_error=lambda _body, code, message: UpdateFeaturesResponse(
+            error_code=code, error_message=message, results=[]
+        ),
     )
 
     features: Features
@@ -72,10 +74,3 @@ class UpdateFeatures(Handler):
         return UpdateFeaturesResponse(
             results=[UpdatableFeatureResult(feature=update.name) for update in updates]
         )
-
-    @staticmethod
-    def on_error(
-        _body: UpdateFeaturesRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> UpdateFeaturesResponse:
-        """The error as a whole: nothing was changed."""
-        return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])

@@ -82,6 +82,11 @@ class WriteTxnMarkers(Handler):
         ),
         # Clients abort one transaction at a time. More would be long to collect garbage among.
         fewer_elements_max=60_000,
+        on_error=lambda body, code, _message: WriteTxnMarkersResponse(
+            markers=[
+                _result(marker, dict.fromkeys(_partitions(marker), code)) for marker in body.markers
+            ]
+        ),
     )
 
     writer: MarkerWriter
@@ -100,17 +105,6 @@ class WriteTxnMarkers(Handler):
                 marker.transaction_version,
             )
             self.writer.write(outcome, _partitions(marker), partial(_put, parted, index, marker))
-
-    @staticmethod
-    def on_error(
-        body: WriteTxnMarkersRequest, code: ErrorCode, _message: str | None, _version: int
-    ) -> WriteTxnMarkersResponse:
-        """The same for all partitions."""
-        return WriteTxnMarkersResponse(
-            markers=[
-                _result(marker, dict.fromkeys(_partitions(marker), code)) for marker in body.markers
-            ]
-        )
 
 
 def _put(

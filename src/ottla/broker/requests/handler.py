@@ -55,6 +55,8 @@ class Api(Generic[Q, R]):
     once: tuple[Once[Q], ...] = ()
     # Elements of all lists of a client's request, where fewer than usual hold the loop for long.
     fewer_elements_max: int | None = None
+    # The response that reports a failed request; None: it has the error above all.
+    on_error: Callable[[Q, ErrorCode, str | None], R] | None = None
     # The call by which a connection becomes that of a proven broker.
     makes_proven: bool = False
 
@@ -78,8 +80,10 @@ class Api(Generic[Q, R]):
         """Kafka's name of it."""
         return api_name(self.key)
 
-    def failed(self, code: ErrorCode, message: str | None) -> R:
-        """The response that has an error, with its message where it has a field for one."""
+    def failed(self, body: Q, code: ErrorCode, message: str | None) -> R:
+        """The response that reports a failed request."""
+        if self.on_error is not None:
+            return self.on_error(body, code, message)
         if any(field.name == "error_message" for field in self.response.__fields__):
             return self.response(error_code=code, error_message=message)
         return self.response(error_code=code)
@@ -105,12 +109,12 @@ class Handler(ABC):
         """
 
     @classmethod
-    def on_error(cls, _body: Any, code: ErrorCode, message: str | None, _version: int) -> Any:
-        """The response that reports a failed request: by default the error above all.
+    def on_error(cls, body: Any, code: ErrorCode, message: str | None, _version: int) -> Any:
+        """The response that reports a failed request: that of the declaration.
 
-        Handlers whose responses have errors of parts only have their own.
+        Handlers whose responses depend on the version have their own.
         """
-        return cls.api.failed(code, message)
+        return cls.api.failed(body, code, message)
 
 
 def is_coroutine(handler: Handler) -> bool:
