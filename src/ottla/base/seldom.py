@@ -15,11 +15,14 @@ class Seldom:
         # In the order in which they were reported.
         self._kinds: dict[Hashable, tuple[int, int]] = {}
 
-    def admit(self, kind: Hashable, now_ms: int) -> int | None:
-        """None if this event is not to be reported, else how many of its kind were left out."""
+    def admit(self, kind: Hashable, now_ms: int, weight: int = 1) -> int | None:
+        """None if this event is not to be reported, else how many of its kind were left out.
+
+        An event counts as `weight` events where it is left out.
+        """
         until_ms, held_back = self._kinds.get(kind, (now_ms, 0))
         if now_ms < until_ms:
-            self._kinds[kind] = until_ms, held_back + 1
+            self._kinds[kind] = until_ms, held_back + weight
             return None
         self._kinds.pop(kind, None)
         while len(self._kinds) >= _KINDS_MAX:

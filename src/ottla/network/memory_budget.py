@@ -3,6 +3,7 @@
 import mmap
 from typing import Final, Protocol
 
+from ottla.base.fair_share import fair_share
 from ottla.base.system import anonymous_memory
 from ottla.network.before_login import BytesBeforeLogin
 
@@ -10,9 +11,6 @@ from ottla.network.before_login import BytesBeforeLogin
 # multiple of the grain.
 _SPARE_BYTES_MAX: Final = 4 << 20
 _GRAIN_BYTES: Final = 64 << 10
-# An owner with a request under assembly gets more while all of its requests have this part of the
-# budget at most.
-_OWNERS_MIN: Final = 4
 # While others wait, this part of each request must come between two looks.
 _PORTIONS: Final = 10
 
@@ -51,7 +49,8 @@ class MemoryBudget:
         # Beside the budget, since large requests come after the login.
         self.before_login = BytesBeforeLogin()
         self._limit_bytes = limit_bytes
-        self._share_bytes = limit_bytes // _OWNERS_MIN
+        # An owner with a request under assembly gets more while all of its requests have no more.
+        self._share_bytes = fair_share(limit_bytes)
         # Invariant: `held_bytes` is the sum of `_held`, and of `_owned`.
         self.held_bytes = 0
         self._held: dict[Holder, tuple[str, int]] = {}

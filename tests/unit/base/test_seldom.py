@@ -25,3 +25,11 @@ def test_the_number_of_kinds_is_bounded() -> None:
     assert seldom.admit(1_000, 0) is None
     assert seldom.admit(1, 0) is None
     assert seldom.admit(0, 0) == 0
+
+
+def test_what_is_left_out_counts_by_its_weight():
+    seldom = Seldom(1_000)
+    assert seldom.admit("a", 0, 5) == 0
+    assert seldom.admit("a", 10, 5) is None
+    assert seldom.admit("a", 20) is None
+    assert seldom.admit("a", 1_000, 5) == 6

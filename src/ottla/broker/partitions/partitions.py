@@ -9,6 +9,7 @@ from uuid import UUID
 from ottla.base.clock import Clock
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicId, TopicPartition
+from ottla.base.seldom import Seldom
 from ottla.broker.partitions.departures import Departures
 from ottla.broker.partitions.flush import Flusher
 from ottla.broker.partitions.partition import Partition, PartitionRoles
@@ -87,7 +88,7 @@ class Partitions:
         self._applying = asyncio.Lock()
         # Emitted after replicas went offline.
         self.on_failed: Signal[[]] = Signal()
-        self._silent_until_ms = 0
+        self._reminders = Seldom(_REMINDER_MS)
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(list(self._by_name.values()))
@@ -277,9 +278,9 @@ class Partitions:
             return  # The partition was deleted meanwhile; another may have its name.
         now_ms = self._clock.monotonic_ms()
         is_kept = self._keep_damaged(partition, error)
-        if (error.stops_log and not is_kept) or now_ms >= self._silent_until_ms:
-            # A full disk refuses every batch, so this is logged at intervals.
-            self._silent_until_ms = now_ms + _REMINDER_MS
+        # A full disk refuses every batch, so this is logged at intervals.
+        is_due = self._reminders.admit("storage", now_ms) is not None
+        if (error.stops_log and not is_kept) or is_due:
             _log.error("%s%s", error.message, _KEPT if is_kept else "")
         if is_kept:
             return

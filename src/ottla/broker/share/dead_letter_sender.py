@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.base.seldom import Seldom
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.resolve import topic_value
 from ottla.broker.cluster.links import Links
@@ -30,7 +31,6 @@ _ACKS_ALL = -1
 _TIMEOUT_MS = 30_000
 # The same error of a group is logged at most once per this interval.
 _LOG_AGAIN_MS = 60_000
-_GROUPS_MAX = 1000
 
 
 class DeadLetterTarget(NamedTuple):
@@ -59,9 +59,7 @@ class DeadLetterSender:
         self._partitions = partitions
         self._topics = topics
         self._links = links
-        # By group: the error logged last, when (monotonic ms), and how many records had the same
-        # error since without a log line.
-        self._logged: dict[str, tuple[str, int, int]] = {}
+        self._errors = Seldom(_LOG_AGAIN_MS)
 
     def close(self) -> None:
         """Close the connections to other brokers: this broker is stopping."""
@@ -121,15 +119,10 @@ class DeadLetterSender:
         The same error of a group is logged once a minute, with the count since.
         """
         now_ms = self._clock.monotonic_ms()
-        before, at_ms, unlogged = self._logged.get(group_id, ("", now_ms, 0))
-        count += unlogged if before == trouble else 0
-        if before == trouble and now_ms - at_ms < _LOG_AGAIN_MS:
-            self._logged[group_id] = (trouble, at_ms, count)
-            return
-        if len(self._logged) >= _GROUPS_MAX:
-            self._logged.clear()
-        self._logged[group_id] = (trouble, now_ms, 0)
-        _log.error("share group %s: %d record(s) %s: %s", group_id, count, what, trouble)
+        unlogged = self._errors.admit((group_id, trouble), now_ms, count)
+        if unlogged is not None:
+            count += unlogged
+            _log.error("share group %s: %d record(s) %s: %s", group_id, count, what, trouble)
 
     async def _create(self, name: str) -> TopicImage:
         if not self._settings.flag(dead_letters.AUTO_CREATE):

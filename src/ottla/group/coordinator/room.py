@@ -7,11 +7,10 @@ where an offset was committed.
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.fair_share import fair_share
 
 # A name is kept with the group, in records and with each of its members.
 GROUP_ID_CHARACTERS_MAX = 1024
-# So many owners may fill a broker, and no fewer.
-_OWNERS_MIN = 4
 # Groups that have ended are looked for at most so often: a client that is refused tries again.
 _LOOK_MS = 10_000
 
@@ -54,7 +53,7 @@ class GroupRoom:
             if len(self._owners) > most:
                 self._owners.clear()
             owned = self._owners[owner] = _Owned(now_ms)
-        share = max(1, most // _OWNERS_MIN)
+        share = fair_share(most)
         if len(owned.groups) >= share and now_ms - owned.looked_ms >= _LOOK_MS:
             owned.groups = {each for each in owned.groups if self._exists(each)}
             owned.looked_ms = now_ms
