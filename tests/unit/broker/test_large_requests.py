@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from rig.large_requests import growing
 
+from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
 from ottla.broker.process.broker import Broker
 from ottla.broker.process.warm_up import warm_up
@@ -15,6 +16,7 @@ from ottla.broker.serving.large import LargeRequests
 from ottla.broker.serving.stalls import Stalls
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.record.builder import build_batch
+from ottla.record.compression import Compression
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
 from ottla.wire.frames import encode_request
@@ -28,7 +30,11 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.consumer_group_heartbeat import TopicPartitions as HeartbeatTopicPartitions
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ottla.wire.messages.incremental_alter_configs import (
@@ -450,6 +456,40 @@ def test_what_a_producer_sends_before_it_leaves_is_appended():
         await producer.close()
         partitions = client.broker.partitions
         await until(lambda: all(partitions.get("t", n).log_end_offset for n in range(700)))
+
+    run(scenario)
+
+
+def test_what_a_produce_request_may_have_expanded_is_counted_over_all_its_portions():
+    """Batches of 250,000 bytes: after 32 MiB the others are refused, whichever portion they are in.
+
+    Clients send those again.
+    """
+
+    async def scenario(client):
+        compacted = CreatableTopicConfig(name="cleanup.policy", value="compact")
+        topic = CreatableTopic(
+            name="t", num_partitions=600, replication_factor=1, configs=[compacted]
+        )
+        await client.call(CreateTopicsRequest(topics=[topic]), 7)
+        small = memoryview(build_batch([0], [b"k"], [b"one"]))
+        large = memoryview(
+            build_batch([0], [b"k"], [bytes(250_000)], compression=Compression.GZIP, level=1)
+        )
+        data = [
+            PartitionProduceData(index=n, records=small if n % 4 else large) for n in range(600)
+        ]
+        asked = ProduceRequest(
+            acks=1,
+            timeout_ms=60_000,
+            topic_data=[TopicProduceData(name="t", partition_data=data)],
+        )
+        (answered,) = (await client.call(asked, 9)).responses
+        found = [one.error_code for one in answered.partition_responses]
+        first = next(n for n in range(600) if found[n])
+        # The one with which the bound is passed is still served.
+        assert first == 4 * ((32 << 20) // 250_000) + 1
+        assert set(found[first:]) == {ErrorCode.THROTTLING_QUOTA_EXCEEDED}
 
     run(scenario)
 

@@ -31,7 +31,7 @@ from ottla.broker.transactions.produce import ProduceInTransaction
 from ottla.broker.transactions.verification import Verifications
 from ottla.network.service import CloseConnection
 from ottla.record.header import ATTRIBUTES_POSITION, HEADER_SIZE, TRANSACTIONAL_FLAG
-from ottla.record.validation import Expansion, RejectedBatch, validate
+from ottla.record.validation import RejectedBatch, validate
 from ottla.security.names import AclOperation, AclResource
 from ottla.storage.producers.state import Guard as ProducerGuard
 from ottla.wire.messages.produce import (
@@ -135,11 +135,10 @@ class Produce(Handler):
             return None
         now_ms = self.runtime.clock.now_ms()
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
-        expansion = Expansion()
         topics = []
         for topic in body.topic_data:
             answers = [
-                self._append(request, topic, wanted, acks, now_ms, waiting, expansion)
+                self._append(request, topic, wanted, acks, now_ms, waiting)
                 for wanted in topic.partition_data
             ]
             topics.append(
@@ -162,7 +161,6 @@ class Produce(Handler):
     def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
         """As `handle`, but batches may wait until their transaction is known to be open."""
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
-        expansion = Expansion()
 
         def append(
             topic: TopicProduceData, wanted: PartitionProduceData, guard: ProducerGuard | None
@@ -175,7 +173,6 @@ class Produce(Handler):
                 body.acks,
                 now_ms,
                 waiting,
-                expansion,
                 guard,
                 in_transaction=True,
             )
@@ -217,13 +214,14 @@ class Produce(Handler):
         acks: int,
         now_ms: int,
         waiting: list[tuple[Partition, int, PartitionProduceResponse]],
-        expansion: Expansion,
         guard: ProducerGuard | None = None,
         *,
         in_transaction: bool = False,
     ) -> PartitionProduceResponse:
         index = wanted.index
         began_ms = self.runtime.clock.monotonic_ms()
+        expansion = request.expansion
+        before_bytes = expansion.size_bytes
         try:
             if request.version >= 13:
                 partition = self.partitions.get_by_id(topic.topic_id, index)
@@ -254,7 +252,8 @@ class Produce(Handler):
         except OttlaError as error:
             return self._refused(request, topic, wanted, error)
         finally:
-            self.turns.let_others_in(request.connection, expansion, began_ms)
+            if expansion.size_bytes != before_bytes:
+                self.turns.let_others_in(request.connection, expansion, began_ms)
         answer = PartitionProduceResponse(
             index=index,
             error_code=_NONE,

@@ -9,6 +9,7 @@ from ottla.broker.requests.auditing import Auditing
 from ottla.broker.requests.throttling import RequestThrottle
 from ottla.network.connection import Connection
 from ottla.network.service import Slot
+from ottla.record.validation import Expansion
 from ottla.wire.frames import Part, RequestHeader, encode_response
 
 
@@ -26,6 +27,7 @@ class RequestContext:
         "amend",
         "audit",
         "connection",
+        "expansion",
         "header",
         "listener",
         "received_ms",
@@ -50,6 +52,8 @@ class RequestContext:
         self.throttle: RequestThrottle | None = None
         # Of a client's request where there is an authorizer.
         self.access: Access | None = None
+        # What its batches were expanded to so far.
+        self.expansion = Expansion()
         # Where there is an audit log.
         self.audit: Auditing | None = None
         # Completes the response with what the client was denied, and was not served.
@@ -145,6 +149,7 @@ class PortionContext(RequestContext):
         )
         self.throttle = whole.throttle
         self.audit = whole.audit
+        self.expansion = whole.expansion
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     def reply(self, message: Any) -> None:

@@ -59,7 +59,7 @@ from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionI
 from ottla.network.known_client import KnownClient
 from ottla.network.refusals import Refusals
 from ottla.record.builder import BatchBuilder
-from ottla.record.validation import validate
+from ottla.record.validation import Expansion, validate
 from ottla.replica.registration import Registration
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
@@ -117,6 +117,7 @@ class Request:
         self.listener = "PLAINTEXT"
         self.connection = connection or Connection()
         self.throttle = None
+        self.expansion = Expansion()
         self.access = None
         self.answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
