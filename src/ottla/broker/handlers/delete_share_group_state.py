@@ -5,13 +5,11 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import DELETE
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -28,6 +26,7 @@ class DeleteShareGroupState(Handler):
         DeleteShareGroupStateResponse,
         Versions(0, 0),
         needs=brokers_only,
+        on_error=DELETE.failed,
     )
 
     persister: Persister
@@ -36,11 +35,3 @@ class DeleteShareGroupState(Handler):
         """Have the coordinator of each partition's state decide."""
         answers = await self.persister.carry_out(DELETE, DELETE.of_request(body))
         return DELETE.answer(answers.items())
-
-    @staticmethod
-    def on_error(
-        body: DeleteShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> Message:
-        """The same error for every partition."""
-        failed = KeyAnswer(code, message=message)
-        return DELETE.answer((key, failed) for key in DELETE.of_request(body))

@@ -5,13 +5,11 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import INITIALIZE
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
@@ -28,6 +26,7 @@ class InitializeShareGroupState(Handler):
         InitializeShareGroupStateResponse,
         Versions(0, 0),
         needs=brokers_only,
+        on_error=INITIALIZE.failed,
     )
 
     persister: Persister
@@ -38,11 +37,3 @@ class InitializeShareGroupState(Handler):
         """Have the coordinator of each partition's state decide."""
         answers = await self.persister.carry_out(INITIALIZE, INITIALIZE.of_request(body))
         return INITIALIZE.answer(answers.items())
-
-    @staticmethod
-    def on_error(
-        body: InitializeShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> Message:
-        """The same error for every partition."""
-        failed = KeyAnswer(code, message=message)
-        return INITIALIZE.answer((key, failed) for key in INITIALIZE.of_request(body))

@@ -5,13 +5,11 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import READ
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.read_share_group_state import (
     ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,
@@ -24,7 +22,11 @@ class ReadShareGroupState(Handler):
     """Serves ReadShareGroupState."""
 
     api = Api(
-        ReadShareGroupStateRequest, ReadShareGroupStateResponse, Versions(0, 0), needs=brokers_only
+        ReadShareGroupStateRequest,
+        ReadShareGroupStateResponse,
+        Versions(0, 0),
+        needs=brokers_only,
+        on_error=READ.failed,
     )
 
     persister: Persister
@@ -33,11 +35,3 @@ class ReadShareGroupState(Handler):
         """Have the coordinator of each partition's state decide."""
         answers = await self.persister.carry_out(READ, READ.of_request(body))
         return READ.answer(answers.items())
-
-    @staticmethod
-    def on_error(
-        body: ReadShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> Message:
-        """The same error for every partition."""
-        failed = KeyAnswer(code, message=message)
-        return READ.answer((key, failed) for key in READ.of_request(body))

@@ -5,13 +5,11 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import SUMMARY
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.read_share_group_state_summary import (
     ReadShareGroupStateSummaryRequest,
     ReadShareGroupStateSummaryResponse,
@@ -28,6 +26,7 @@ class ReadShareGroupStateSummary(Handler):
         ReadShareGroupStateSummaryResponse,
         Versions(0, 1),
         needs=brokers_only,
+        on_error=SUMMARY.failed,
     )
 
     persister: Persister
@@ -38,11 +37,3 @@ class ReadShareGroupStateSummary(Handler):
         """Have the coordinator of each partition's state decide."""
         answers = await self.persister.carry_out(SUMMARY, SUMMARY.of_request(body))
         return SUMMARY.answer(answers.items())
-
-    @staticmethod
-    def on_error(
-        body: ReadShareGroupStateSummaryRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> Message:
-        """The same error for every partition."""
-        failed = KeyAnswer(code, message=message)
-        return SUMMARY.answer((key, failed) for key in SUMMARY.of_request(body))

@@ -5,13 +5,11 @@ Between brokers: sent by the leaders of partitions and by group coordinators.
 
 from dataclasses import dataclass
 
-from ottla.base.errors import ErrorCode
 from ottla.broker.requests.handler import Api, Handler, Versions
 from ottla.broker.requests.needs import brokers_only
 from ottla.broker.requests.request import RequestContext
 from ottla.broker.share.messages import WRITE
 from ottla.broker.share.persister import Persister
-from ottla.share.coordinator import KeyAnswer
 from ottla.wire.messages.write_share_group_state import (
     WriteShareGroupStateRequest,
     WriteShareGroupStateResponse,
@@ -28,6 +26,7 @@ class WriteShareGroupState(Handler):
         WriteShareGroupStateResponse,
         Versions(0, 1),
         needs=brokers_only,
+        on_error=WRITE.failed,
     )
 
     persister: Persister
@@ -36,11 +35,3 @@ class WriteShareGroupState(Handler):
         """Have the coordinator of each partition's state decide."""
         answers = await self.persister.carry_out(WRITE, WRITE.of_request(body))
         return WRITE.answer(answers.items())
-
-    @staticmethod
-    def on_error(
-        body: WriteShareGroupStateRequest, code: ErrorCode, message: str | None, _version: int
-    ) -> Message:
-        """The same error for every partition."""
-        failed = KeyAnswer(code, message=message)
-        return WRITE.answer((key, failed) for key in WRITE.of_request(body))

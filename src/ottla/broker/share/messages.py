@@ -54,6 +54,11 @@ class StateOperation:
             for part in topic.partitions
         }
 
+    def failed(self, body: Any, code: ErrorCode, message: str | None) -> Any:
+        """The response with the same error for every share partition."""
+        answer = KeyAnswer(code, message=message)
+        return self.answer((key, answer) for key in self.of_request(body))
+
     def answer(self, answers: Iterable[tuple[ShareKey, KeyAnswer]]) -> Message:
         """The response for share partitions of one group."""
         topics: dict[UUID, list[Any]] = {}
