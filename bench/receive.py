@@ -25,10 +25,10 @@ from typing import Any
 import uvloop
 
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
-from ottla.network.limits import ConnectionLimits
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
+from ottla.network.service import ConnectionLimits
 
 _SIZE = struct.Struct(">i")
 _ANSWER = b"\0\0\0\x1cabcdefghijklmnopqrstuvwxyz12"

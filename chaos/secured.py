@@ -21,8 +21,12 @@ from ottla.coordination.interface.store import Create, NodeExists
 from ottla.metadata.nodes import encode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS
 from ottla.operations.certificates import Issued, issue, new_authority
-from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
-from ottla.security.sasl.scram_stored import credential_text
+from ottla.security.sasl.scram_keys import (
+    ScramMechanism,
+    credential_of,
+    credential_text,
+    salted_password,
+)
 from rig.nodes import properties
 
 MECHANISM = ScramMechanism.SCRAM_SHA_256

@@ -27,7 +27,7 @@ from ottla.group.coordinator.room import GROUP_ID_CHARACTERS_MAX
 from ottla.lake.stream.options import OPTIONS
 from ottla.metadata.topic_plan import PARTITIONS_PER_REQUEST_MAX
 from ottla.network.before_login import BYTES_MAX
-from ottla.network.limits import ConnectionLimits
+from ottla.network.service import ConnectionLimits
 from ottla.network.tls_acceptor import HANDSHAKE_TIMEOUT_S
 from ottla.record.compression import EXPANDED_FREE_BYTES, EXPANDED_RATIO_MAX, MAX_EXPANDED_BYTES
 from ottla.security.sasl.scram_messages import MESSAGE_BYTES_MAX

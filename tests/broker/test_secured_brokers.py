@@ -12,8 +12,12 @@ from ottla.coordination.interface.store import Create
 from ottla.coordination.memory.memory import MemoryStore, MemoryTree
 from ottla.metadata.nodes import encode_configs
 from ottla.operations.certificates import issue, make_development_files, new_authority
-from ottla.security.sasl.scram_keys import ScramMechanism, credential_of, salted_password
-from ottla.security.sasl.scram_stored import credential_text
+from ottla.security.sasl.scram_keys import (
+    ScramMechanism,
+    credential_of,
+    credential_text,
+    salted_password,
+)
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from tests.broker.broker_client import until
 

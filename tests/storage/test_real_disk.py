@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 from rig.small_disk import SIZE_BYTES
 
-from ottla.base.disk_reserve import reserve_bytes
 from ottla.base.ids import TopicPartition
 from ottla.record.builder import BatchBuilder
 from ottla.record.header import read_header
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull
 from ottla.storage.disk.filesystem import OsFileSystem
+from ottla.storage.disk.reserve import reserve_bytes
 from ottla.storage.log.log import Log
 from ottla.storage.log.open_log import open_log
 from ottla.storage.segment.config import LogConfig

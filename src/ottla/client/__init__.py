@@ -77,8 +77,8 @@ from ottla.record.codec import Record
 from ottla.security.acl import Acl, AclFilter, Pattern
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 from ottla.security.principal import Principal
+from ottla.security.sasl.bearer import Token
 from ottla.security.sasl.scram_keys import ScramMechanism
-from ottla.security.sasl.token import Token
 from ottla.security.tokens import DelegationToken
 from ottla.wire.messages.describe_rebalances import (
     DescribedRebalance,

@@ -4,16 +4,91 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ottla.base.ids import TopicPartition
+from ottla.base.quantities import counted, iso
 from ottla.client.admin import Admin
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.admin.compaction import CleanerStanding
+from ottla.client.admin.compaction import CleanerStanding, FailedCleaning
 from ottla.client.admin.configs import ResourceKind
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.diagnosis.cleaners import cleaner_findings
 from ottla.diagnosis.disks import disk_findings
-from ottla.diagnosis.findings import Finding
+from ottla.diagnosis.findings import Finding, Trouble
 from ottla.diagnosis.health import counts, findings
-from ottla.diagnosis.internal_topics import FACTORS, too_few_replicas
+
+# An internal topic keeps the replicas it was created with. A cluster that had one broker when its
+# first group committed, and has three now, still has one copy of all committed offsets.
+# By topic: the setting of the brokers that says how many replicas it is made with.
+FACTORS: Mapping[str, str] = {
+    "__consumer_offsets": "offsets.topic.replication.factor",
+    "__transaction_state": "transaction.state.log.replication.factor",
+    "__share_group_state": "share.coordinator.state.topic.replication.factor",
+}
+
+
+def too_few_replicas(
+    standings: Iterable[PartitionStanding], brokers: int, factors: Mapping[str, int]
+) -> list[Finding]:
+    """Topics with fewer replicas than their setting says and than there are live `brokers`.
+
+    `factors` are the values of the settings by their names.
+    """
+    found: dict[tuple[str, int, int], list[TopicPartition]] = {}
+    for one in standings:
+        setting = FACTORS.get(one.name.topic)
+        wanted = min(factors.get(setting, 1), brokers) if setting else 1
+        if len(one.replicas) < wanted:
+            found.setdefault((one.name.topic, len(one.replicas), wanted), []).append(one.name)
+    return [
+        Finding(
+            Trouble.TOO_FEW_REPLICAS,
+            f"{topic} was made with {counted(have, 'replica')}, and {FACTORS[topic]} asks for "
+            f"{factors[FACTORS[topic]]}: one broker that is lost may take it along",
+            f"`ottla partition plan {topic} --replicas {wanted} -o json > plan.json`, then "
+            "`ottla partition reassign --plan plan.json`",
+            tuple(names),
+        )
+        for (topic, have, wanted), names in found.items()
+    ]
+
+
+def cleaner_findings(cleaners: Iterable[CleanerStanding]) -> list[Finding]:
+    """Logs that cannot be cleaned, by broker and reason; and cleaners that are switched off."""
+    found: list[Finding] = []
+    for cleaner in cleaners:
+        if cleaner.logs and not cleaner.threads:
+            found.append(_switched_off(cleaner))
+        by_reason: dict[str, list[FailedCleaning]] = {}
+        for failed in cleaner.failed:
+            by_reason.setdefault(failed.why, []).append(failed)
+        found += [_failed(cleaner.broker_id, why, logs) for why, logs in by_reason.items()]
+    return found
+
+
+def _switched_off(cleaner: CleanerStanding) -> Finding:
+    return Finding(
+        Trouble.NOT_COMPACTED,
+        f"broker {cleaner.broker_id} compacts nothing, and {counted(cleaner.logs, 'log')} of it "
+        "would be: they grow for ever",
+        "take log.cleaner.enable=false or log.cleaner.threads=0 out of its settings",
+        (),
+    )
+
+
+def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> Finding:
+    attempts = max(failed.attempts for failed in logs)
+    since, again = (
+        iso(min(failed.since_ms for failed in logs)),
+        iso(min(failed.retry_at_ms for failed in logs)),
+    )
+    names: tuple[TopicPartition, ...] = tuple(failed.name for failed in logs)
+    return Finding(
+        Trouble.NOT_COMPACTED,
+        f"broker {broker_id} fails since {since}, {counted(attempts, 'time')} in a row: {why}",
+        f"nothing is lost, it grows; tried again at {again}, or at once by `ottla topic compact "
+        f"{names[0].topic} --now`",
+        names,
+    )
+
 
 # How long `health` waits for a broker that accepts connections and does not answer.
 PATIENCE_S = 5.0

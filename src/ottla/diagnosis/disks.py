@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from ottla.base.disk_reserve import reserve_bytes
 from ottla.base.errors import ErrorCode
 from ottla.base.quantities import size_words
 from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis.findings import Finding, Trouble
+from ottla.storage.disk.reserve import reserve_bytes
 
 # A volume with less room than a batch may need, above its reserve, refuses appends.
 _BATCH_BYTES = 1 << 20

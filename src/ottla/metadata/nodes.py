@@ -1,8 +1,10 @@
 """The contents of the store's nodes, as JSON in the form Kafka gave it in ZooKeeper."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from ottla.base.ids import BrokerId, TopicId
 from ottla.metadata.features import INITIAL
@@ -14,7 +16,24 @@ from ottla.metadata.image import (
     PartitionImage,
 )
 from ottla.metadata.json_node import broken, dump, load
-from ottla.metadata.topic_id import topic_id_text, topic_id_value
+
+
+def topic_id_text(topic_id: UUID) -> str:
+    """22 characters, as in partition.metadata and in Kafka's tools."""
+    return urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+
+
+def topic_id_value(text: str) -> UUID:
+    """Parse the text of `topic_id_text`. Raises ValueError if it is invalid."""
+    if len(text) != 22:
+        raise ValueError(f"{text!r} is no topic id: it must have 22 characters")
+    return UUID(bytes=urlsafe_b64decode(text + "=="))
+
+
+def topic_id_of(random_bytes: bytes) -> UUID:
+    """A version 4 UUID from 16 random bytes. It is never one of the reserved ids 0 and 1."""
+    return UUID(bytes=random_bytes, version=4)
+
 
 # A shorter secret could be guessed.
 SECRET_BYTES_MIN = 16

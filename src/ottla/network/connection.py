@@ -12,10 +12,9 @@ are valid until `serve` returns: a service that needs them longer copies them.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import cast
+from typing import Final, cast
 
 from ottla.network.answer_order import AnswerOrder
-from ottla.network.ended import ENDED, serve_nothing
 from ottla.network.known_client import KnownClient
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.mute_timer import MuteTimer
@@ -26,6 +25,22 @@ from ottla.network.request_cutter import SIZE_BYTES, BadBytes, RequestCutter
 from ottla.network.service import CloseConnection, Hub, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
 from ottla.wire.parts import Part
+
+
+def serve_nothing(_frame: memoryview) -> None:
+    """Of a connection that has ended."""
+
+
+class _Ended(asyncio.BufferedProtocol):
+    """Stands where a connection was, so that nothing refers to it any more."""
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return bytearray(sizehint)
+
+
+# uvloop's TLS keeps methods of the protocol: this one is for all ended connections.
+ENDED: Final = _Ended()
+
 
 _log = logging.getLogger(__name__)
 

@@ -10,11 +10,10 @@ from typing import Protocol, runtime_checkable
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import give_memory_back
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
-from ottla.network.limits import ConnectionLimits
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
-from ottla.network.service import Service
+from ottla.network.service import ConnectionLimits, Service
 from ottla.network.tls_acceptor import TlsAcceptor
 from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas

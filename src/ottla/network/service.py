@@ -1,14 +1,33 @@
 """What a connection and the service that answers its requests see of each other."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.network.answer_order import Place
-from ottla.network.limits import ConnectionLimits
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import Piece
 from ottla.network.refusals import Refusals
 from ottla.wire.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of one listener's connections. Sizes in bytes, times in milliseconds."""
+
+    # `socket.request.max.bytes`
+    request_bytes_max: int = 100 << 20
+    # Requests that one connection may have without an answer before it is no longer read.
+    unanswered_requests_max: int = 256
+    unanswered_bytes_max: int = 64 << 20
+    # `connections.max.idle.ms`; negative: never.
+    idle_ms_max: int = 600_000
+    # `socket.send.buffer.bytes`, `socket.receive.buffer.bytes`; -1 leaves them to the system.
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+    # `socket.listen.backlog.size`
+    backlog: int = 50
+
 
 if TYPE_CHECKING:
     from ottla.network.connection import Connection

@@ -1,17 +1,40 @@
 """Moves the offsets from which a group resumes: planned partition by partition, then applied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
+from ottla.base.quantities import counted
 from ottla.client.admin import Admin
+from ottla.client.admin.groups import GroupDescription
 from ottla.client.admin.share_groups import SHARE
 from ottla.client.connection.cluster import connections_of
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.groups import described_group
 from ottla.diagnosis.offsets import Offsets, known_offsets, offsets_at, partitions_of
-from ottla.operations.groups import require_idle
+
+_AT_REST = ("Empty", "Dead")
+
+
+async def require_all_idle(admin: Admin, group_ids: Iterable[str], doing: str) -> None:
+    """Raise GROUP_ID_NOT_FOUND or NON_EMPTY_GROUP for the first group that cannot be changed."""
+    for group_id in group_ids:
+        require_idle(await described_group(admin, group_id), doing)
+
+
+def require_idle(description: GroupDescription, doing: str) -> None:
+    """Raise NON_EMPTY_GROUP, naming the members, while the group has any."""
+    if description.state in _AT_REST and not description.members:
+        return
+    count = len(description.members)
+    names = ", ".join(sorted({f"{one.client_id} at {one.host}" for one in description.members}))
+    members = f", {counted(count, 'member')}: {names}" if count else ""
+    raise OttlaError(
+        ErrorCode.NON_EMPTY_GROUP,
+        f"group {description.group_id!r} is active ({description.state}{members}); stop its "
+        f"consumers to {doing} it. One that crashed counts as a member until its session times out",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,46 @@ The subject is written as Kafka prints it, as Java's X500Principal does by RFC 2
 first, names of nine attributes, and the bytes of all others in hexadecimal.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
-from ottla.security.der import OID, SEQUENCE, SET, Element, elements, expect
+SEQUENCE, SET, OID = 0x30, 0x31, 0x06
+
+
+class Element(NamedTuple):
+    """One element."""
+
+    tag: int
+    # The element with its tag and length, and without them.
+    whole: bytes
+    content: bytes
+
+
+def expect(element: Element, tag: int) -> bytes:
+    """The content of an element of that tag. Raises ValueError."""
+    if element.tag != tag:
+        raise ValueError(f"no certificate in DER: tag {element.tag} in place of {tag}")
+    return element.content
+
+
+def elements(data: bytes) -> Iterator[Element]:
+    """The elements that follow each other. Raises ValueError, IndexError."""
+    position = 0
+    while position < len(data):
+        tag, length = data[position], data[position + 1]
+        begin = position + 2
+        if length & 0x80:
+            count = length & 0x7F
+            length = int.from_bytes(data[begin : begin + count])
+            begin += count
+        end = begin + length
+        if end > len(data):
+            raise ValueError("no certificate in DER: it is cut off")
+        yield Element(tag, data[position:end], data[begin:end])
+        position = end
+
 
 _VERSION, _EXTENSIONS = 0xA0, 0xA3
 _OCTETS = 0x04

@@ -25,8 +25,7 @@ from ottla.broker.process.stored_security import security_in, stored_security
 from ottla.coordination.interface.store import Store
 from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata.topic_plan import RequestedTopic
-from ottla.operations.secure.login import PROTOCOL, ClientLogin
-from ottla.operations.secure.passwords import new_password
+from ottla.operations.secure.login import PROTOCOL, ClientLogin, new_password
 from ottla.operations.secure.settings import ADMINISTRATOR, secured
 from ottla.security.sasl.scram_keys import ITERATIONS_MIN
 from ottla.storage.disk.filesystem import FileSystem, OsFileSystem

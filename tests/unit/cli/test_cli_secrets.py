@@ -18,7 +18,7 @@ from ottla.cli.common import options
 from ottla.cli.user.secret import read_password
 from ottla.client.common.errors import ClientError
 from ottla.client.connection.security import default_security, security_by
-from ottla.operations.secure.passwords import kept_password
+from ottla.operations.secure.login import kept_password
 
 SECRET = "not-for-others"
 register(SECRET)

@@ -13,8 +13,8 @@ from ottla.client.connection.blocking import BlockingConnection
 from ottla.client.connection.connection import connect
 from ottla.client.connection.security import ClientSecurity, security_of
 from ottla.client.connection.tokens import supply_tokens
+from ottla.security.sasl.bearer import Token
 from ottla.security.sasl.client import SaslIdentity
-from ottla.security.sasl.token import Token
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.messages.produce import ProduceRequest
 from tests.unit.broker.test_login import PASSWORD, SCRAM, credential, play

@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.compaction import CleanerStanding, FailedCleaning
-from ottla.diagnosis.cleaners import cleaner_findings
+from ottla.diagnosis.cluster import cleaner_findings
 
 MINUTE_MS = 60_000
 

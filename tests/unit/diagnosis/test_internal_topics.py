@@ -2,7 +2,7 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.partitions import PartitionStanding
-from ottla.diagnosis.internal_topics import too_few_replicas
+from ottla.diagnosis.cluster import too_few_replicas
 
 FACTORS = {
     "offsets.topic.replication.factor": 3,

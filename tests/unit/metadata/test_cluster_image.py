@@ -11,8 +11,7 @@ from ottla.coordination.memory.memory import MemoryStore
 from ottla.metadata import nodes, paths
 from ottla.metadata.image import BrokerImage, ClusterImage, Endpoint, PartitionImage, TopicImage
 from ottla.metadata.loader import load_image
-from ottla.metadata.nodes import TopicNode
-from ottla.metadata.topic_id import topic_id_of, topic_id_text, topic_id_value
+from ottla.metadata.nodes import TopicNode, topic_id_of, topic_id_text, topic_id_value
 from tests.unit.coordination.writes import create
 
 ONE, TWO = UUID(int=1), UUID(int=2)

@@ -7,12 +7,11 @@ import struct
 import pytest
 
 from ottla.network.connection import Connection
-from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.output import CHUNK_BYTES
 from ottla.network.refusals import Refusals
-from ottla.network.service import CloseConnection
+from ottla.network.service import CloseConnection, ConnectionLimits
 from ottla.quota.client_quotas import ClientQuotas, Windows
 from ottla.quota.connections import ConnectionQuotas, ConnectionRules
 from ottla.wire.parts import FileRegion

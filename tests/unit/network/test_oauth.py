@@ -16,8 +16,7 @@ from rig.issuer import Issuer, serving
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stream.outages import is_outage
 from ottla.network.oauth.address import IssuerAddress, read_address
-from ottla.network.oauth.beside import in_daemon
-from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
+from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader, in_daemon
 from ottla.network.oauth.options import new_fetcher, token_options, token_source
 from ottla.network.oauth.tokens import (
     ClientCredentials,
@@ -26,7 +25,7 @@ from ottla.network.oauth.tokens import (
     from_endpoint,
 )
 from ottla.operations.certificates import make_development_files
-from ottla.security.sasl.token import Token
+from ottla.security.sasl.bearer import Token
 
 CREDENTIALS = ClientCredentials("alice", "s3cret", "kafka")
 ONCE = Patience(0, 0)

@@ -4,7 +4,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.admin.groups import GroupDescription, GroupMember
-from ottla.operations.groups import require_idle
+from ottla.operations.group_offsets import require_idle
 
 
 def test_a_group_is_idle_without_members() -> None:

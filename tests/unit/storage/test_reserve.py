@@ -5,13 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from ottla.base.disk_reserve import reserve_bytes
 from ottla.base.ids import TopicPartition
 from ottla.record.header import read_header
 from ottla.storage.directory.log_directories import LogDirectories
 from ottla.storage.disk.errors import DiskFull
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
-from ottla.storage.disk.reserve import DiskUse, Reserve
+from ottla.storage.disk.reserve import DiskUse, Reserve, reserve_bytes
 from ottla.storage.log.log import Log
 from ottla.storage.segment.config import LogConfig
 

@@ -5,10 +5,12 @@ the broker's own file, Kafka's default. Reading is a dictionary look-up of a typ
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.declaration.setting import Setting, UpdateMode, Use, Value
 from ottla.base.settings.order import check_order, check_together, no_connections
+from ottla.base.settings.properties import parse_properties
 from ottla.base.settings.tables import BROKER_SETTINGS, setting_named, unknown_name
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 
@@ -249,3 +251,16 @@ def refused(setting: Setting) -> OttlaError:
         ErrorCode.INVALID_CONFIG,
         f"{setting.name} cannot be honoured: {setting.doc} Remove the setting.",
     )
+
+
+def read_broker_settings(path: Path) -> BrokerSettings:
+    """The settings in `path`, whose text is UTF-8, with a byte order mark or without.
+
+    Raises OttlaError(INVALID_CONFIG) where the file cannot be read, or a setting is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise OttlaError(ErrorCode.INVALID_CONFIG, f"cannot read {path}: {why}") from None
+    return BrokerSettings(parse_properties(text))

@@ -24,8 +24,8 @@ from ottla.metadata.nodes import (
     decode_cluster_id,
     encode_broker,
     encode_cluster_id,
+    topic_id_of,
 )
-from ottla.metadata.topic_id import topic_id_of
 
 # The content of a removed broker's epoch node; its next registration overwrites it.
 _REMOVED = b"removed"

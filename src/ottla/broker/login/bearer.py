@@ -3,7 +3,7 @@
 from ottla.base.clock import Clock
 from ottla.broker.login.exchange import Stepped
 from ottla.broker.login.jwks import Jwks
-from ottla.security.jwt.policy import Claims, TokenPolicy
+from ottla.security.jwt.claims import Claims, TokenPolicy
 from ottla.security.jwt.verify import UnknownKey, verify_token
 from ottla.security.sasl.bearer import OtherName, RefusedToken, read_bearer
 

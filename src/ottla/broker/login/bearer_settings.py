@@ -12,7 +12,7 @@ from ottla.broker.login.exchange import NewExchange
 from ottla.broker.runtime.runtime import Runtime
 from ottla.network.oauth.address import read_address
 from ottla.network.oauth.options import new_fetcher, tls_of
-from ottla.security.jwt.policy import TokenPolicy
+from ottla.security.jwt.claims import TokenPolicy
 from ottla.security.sasl.bearer import MECHANISM
 from ottla.security.sasl.jaas import parse_jaas
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ottla.broker.login.sessions import Credential
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 
 
 class Stepped(NamedTuple):

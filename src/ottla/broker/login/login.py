@@ -19,7 +19,7 @@ from ottla.broker.login.sessions import Credential
 from ottla.network.connection import Connection
 from ottla.network.service import CloseConnection, Serve, ServeRun, Slot
 from ottla.security.principal import Principal
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.session import (
     LoginState,
     LoginStep,

@@ -8,7 +8,7 @@ from ottla.broker.login.exchange import Stepped
 from ottla.broker.login.sessions import of_user
 from ottla.broker.login.users import ScramUsers
 from ottla.broker.runtime.runtime import Runtime
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.plain import MECHANISM, PlainLogin, read_plain
 from ottla.security.sasl.scram_keys import (
     ScramCredential,

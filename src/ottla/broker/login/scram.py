@@ -7,7 +7,7 @@ from ottla.broker.login.exchange import Stepped
 from ottla.broker.login.sessions import of_token, of_user
 from ottla.broker.login.tokens import DelegationTokens
 from ottla.broker.login.users import ScramUsers
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
 from ottla.security.sasl.scram_messages import token_in
 from ottla.security.sasl.scram_server import (

@@ -16,8 +16,12 @@ from ottla.coordination.interface.store import Store
 from ottla.metadata.nodes import decode_configs
 from ottla.metadata.quota_entity import CONFIG_USERS, QuotaEntity, quota_entity, quota_path
 from ottla.security.sasl.disguise import Disguise
-from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism
-from ottla.security.sasl.scram_stored import credential_text, parse_credential
+from ottla.security.sasl.scram_keys import (
+    ScramCredential,
+    ScramMechanism,
+    credential_text,
+    parse_credential,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -7,10 +7,9 @@ from ottla.base.settings.listeners import listen_addresses
 from ottla.broker.cluster.admission import proven_broker
 from ottla.broker.requests.auditing import Auditing
 from ottla.network.connection import RECEIVE_BUFFER_BYTES, Connection
-from ottla.network.limits import ConnectionLimits
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import MemoryBudget
-from ottla.network.service import Service
+from ottla.network.service import ConnectionLimits, Service
 from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 

@@ -13,7 +13,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.broker.share.state_shard import Command, ShareStateShard
 from ottla.broker.topics.internal_topics import SHARE_GROUP_STATE
-from ottla.metadata.topic_id import topic_id_text, topic_id_value
+from ottla.metadata.nodes import topic_id_text, topic_id_value
 from ottla.share.coordinator import KeyAnswer
 from ottla.share.records import ShareKey
 from ottla.share.settings import ShareStateSettings

@@ -33,7 +33,7 @@ from ottla.coordination.interface.store import (
 from ottla.metadata import paths
 from ottla.metadata.image import INTERNAL_TOPICS, ClusterImage, TopicImage
 from ottla.metadata.loader import load_topics
-from ottla.metadata.topic_id import topic_id_of
+from ottla.metadata.nodes import topic_id_of
 from ottla.metadata.topic_plan import (
     Registered,
     RequestedTopic,

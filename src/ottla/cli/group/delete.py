@@ -6,7 +6,7 @@ from ottla.cli.common import options
 from ottla.cli.common.completion import groups
 from ottla.cli.common.connect import with_admin
 from ottla.cli.text.output import show
-from ottla.operations.groups import require_all_idle
+from ottla.operations.group_offsets import require_all_idle
 
 
 @click.command()

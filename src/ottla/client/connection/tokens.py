@@ -9,9 +9,8 @@ from ottla.base.settings.declaration.setting import Value
 from ottla.base.settings.tables import BROKER_SETTINGS
 from ottla.network.oauth.options import TokenOptions, token_options, token_source
 from ottla.network.oauth.tokens import TokenSource
-from ottla.security.sasl.bearer import MECHANISM
+from ottla.security.sasl.bearer import MECHANISM, Supplier
 from ottla.security.sasl.jaas import parse_jaas
-from ottla.security.sasl.token import Supplier
 
 _suppliers: Final[list[Supplier]] = []
 

@@ -1,15 +1,18 @@
 """Reads an issuer's document, from a file or over HTTPS. Blocks; for a thread."""
 
+import asyncio
+import contextlib
 import http.client
 import io
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from threading import Thread
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from ottla.base.small_files import read_small
+from ottla.base.private_files import read_small
 from ottla.network.oauth.address import IssuerAddress
 
 # A megabyte of JSON may be a hundredth of that many objects, or stop an event loop for long: the
@@ -141,3 +144,33 @@ class _Received(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+T = TypeVar("T")
+
+
+async def in_daemon(call: Callable[[], T]) -> T:
+    """The result of a call in a thread of its own.
+
+    Unlike one of the loop's pool it keeps no process from ending: an issuer that does not answer
+    would delay the end of a broker by its time-out.
+    """
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            found = call()
+        except Exception as error:  # noqa: BLE001  # Raised where the result is awaited.
+            failure = error
+            deliver(lambda: result.set_exception(failure))
+        else:
+            deliver(lambda: result.set_result(found))
+
+    def deliver(give: Callable[[], None]) -> None:
+        # The loop may be closed by now.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(lambda: None if result.done() else give())
+
+    Thread(target=run, name="ottla-issuer", daemon=True).start()
+    return await result

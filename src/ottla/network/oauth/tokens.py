@@ -13,8 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader
 from ottla.security.jwt.claims import is_time
 from ottla.security.jwt.header import part_of_token
-from ottla.security.sasl.bearer import TOKEN_BYTES_MAX
-from ottla.security.sasl.token import Supplier, Token
+from ottla.security.sasl.bearer import TOKEN_BYTES_MAX, Supplier, Token
 
 _log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.base.small_files import read_small
+from ottla.base.private_files import read_small
 from ottla.network.tls.options import StoreOptions, TlsOptions
 
 _JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ottla.base.private_files import write_private
 from ottla.base.settings import properties_text
-from ottla.operations.secure.login import ClientLogin
-from ottla.operations.secure.passwords import kept_password
+from ottla.operations.secure.login import ClientLogin, kept_password
 from ottla.operations.secure.settings import ADMINISTRATOR
 
 

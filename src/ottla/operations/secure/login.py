@@ -1,8 +1,14 @@
-"""What clients of a secured cluster need, in the words of each library. Pure."""
+"""What clients of a secured cluster need, in the words of each library; new passwords."""
 
 import ssl
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
+
+from ottla.base.chance import random_bytes
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.private_files import write_private
 
 MECHANISM: Final = "SCRAM-SHA-512"
 PROTOCOL: Final = "SASL_SSL"
@@ -64,3 +70,26 @@ class ClientLogin:
             "sasl_plain_password": self.password,
             "ssl_context": context,
         }
+
+
+_BYTES: Final = 24
+
+
+def new_password() -> str:
+    """Letters, digits, hyphens and underscores: no file and no shell reads them otherwise."""
+    return urlsafe_b64encode(random_bytes(_BYTES)).decode()
+
+
+def kept_password(path: Path) -> str:
+    """The password in a file; a new one where there is none. Raises OttlaError, OSError."""
+    if not path.exists():
+        # On the disk before it is used: a user whose password is lost could not log in.
+        write_private(path, f"{new_password()}\n".encode(), durably=True)
+    password = path.read_text(encoding="utf-8-sig", errors="replace").strip()
+    if not password or any(character in password for character in '"\\\n\ufffd'):
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{path} holds no password: one line without quotes and backslashes; remove the file"
+            " for a new one",
+        )
+    return password

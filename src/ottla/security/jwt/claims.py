@@ -1,11 +1,34 @@
 """The claims of a token whose signature is verified. The rules are those of Kafka's broker."""
 
 from collections.abc import Mapping
-from typing import Final, TypeGuard
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeGuard
 
 from ottla.base.errors import shortened
-from ottla.security.jwt.policy import Claims, TokenPolicy
 from ottla.security.sasl.bearer import RefusedToken
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPolicy:
+    """Kafka's `sasl.oauthbearer.…` settings of a listener."""
+
+    # The token names one of these; empty: a token that names any is refused, as by Kafka.
+    audiences: frozenset[str] = frozenset()
+    # None: any issuer whose key is at the JWKS address.
+    issuer: str | None = None
+    subject_claim: str = "sub"
+    scope_claim: str = "scope"
+    clock_skew_s: int = 30
+
+
+class Claims(NamedTuple):
+    """What the broker uses of a token that is accepted."""
+
+    subject: str
+    # Seconds since 1970; the token may be accepted for `clock_skew_s` longer.
+    expires_s: float
+    scopes: frozenset[str]
+
 
 _SUBJECT_CHARACTERS_MAX: Final = 1000
 _CLOCKS: Final = "or the clocks of issuer and broker differ (sasl.oauthbearer.clock.skew.seconds)"

@@ -1,12 +1,33 @@
 """The header of a token: which algorithm and key it claims to be signed with."""
 
 import base64
+import json
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from ottla.base.errors import shortened
-from ottla.security.jwt.json_object import read_object
 from ottla.security.sasl.bearer import RefusedToken
+
+
+def read_object(content: bytes) -> dict[str, object] | None:
+    """The object; None where there is none.
+
+    Of a name that stands twice another reader may believe the first value: such objects are refused
+    (RFC 7519, 4), as by Kafka.
+    """
+    try:
+        found = json.loads(content.decode(), object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands twice")
+    return found
+
 
 _KEY_ID_CHARACTERS_MAX: Final = 1000
 

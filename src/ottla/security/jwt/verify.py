@@ -1,11 +1,9 @@
 """Judges a token: its header, its signature by the issuer's keys, its claims."""
 
 from ottla.base.errors import shortened
-from ottla.security.jwt.claims import check_claims
-from ottla.security.jwt.header import read_header
-from ottla.security.jwt.json_object import read_object
+from ottla.security.jwt.claims import Claims, TokenPolicy, check_claims
+from ottla.security.jwt.header import read_header, read_object
 from ottla.security.jwt.keys import PublicKeys
-from ottla.security.jwt.policy import Claims, TokenPolicy
 from ottla.security.sasl.bearer import RefusedToken
 
 

@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
+from ottla.security.sasl.failures import AuthenticationFailed, MalformedExchange
 
 MECHANISM: Final = "OAUTHBEARER"
 TOKEN_BYTES_MAX: Final = 16 << 10
@@ -101,3 +101,20 @@ class OtherName(AuthenticationFailed):
             f"Authentication failed: Client requested an authorization id ({acts_as[:100]}) that "
             f"is different from the token's principal name ({name})"
         )
+
+
+class Token(NamedTuple):
+    """A token, and when it expires in seconds since 1970.
+
+    None: its own claim `exp` says so; one that is no JWT is asked for at each login.
+    """
+
+    text: str
+    expires_s: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Token(expires_s={self.expires_s})"
+
+
+# Gives a new token. May block; is called in a thread.
+Supplier = Callable[[], Token | str]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.security.sasl import bearer, plain
-from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
+from ottla.security.sasl.failures import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.jaas import Jaas
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import ScramMechanism

@@ -1,4 +1,4 @@
-"""How long the answer to a failed login is delayed: longer for a user that fails often.
+"""How a login fails, and how long its answer is delayed: longer for a user that fails often.
 
 Failures count for the user that a login names, whether there is such a user or not, at its address:
 a client behind the same gateway learns its own reason without waiting for the mistakes of another.
@@ -6,6 +6,7 @@ What one address may try in all, `quota.failing_addresses` bounds.
 """
 
 from ottla.base.addresses import counted_address
+from ottla.base.errors import ErrorCode, OttlaError
 
 # A user that has not failed for so long is forgotten.
 _FORGOTTEN_MS = 60_000
@@ -38,3 +39,32 @@ class FailedLogins:
         # A client's first five tries learn their reason within a second.
         doubled = self._delay_ms << min(max(0, failures - 1), 16)
         return max(self._delay_ms, min(doubled, _DELAY_MS_MAX))
+
+
+class AuthenticationFailed(OttlaError):
+    """The message is for the client; `cause` is for the broker's log and has no secret in it.
+
+    Failures of the same `kind` stand in the log once in a while. It has nothing in it that a
+    client can choose freely. `claimed` is the user that the client named, and `is_known` whether
+    there is one and the password was wrong.
+    """
+
+    kind = "failed"
+    claimed = ""
+    is_known = False
+
+    def __init__(self, mechanism: str, cause: str, kind: str = "") -> None:
+        # The same words for every cause: they must not say whether a user exists.
+        super().__init__(
+            ErrorCode.SASL_AUTHENTICATION_FAILED,
+            "Authentication failed during authentication due to invalid credentials with SASL "
+            f"mechanism {mechanism}",
+        )
+        self.cause = f"{mechanism}: {cause}"
+        self.kind = f"{mechanism} {kind or self.kind}"
+
+
+class MalformedExchange(AuthenticationFailed):
+    """The client's message is not one of this mechanism at this step."""
+
+    kind = "malformed"

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ottla.security.sasl.failing import MalformedExchange
+from ottla.security.sasl.failures import MalformedExchange
 
 MECHANISM = "PLAIN"
 _MESSAGE_BYTES_MAX = 4096

@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Mapping
 
 from ottla.security.sasl import scram_messages
-from ottla.security.sasl.failing import MalformedExchange
+from ottla.security.sasl.failures import MalformedExchange
 from ottla.security.sasl.scram_keys import (
     ITERATIONS_MIN,
     ScramMechanism,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ottla.base.errors import shortened
 from ottla.security.sasl import scram_messages
 from ottla.security.sasl.disguise import Disguise
-from ottla.security.sasl.failing import AuthenticationFailed, MalformedExchange
+from ottla.security.sasl.failures import AuthenticationFailed, MalformedExchange
 from ottla.security.sasl.scram_keys import (
     ScramCredential,
     ScramMechanism,

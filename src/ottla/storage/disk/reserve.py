@@ -2,15 +2,24 @@
 
 Without them a full disk would be a dead end: the store, checkpoints, a new segment after retention
 and a recovery all need a little room, and only they can make more. So appends are refused earlier,
-those of clients first: see `DiskUse`.
+those of clients first: see `DiskUse` and docs/developers/adr/0031-reserve-of-a-disk.md.
 """
 
 import errno
 import os
 from enum import IntEnum
 
-from ottla.base.disk_reserve import reserve_bytes
 from ottla.storage.disk.filesystem import FileSystem
+
+_RESERVE_BYTES_MAX = 256 << 20
+# Of a disk that is smaller than 2 GiB this share is reserved.
+_SHARE = 8
+
+
+def reserve_bytes(total_bytes: int) -> int:
+    """The reserve of a disk of that size."""
+    return min(_RESERVE_BYTES_MAX, total_bytes // _SHARE)
+
 
 # How long a measurement holds. Other programs, and other brokers, write to the disk meanwhile.
 _MEASURED_FOR_MS = 100

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from joserfc import jws
 from rig.issuer import AUDIENCE, Issuer, new_key, signed
 
+from ottla.security.jwt.claims import Claims, TokenPolicy
 from ottla.security.jwt.keys import PublicKeys, read_keys
-from ottla.security.jwt.policy import Claims, TokenPolicy
 from ottla.security.jwt.verify import UnknownKey, verify_token
 from ottla.security.sasl.bearer import RefusedToken
 

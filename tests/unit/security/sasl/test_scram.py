@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode
 from ottla.security.sasl.disguise import Disguise, SaltKind
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.scram_client import ScramClient
 from ottla.security.sasl.scram_keys import (
     ScramCredential,

@@ -2,8 +2,13 @@
 
 import pytest
 
-from ottla.security.sasl.scram_keys import ScramCredential, ScramMechanism, mechanism_numbered
-from ottla.security.sasl.scram_stored import credential_text, parse_credential
+from ottla.security.sasl.scram_keys import (
+    ScramCredential,
+    ScramMechanism,
+    credential_text,
+    mechanism_numbered,
+    parse_credential,
+)
 
 CREDENTIAL = ScramCredential(b"salt", 4096, b"\x00stored", b"server\xff")
 TEXT = "salt=c2FsdA==,stored_key=AHN0b3JlZA==,server_key=c2VydmVy/w==,iterations=4096"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.security.sasl.bearer import read_bearer, refusal_text, write_bearer
-from ottla.security.sasl.failing import AuthenticationFailed
+from ottla.security.sasl.failures import AuthenticationFailed
 from ottla.security.sasl.plain import read_plain, write_plain
 
 
