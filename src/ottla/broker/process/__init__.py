@@ -1,5 +1,5 @@
-"""The life of one broker: its parts made, started, served and stopped, and its chores.
+"""The life of one broker: its parts made, started, served and stopped.
 
-Begin with `broker` (the composition root) and `main` (the process). Nothing else imports from here
-but the command line and `ottla.testing`.
+Begin with `parts` (what a broker is made of), `broker` and `main` (the process). Nothing else
+imports from here but the command line and `ottla.testing`.
 """
