@@ -22,7 +22,7 @@ def test_a_topic_from_its_creation_to_its_end(run: Command, name: str) -> None:
     assert described[2].split() == ["0", "0", "0", "0", "0", "0"]
     assert described[-3].split() == ["retention.ms", "1h", "topic"]
     assert described[-1].startswith(
-        "Note: segment.ms=604800000 is above retention.ms=3600000: segments are deleted as a whole"
+        "Note: segment.ms=604800000 is above retention.ms=3600000: only whole segments are deleted"
     )
     altered = run(
         *("topic", "alter", name, "-p", "4", "-s", "segment.ms=60000", "-u", "retention.ms")

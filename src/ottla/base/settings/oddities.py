@@ -42,8 +42,12 @@ def oddities(values: Mapping[str, object], replicas: int) -> list[Oddity]:
             )
         )
     if "delete" in _policies(values):
-        found += _above_retention(values, "bytes", "so a partition holds up to one more")
-        found += _above_retention(values, "ms", "so records may stay for one's age longer")
+        found += _above_retention(
+            values, "bytes", "so a partition may hold up to segment.bytes more than retention.bytes"
+        )
+        found += _above_retention(
+            values, "ms", "so records may be kept up to segment.ms longer than retention.ms"
+        )
     return found
 
 
@@ -55,7 +59,7 @@ def _above_retention(values: Mapping[str, object], unit: str, consequence: str) 
     return [
         Oddity(
             (segment, retention),
-            f"{segment}={size} is above {retention}={kept}: segments are deleted as a whole, "
+            f"{segment}={size} is above {retention}={kept}: only whole segments are deleted, "
             f"{consequence}. Set {segment} to at most {kept}, better to a fraction of it.",
         )
     ]
