@@ -19,7 +19,6 @@ from ottla.ledger.partition import Unreadable
 class RangeJob:
     """A range of a partition and the files that hold it. Can be pickled."""
 
-    number: int
     store: FileStore
     topic: str
     # None for files that lie in no range of a load, which are checked for themselves.
@@ -84,13 +83,12 @@ def plan_jobs(
                 if wanted.start <= file.start < wanted.end and file.path in dead
             ]
             skipped = tuple(skipped_of.get(wanted.partition, ()))
-            number = len(jobs)
-            jobs.append(
-                RangeJob(number, store, topic, wanted, tuple(held), skipped, bootstrap, described)
-            )
-    for alone in (*rest.values(), *dead.values()):
-        jobs.append(RangeJob(len(jobs), store, topic, None, (alone,), (), bootstrap, described))
-    return jobs
+            jobs.append(RangeJob(store, topic, wanted, tuple(held), skipped, bootstrap, described))
+    alone = (*rest.values(), *dead.values())
+    return [
+        *jobs,
+        *(RangeJob(store, topic, None, (one,), (), bootstrap, described) for one in alone),
+    ]
 
 
 def _replaced(
