@@ -1,16 +1,16 @@
-"""Which clients limits count as one, by their addresses."""
+"""Groups client addresses for limits that count by address."""
 
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address, IPv6Network
 from typing import Final
 
-# How an IPv4 address begins on a socket that serves both families.
+# The prefix of an IPv4 address on a socket that serves both families.
 MAPPED: Final = "::ffff:"
 
 
 @lru_cache(maxsize=4096)
 def counted_address(host: str) -> str:
-    """An IPv4 address itself, and of an IPv6 address its /64: one machine has all of it.
+    """The unit in which an address counts: an IPv4 address itself, an IPv6 address's /64.
 
     The machines of a network share the /64 of link-local addresses: these count by themselves.
     """

@@ -29,5 +29,5 @@ def new_uuid() -> UUID:
 
 
 def set_chance(source: Random) -> None:
-    """Draw all of this from `source`, in this context and in tasks that it starts."""
+    """Use `source` for all random values, in this context and in tasks that it starts."""
     _source.set(source)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def _in_c() -> Callable[..., int]:
-    """The C function, without importing the package around it.
+    """The C function, imported without the package around it.
 
     The package looks up its own version and imports a command line: a tenth of a broker's start.
     """
@@ -16,7 +16,7 @@ def _in_c() -> Callable[..., int]:
     folders = None if package is None else package.submodule_search_locations
     spec = None if folders is None else PathFinder.find_spec("crc32c._crc32c", folders)
     if spec is None or spec.loader is None:
-        # If the module has another shape, or is missing, the package is imported.
+        # If the module is missing or has another shape, the package is imported.
         module: Any = import_module("crc32c")
     else:
         module = module_from_spec(spec)

@@ -230,7 +230,7 @@ class OttlaError(Exception):
 
 
 class WrongWords(OttlaError):
-    """What the caller wrote means nothing, whatever a cluster or a disk holds; commands end with 2.
+    """The caller's input is invalid, whatever a cluster or a disk holds; commands exit with 2.
 
     Not for words that some other topic or table would be right for.
     """
@@ -239,7 +239,7 @@ class WrongWords(OttlaError):
         super().__init__(code, message)
 
 
-# Characters of a client's text that a message repeats.
+# The most characters of a client's text that a message repeats.
 _SHOWN_MAX = 200
 
 

@@ -25,14 +25,14 @@ else:
 
 EXISTS: Final = _HAS_FLOCK or _HAS_BYTE_LOCKS
 
-# The byte that is locked on Windows, behind any content: other processes cannot read it.
+# The byte locked on Windows, after any content, because other processes cannot read it.
 _BYTE_POSITION = 1 << 30
-# How often a lock is looked at where the system wakes no waiter.
+# How often a lock is polled on systems that wake no waiter.
 _LOOK_S = 0.05
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock until the descriptor is closed. False where another process has it."""
+    """Take the lock until the descriptor is closed. False if another process has it."""
     if _HAS_FLOCK:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,7 +63,7 @@ def is_free(descriptor: int) -> bool:
 
 
 def wait_until_free(descriptor: int) -> None:
-    """Block until the process that has the lock ends or gives it up."""
+    """Block until the process that has the lock ends or releases it."""
     if _HAS_FLOCK:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         return

@@ -8,7 +8,7 @@ BrokerId = NewType("BrokerId", int)
 ProducerId = NewType("ProducerId", int)
 TopicId = NewType("TopicId", UUID)
 
-# Sent on the wire where no topic id is known.
+# Sent on the wire if no topic id is known.
 NO_TOPIC_ID = TopicId(UUID(int=0))
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = -1
@@ -27,12 +27,12 @@ class TopicPartition(NamedTuple):
 
 # Hot: several times for each partition of an image.
 def broker_ids(ids: Iterable[int]) -> tuple[BrokerId, ...]:
-    """The numbers as ids of brokers."""
+    """The numbers as broker ids."""
     return cast("tuple[BrokerId, ...]", tuple(ids))
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The numbers of each topic's partitions, in the order in which they come."""
+    """The numbers of each topic's partitions, in the given order."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

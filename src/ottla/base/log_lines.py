@@ -2,12 +2,12 @@
 
 import logging
 
-# A name that a client sends may have a hundred megabytes.
+# A client may send a name of a hundred megabytes.
 _CHARACTERS_MAX = 20_000
 
 
 class OneLineFormatter(logging.Formatter):
-    """A formatter whose messages hold no line breaks, no control characters, and no end of text.
+    """A formatter whose messages have no line breaks or control characters.
 
     Unprintable characters are escaped as in Python, so that no client can forge a line or
     control a terminal. Tracebacks keep their lines.
@@ -26,7 +26,7 @@ class OneLineFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: int, layout: str) -> None:
-    """Have the process log to standard error, a line in `layout` (logging's %-style) each."""
+    """Make the process log to standard error; `layout` is logging's %-style format."""
     handler = logging.StreamHandler()
     handler.setFormatter(OneLineFormatter(layout))
     logging.basicConfig(level=level, handlers=[handler])

@@ -1,4 +1,4 @@
-"""The hash by which Java's Kafka client places a key: murmur2, 32 bits, with the client's seed."""
+"""Java's murmur2 partitioner hash, 32 bits, with the client's seed."""
 
 _SEED = 0x9747B28C
 _MULTIPLIER = 0x5BD1E995

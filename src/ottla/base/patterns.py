@@ -1,12 +1,12 @@
-"""Regular expressions that clients send: read by RE2, in time that is linear in what they match."""
+"""Regular expressions from clients, run by RE2 in time linear in the text."""
 
 from typing import Any, Final
 
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 
-# What one pattern, and what RE2 remembers of it, may take. RE2's own default is 8 MiB.
+# The most memory of one compiled pattern and its cache. RE2's own default is 8 MiB.
 PATTERN_BYTES_MAX: Final = 1 << 18
-# Repetitions let a short pattern become a large program, which takes its time to be refused.
+# Repetitions turn a short pattern into a large program, which takes time to reject.
 PATTERN_CHARACTERS_MAX: Final = 2_000
 
 
@@ -16,7 +16,7 @@ def compiled(pattern: str, name: str) -> Any:
     Captures would make a match quadratic: RE2 searches again for where each begins and ends.
     Raises OttlaError(INVALID_REGULAR_EXPRESSION).
     """
-    # Imported where a pattern is met, which is rare.
+    # Imported on first use, which is rare.
     import re2  # noqa: PLC0415
 
     options = re2.Options()

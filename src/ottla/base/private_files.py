@@ -1,4 +1,4 @@
-"""Files and folders for their owner alone, and which of them others may use.
+"""Files and folders readable by their owner only, and checks for wider permissions.
 
 Windows has no such modes: there nothing is narrowed or found open, and a folder's own rights hold.
 """
@@ -22,12 +22,12 @@ _ROOT: Final = 0
 
 
 def make_private_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder for its owner alone; one that is there stays as it is. Raises OSError."""
+    """Make a folder for its owner only; an existing one is not changed. Raises OSError."""
     os.makedirs(path, FOLDER_MODE, exist_ok=True)
 
 
 def write_private(path: Path, data: bytes, mode: int = FILE_MODE, *, durably: bool = False) -> None:
-    """Write a file in one step: nothing reads a part of it, or reads it under a wider mode.
+    """Write a file atomically, with no moment of partial content or wider permissions.
 
     `durably`: it survives a power cut. Raises OSError.
     """
@@ -45,7 +45,7 @@ def write_private(path: Path, data: bytes, mode: int = FILE_MODE, *, durably: bo
 
 
 def narrow(path: str) -> int | None:
-    """Take a file from all users but its owner; its former mode, None where it was private.
+    """Restrict a file to its owner; return its former mode, None if it was private.
 
     A missing file is private. Raises PermissionError where the file is another user's.
     """
@@ -57,7 +57,7 @@ def narrow(path: str) -> int | None:
 
 
 def exposed_file(path: str) -> int | None:
-    """The mode of a file with secrets that other users may read; None where they may not."""
+    """The mode of a file with secrets that other users may read; None if they may not."""
     if not HAS_MODES:
         return None
     try:
@@ -78,7 +78,7 @@ def is_exposed(mode: int, owner: int, user: int) -> bool:
 
 
 def exposed_folder(path: str) -> int | None:
-    """The mode of a folder that every user may enter, list or change; None where they may not.
+    """The mode of a folder that every user may enter, list or change; None if they may not.
 
     What a folder allows to its group is its administrator's decision.
     """
@@ -87,7 +87,7 @@ def exposed_folder(path: str) -> int | None:
 
 
 def whose(path: str) -> str:
-    """Which user a path, or the nearest folder above it that exists, belongs to, and which we are.
+    """A clause that names the present user and the owner of a path or its nearest parent.
 
     A clause for the message of a denied access; empty where the system has no such numbers.
     """

@@ -1,4 +1,4 @@
-"""Sizes, spans, times and counts in the words that people read. Pure."""
+"""Formats sizes, spans, times and counts for people. Pure."""
 
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ def span_words(span_ms: int) -> str:
 
 
 def iso(timestamp_ms: int) -> str:
-    """A time since 1970 as ISO 8601 in UTC; the bare number where no calendar has such a day."""
+    """A Unix time as ISO 8601 in UTC; the bare number if the calendar has no such day."""
     try:
         moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Which options of storages, catalogs and Spark are secrets, and how a file or command names one.
+"""Recognises secret options of storages, catalogs and Spark, and resolves their references.
 
 A secret stands in neither: `${NAME}` in its place is the environment variable NAME. Pure.
 """
@@ -11,7 +11,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 # The environment variable with the path of a client's settings.
 CONFIG_VARIABLE: Final = "OTTLA_CONFIG"
-# Names such as `…credentials.provider` and `…secret.file` say where a secret is.
+# Names such as `…credentials.provider` and `…secret.file` say where a secret is, and are not
+# secret.
 _NAME = re.compile(
     r"(secret|passw(or)?d|jaas[._-]config|token|credentials?|sas|"
     r"(secret|access|account|private|shared)[._-]?(access[._-]?)?key)$"
@@ -20,7 +21,7 @@ _NAME = re.compile(
 )
 _IN_URL = re.compile(r"://[^/@\s:]*:(?!\$\{)[^/@\s]+@")
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
-# As options of Java (-Dname=value), of a login module and of a URL have them.
+# Pairs as in Java options (-Dname=value), in a login module and in a URL.
 _PAIR = re.compile(r"""([\w.-]+)\s*=\s*("[^"]*"|'[^']*'|[^\s;,&]+)""")
 _OF_CLIENTS = re.compile(r"\s*(sasl|ssl|security|bootstrap)\.[\w.-]+\s*[=:]")
 # Spark puts these onto the command lines of its processes.
@@ -28,7 +29,7 @@ _OF_JAVA = re.compile(r"JavaOptions$", re.IGNORECASE)
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether an option's value is one that others must not read, and no variable is in its place.
+    """Whether an option's value is a secret written in plain text, not a reference.
 
     A secret may also be a part of the value, such as a URL's password, or a Java option.
     """
@@ -37,12 +38,12 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def is_setting(text: str) -> bool:
-    """Whether what should be the path of a file is settings themselves."""
+    """Whether a value that should be a file's path is settings instead."""
     return "\n" in text or bool(_OF_CLIENTS.match(text)) or _has_secret(text)
 
 
 def require_path(text: str, what: str) -> None:
-    """Refuse settings in the place of a path, without showing them. Raises OttlaError."""
+    """Refuse settings given as a path, without showing them. Raises OttlaError."""
     if is_setting(text):
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -52,7 +53,7 @@ def require_path(text: str, what: str) -> None:
 
 
 def _has_secret(text: str) -> bool:
-    """Whether one of the `NAME=VALUE` in `text` is a secret that is written down."""
+    """Whether one of the `NAME=VALUE` in `text` is a secret in plain text."""
     pairs = _PAIR.findall(text)
     return any(_NAME.search(name) and not _VARIABLE.search(value) for name, value in pairs)
 
@@ -60,7 +61,7 @@ def _has_secret(text: str) -> bool:
 def resolved(
     options: Mapping[str, str], where: str, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """The options with `${NAME}` replaced. Raises OttlaError for a secret that stands in `where`.
+    """The options with `${NAME}` replaced. Raises OttlaError for a plain-text secret in `where`.
 
     No message has a value.
     """
@@ -68,7 +69,7 @@ def resolved(
 
 
 def expanded(text: str, what: str, environment: Mapping[str, str]) -> str:
-    """`text` with the variables that it names. Raises OttlaError where one is not set."""
+    """`text` with its variables replaced. Raises OttlaError if one is not set."""
 
     def of(match: re.Match[str]) -> str:
         found = environment.get(match[1])
@@ -101,7 +102,7 @@ def _resolved(name: str, value: str, where: str, environment: Mapping[str, str])
 
 
 def one_line(text: str, what: str) -> str:
-    """A password as its file has it, without the end of its line.
+    """A password file's single line, without its line end. Raises ValueError for more lines.
 
     Raises ValueError where there are more lines: each program would choose another one of them.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-# Kinds that are remembered; the one reported longest ago is forgotten for a new one.
+# Kinds remembered; the one reported longest ago is dropped for a new one.
 _KINDS_MAX = 1_000
 
 
@@ -11,14 +11,14 @@ class Seldom:
 
     def __init__(self, interval_ms: int) -> None:
         self._interval_ms = interval_ms
-        # When an event of the kind may be reported again, and how many were left out since.
-        # In the order in which they were reported.
+        # By kind, when the next event may be reported and how many were omitted since; in the order
+        # of reporting.
         self._kinds: dict[Hashable, tuple[int, int]] = {}
 
     def admit(self, kind: Hashable, now_ms: int, weight: int = 1) -> int | None:
-        """None if this event is not to be reported, else how many of its kind were left out.
+        """None if this event must not be reported, else the number of its kind omitted since.
 
-        An event counts as `weight` events where it is left out.
+        An omitted event counts as `weight` events.
         """
         until_ms, held_back = self._kinds.get(kind, (now_ms, 0))
         if now_ms < until_ms:

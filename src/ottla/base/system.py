@@ -1,4 +1,4 @@
-"""Calls that not every operating system has, each with a stand-in where it is missing.
+"""Calls that not every operating system has, with replacements where they are missing.
 
 Linux has them all. macOS lacks fdatasync (and its fsync stops at the drive's cache); Windows lacks
 positioned reads and writes, gathered writes, and folders that can be opened. The choice is made
@@ -29,37 +29,37 @@ else:
 
 Buffer = bytes | bytearray | memoryview
 
-# For os.open: no child inherits the file, and Windows translates no line ends.
+# For os.open: no child inherits the file, and Windows does not translate line ends.
 OPEN_FLAGS: Final[int] = (
     getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0) | getattr(os, "O_BINARY", 0)
 )
 
-# Where a descriptor has one position for all who use it: held from the seek to the end of the call.
+# Held from seek to read or write on systems where all users of a descriptor share its position.
 _position = threading.Lock()
 
 
 def seek_and_read(descriptor: int, size: int, position: int) -> bytes:
-    """Stands in for `os.pread`."""
+    """Replaces `os.pread`."""
     with _position:
         os.lseek(descriptor, position, os.SEEK_SET)
         return os.read(descriptor, size)
 
 
 def seek_and_write(descriptor: int, buffer: Buffer, position: int) -> int:
-    """Stands in for `os.pwrite`."""
+    """Replaces `os.pwrite`."""
     with _position:
         os.lseek(descriptor, position, os.SEEK_SET)
         return os.write(descriptor, buffer)
 
 
 def write_alone(descriptor: int, buffer: Buffer) -> int:
-    """Stands in for `os.write` where `seek_and_read` moves the position of the same file."""
+    """Replaces `os.write` where `seek_and_read` moves the same file's position."""
     with _position:
         return os.write(descriptor, buffer)
 
 
 def read_and_copy(descriptor: int, buffers: Sequence[bytearray | memoryview], position: int) -> int:
-    """Stands in for `os.preadv` of one buffer."""
+    """Replaces `os.preadv` for one buffer."""
     (buffer,) = buffers
     found = pread(descriptor, len(buffer), position)
     buffer[: len(found)] = found
@@ -67,7 +67,7 @@ def read_and_copy(descriptor: int, buffers: Sequence[bytearray | memoryview], po
 
 
 def write_one_by_one(descriptor: int, buffers: Sequence[Buffer]) -> int:
-    """Stands in for `os.writev`; like it, may write only a part."""
+    """Replaces `os.writev`; like it, it may write only a part."""
     written = 0
     for buffer in buffers:
         count = write(descriptor, buffer)
@@ -78,12 +78,12 @@ def write_one_by_one(descriptor: int, buffers: Sequence[Buffer]) -> int:
 
 
 def full_sync(descriptor: int) -> None:
-    """Stands in for `os.fdatasync` on macOS, where fsync leaves data in the drive's cache."""
+    """Replaces `os.fdatasync` on macOS, where fsync leaves data in the drive's cache."""
     assert _FULL_SYNC is not None
     try:
         fcntl.fcntl(descriptor, _FULL_SYNC)
     except OSError:
-        # Network file systems do not have it.
+        # Network file systems do not support it.
         os.fsync(descriptor)
 
 
@@ -109,7 +109,7 @@ NO_WAIT: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 
 
 def sync_folder(path: str | os.PathLike[str]) -> None:
-    """Return once the names in a folder are on the disk.
+    """Sync a folder, so that names of files are on the disk.
 
     Windows opens no folders; there the file system's journal orders changes of names.
     """
@@ -123,24 +123,24 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
 
 
 def anonymous_memory(size: int) -> mmap.mmap:
-    """Pages of this process alone, zero where they have not been written."""
+    """Memory pages private to this process, initially zero."""
     if hasattr(mmap, "MAP_PRIVATE"):
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return mmap.mmap(-1, size)
 
 
 def lower_priority(steps: int) -> None:
-    """Let other processes go first, where the system knows such a thing."""
+    """Lower this process's priority, if the system supports that."""
     if hasattr(os, "nice"):
         os.nice(steps)
 
 
-# Where a system names no limit of open files.
+# Used if the system reports no limit of open files.
 _DESCRIPTORS_MAX: Final = 1 << 20
 
 
 def descriptors_max() -> int:
-    """How many files and sockets this process may have open."""
+    """The number of files and sockets that this process may open."""
     if not _HAS_LIMITS:
         return _DESCRIPTORS_MAX
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -148,30 +148,30 @@ def descriptors_max() -> int:
 
 
 def raise_descriptors_max() -> None:
-    """Let this process open as many files as its administrator allows; shells set less."""
+    """Raise the limit of open files to the administrator's maximum; shells set a lower one."""
     if not _HAS_LIMITS:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _DESCRIPTORS_MAX if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS_MAX)
     if soft not in (resource.RLIM_INFINITY, most) and soft < most:
         with contextlib.suppress(OSError, ValueError):
-            # macOS says "unlimited" and refuses it.
+            # macOS reports "unlimited" and refuses it.
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def broker_process(broker_id: int) -> str:
-    """How `ottla start --brokers` names the process of a broker."""
+    """The process name of a broker of `ottla start --brokers`."""
     return f"ottla broker {broker_id}"[:15]
 
 
 def name_process(name: str) -> None:
-    """What `ps`, `top` and `pgrep` call this process, in 15 letters; on Linux alone."""
+    """Set the name that `ps`, `top` and `pgrep` show, up to 15 letters; on Linux only."""
     with contextlib.suppress(OSError), open("/proc/self/comm", "w", encoding="utf-8") as file:
         file.write(name)
 
 
 def process_name(pid: int) -> str | None:
-    """The name of a process, as `name_process` gives it; None where it cannot be read."""
+    """The name of a process, as set by `name_process`; None if it cannot be read."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().rstrip("\n")
@@ -179,13 +179,13 @@ def process_name(pid: int) -> str | None:
         return None
 
 
-# mallopt's name for it, and a size: uvloop has a buffer of 256 KiB for each TLS connection.
+# mallopt's parameter, and a threshold: uvloop has a buffer of 256 KiB per TLS connection.
 _M_MMAP_THRESHOLD: Final = -3
 _APART_BYTES: Final = 192 << 10
 
 
 def keep_large_buffers_apart() -> None:
-    """Have malloc map large buffers by themselves, where it is that of glibc.
+    """Make glibc's malloc map large buffers separately.
 
     It would put them among small ones, where most of a freed buffer stays in memory: without this
     a TLS connection that never says a word keeps 50 KiB instead of 29, and more with time.
@@ -196,7 +196,7 @@ def keep_large_buffers_apart() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _APART_BYTES)
 
 
-# mallopt's name for it. What a process keeps, and the largest buffer (glibc's limit) of that.
+# mallopt's parameter; the memory to keep, and glibc's limit of the largest buffer kept.
 _M_TRIM_THRESHOLD: Final = -1
 _KEPT_BYTES: Final = 64 << 20
 _KEPT_BUFFER_BYTES: Final = 32 << 20
@@ -204,7 +204,7 @@ _KEPT_BUFFER_BYTES: Final = 32 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Have malloc keep 64 MiB of what is freed, where it is that of glibc.
+    """Make glibc's malloc keep up to 64 MiB of freed memory.
 
     By default it gives a buffer of some megabytes back to the system as soon as it is freed, and
     the next one's pages are made and cleared again one by one: a sixth of the CPU time of a process
@@ -219,7 +219,7 @@ def keep_freed_memory() -> None:
 
 
 def give_memory_back() -> None:
-    """Give freed memory back to the system, where malloc is that of glibc.
+    """Return freed memory to the system, if malloc is glibc's.
 
     It looks for room for a large buffer among freed memory first, whatever its size. So after many
     TLS connections have ended, the buffers of the next ones stand in what those left, and all that

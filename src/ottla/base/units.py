@@ -1,4 +1,4 @@
-"""Points in time, spans and sizes as people write them. Pure: the present is an argument.
+"""Parses times, spans and sizes in the forms that people write. Pure: the present is an argument.
 
 Command line, pipeline files, options of the data source and settings all read these forms. Each
 function returns None for other text; its caller says where that stood, and shows the forms.
@@ -79,7 +79,7 @@ def moment_ms(text: str, now: datetime) -> int | None:
         return int(at[1]) if int(at[1]) < 1 << 63 else None
     if text == "now":
         return _ms(now)
-    # Bare digits are offsets and numbers, never a date without hyphens.
+    # Bare digits are offsets or numbers, never a date without hyphens.
     if text.isdecimal():
         return None
     if (ago_ms := span_ms(text.removesuffix(" ago"))) is not None:
@@ -89,7 +89,7 @@ def moment_ms(text: str, now: datetime) -> int | None:
         return None
     try:
         if moment.tzinfo is None:
-            # By the zone's rules for that day, such as summer time.
+            # By the zone's rules for that day, including summer time.
             moment = moment.astimezone() if _is_local(now) else moment.replace(tzinfo=now.tzinfo)
         return _ms(moment.astimezone(UTC))
     except (ValueError, OverflowError):
@@ -97,7 +97,7 @@ def moment_ms(text: str, now: datetime) -> int | None:
 
 
 def _day(text: str, now: datetime) -> datetime | None:
-    """`today`, `yesterday 09:00`, `09:00`: a day near `now`, in its zone."""
+    """`today`, `yesterday 09:00`, `09:00`: a time relative to `now`, in its zone."""
     word, _, rest = text.partition(" ")
     if word in _DAYS_BACK:
         clock = rest.strip() or "00:00"

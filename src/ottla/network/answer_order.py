@@ -1,4 +1,4 @@
-"""Answers leave a connection in the order of its requests, however they are found. Does no I/O.
+"""Keeps the answers of a connection in the order of its requests. Does no I/O.
 
 An answer that is found at once is ready, if no earlier request still waits. For one that comes
 later `reserve` keeps its place, and answers behind it wait for it. A request without an answer
@@ -11,12 +11,12 @@ from typing import Generic, TypeVar
 
 from ottla.wire.parts import Part
 
-# What the connection sends an answer as.
+# The form in which the connection sends an answer.
 Piece = TypeVar("Piece")
 
 
 class Place(Generic[Piece]):
-    """The place in line of an answer that comes later."""
+    """The place in the order for a later answer."""
 
     __slots__ = ("_order", "on_abandoned", "pieces", "request_bytes")
 
@@ -32,9 +32,9 @@ class Place(Generic[Piece]):
 
     # Hot: once per request that is answered later.
     def answer(self, parts: list[Part]) -> None:
-        """Send `parts` as soon as all earlier answers are sent. No parts: there is no answer."""
+        """Send `parts` as soon as all earlier answers are sent. No parts mean no answer."""
         assert self.pieces is None, "answered twice"
-        # The object that waited holds this place: a cycle would wait for the garbage collector.
+        # The waiting object refers to this place: a cycle would wait for the garbage collector.
         self.on_abandoned = None
         order = self._order
         if order.is_closed:
@@ -46,7 +46,7 @@ class Place(Generic[Piece]):
 
 
 class AnswerOrder(Generic[Piece]):
-    """The answers of one connection that have not left.
+    """The unsent answers of one connection.
 
     `hold` makes pieces of an answer that may wait; `on_ready` is called when a place was answered
     and answers are ready, or there is room for more requests.
@@ -76,11 +76,11 @@ class AnswerOrder(Generic[Piece]):
     ) -> None:
         self.hold = hold
         self.is_closed = False
-        # Invariant: the first one is not answered. The deque is the same for good.
+        # Invariant: the first one is not answered. The deque object never changes.
         self.places: deque[Place[Piece]] = deque()
-        # Answers that may leave. The connection takes them when it sends them.
+        # Answers that may be sent. The connection takes them when it sends them.
         self.ready: list[Piece] = []
-        # Of the requests in `places`.
+        # The size of the requests in `places`.
         self.unanswered_bytes = 0
         self._on_ready = on_ready
         self._requests_max = requests_max
@@ -93,18 +93,18 @@ class AnswerOrder(Generic[Piece]):
 
     @property
     def is_full(self) -> bool:
-        """Whether so many requests wait, or such large ones, that no other is to be served."""
+        """Whether so many or such large requests wait that no other may be served."""
         return len(self.places) >= self._requests_max or self.unanswered_bytes >= self._bytes_max
 
     def reserve(self, request_bytes: int) -> Place[Piece]:
-        """A place for the answer to the request that is being served."""
+        """Reserve a place for the answer to the present request."""
         place: Place[Piece] = Place(self, request_bytes, None)
         self.places.append(place)
         self.unanswered_bytes += request_bytes
         return place
 
     def add(self, parts: list[Part] | None) -> bool:
-        """The answer, if there is one already, to the request that was served; now `is_full`."""
+        """Add the answer, if there is one already, to the present request; return `is_full`."""
         if parts:
             if self.places:
                 self.places.append(Place(self, 0, self.hold(parts)))
@@ -113,7 +113,7 @@ class AnswerOrder(Generic[Piece]):
         return self.is_full
 
     def settle(self) -> None:
-        """The first place is answered: move what no longer waits to `ready`."""
+        """Move the answers that no longer wait to `ready`, because the first place is answered."""
         places = self.places
         while places and (pieces := places[0].pieces) is not None:
             self.unanswered_bytes -= places.popleft().request_bytes
@@ -123,13 +123,13 @@ class AnswerOrder(Generic[Piece]):
     # -- ending
 
     def close(self) -> None:
-        """Answers that are given from now on go nowhere."""
+        """Drop all later answers."""
         self.is_closed = True
 
     def abandon(self) -> list[Piece]:
-        """Call `on_abandoned` of all that wait, and return all answers that will not be sent."""
+        """Call `on_abandoned` of all waiting places; return the answers that will not be sent."""
         self.is_closed = True
-        # It belongs to the owner of this: a cycle would wait for the garbage collector.
+        # It belongs to the owner of this object: a cycle would wait for the garbage collector.
         self._on_ready = _ignore
         unsent, self.ready = self.ready, []
         places = list(self.places)
@@ -145,4 +145,4 @@ class AnswerOrder(Generic[Piece]):
 
 
 def _ignore() -> None:
-    """Of a connection that has ended."""
+    """Do nothing, for a connection that has ended."""

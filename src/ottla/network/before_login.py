@@ -1,9 +1,10 @@
-"""What is kept of clients that have not logged in, over all connections. Does no I/O."""
+"""Limits the memory held for clients that have not logged in, over all connections. Does no I/O."""
 
 from typing import Final, Protocol
 
 BYTES_MAX: Final = 16 << 20
-# Once there is too much, so much may stay: the next is not too much again.
+# The part of the limit down to which connections are ended, so that the next request does not
+# exceed it at once.
 _STAYS: Final = 3 / 4
 
 
@@ -12,16 +13,16 @@ class Keeper(Protocol):
 
     @property
     def kept_bytes(self) -> int:
-        """What is kept of its requests now."""
+        """The bytes held of its requests now."""
         ...
 
     def on_too_much(self) -> None:
-        """All of them together keep too much: end."""
+        """End: all such clients together exceed the limit."""
         ...
 
 
 class BytesBeforeLogin:
-    """The bytes of requests that wait for their rest, or for the answer before them.
+    """The bytes of incomplete or waiting requests of clients that have not logged in.
 
     Clients that log in send requests whole, and are served at once. So where there is too much,
     those end that have kept something for the longest time.
@@ -29,19 +30,20 @@ class BytesBeforeLogin:
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        # By the time when each began to keep something; what is noted may have been served since.
+        # In the order in which each began to hold bytes; some noted bytes may have been served
+        # since.
         self._kept: dict[Keeper, int] = {}
         # Invariant: the sum of `_kept`.
         self.noted_bytes = 0
 
     def note(self, keeper: Keeper) -> None:
-        """A connection keeps what came of a request."""
+        """Note the bytes that a connection holds of a request."""
         self._note(keeper)
         if self.noted_bytes > self._bytes_max:
             self._make_room()
 
     def forget(self, keeper: Keeper) -> None:
-        """Its client has logged in, or has left."""
+        """Remove a connection whose client has logged in or left."""
         self.noted_bytes -= self._kept.pop(keeper, 0)
 
     def _note(self, keeper: Keeper) -> None:

@@ -44,17 +44,17 @@ ENDED: Final = _Ended()
 
 _log = logging.getLogger(__name__)
 
-# What one receive may bring. Frames of more than half of it get a buffer of their own.
+# The most bytes of one receive. Frames larger than half of this get their own buffer.
 RECEIVE_BUFFER_BYTES = 1 << 20
-# Answers of one turn that leave together while more requests of it wait to be served. All in one
-# write would leave a client with few requests in flight, and then this loop, with nothing to do;
-# each by itself costs more than making it. Measured: two for small requests, four for large ones.
+# Answers of one turn that are sent together while more requests wait to be served. Sending all at
+# once would leave a client with few requests in flight idle, and then this loop; sending each alone
+# costs more than creating it. Measured: two for small requests, four for large ones.
 _ANSWERS_AT_ONCE = 2
 _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
-# Requests that are served together are answered together, too: one more would wait too long.
+# Requests served together are answered together; with one more they would wait too long.
 _RUN_MAX = 4
-# While others wait for memory: how long until those that hold it and send little are closed.
+# While others wait for memory: the time after which slow holders of it are closed.
 _SLOW_S = 10.0
 
 
@@ -79,13 +79,14 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             bytes_max=limits.unanswered_bytes_max,
         )
         self._pressure = Pressure()
-        # While requests are served; their answers leave at the end of the turn at the latest.
+        # True while requests are served; their answers are sent at the end of the turn at the
+        # latest.
         self._in_turn = False
         self._flush_scheduled = False
         self._muting = MuteTimer(loop, self._on_unmute)
-        # Whether it has not logged in and must: see `limit_requests`.
+        # Whether it must log in and has not: see `limit_requests`.
         self._is_limited = False
-        # Called when the connection has ended, for whatever reason.
+        # Called when the connection has ended, for any reason.
         self.on_lost: list[Callable[[], None]] = []
         # Set by every receive, cleared by the sweep for idle connections.
         self.active = True
@@ -93,7 +94,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         # Set by a service that can serve several requests at once.
         self.serve_run: ServeRun | None = None
         self._serve = hub.service.attach(self)
-        # What serves the request that is held, and what serves those after it.
+        # The functions that serve the held request, and those for later requests.
         self._held: tuple[Serve, Serve, ServeRun | None] | None = None
         self._takes_runs = limits.unanswered_requests_max >= _RUN_MAX
         if not self._takes_runs:
@@ -122,7 +123,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         for callback in callbacks:
             callback()
         self._hub.on_closed(self)
-        # What served it refers to it: in a cycle both would live until a rare collection.
+        # These functions refer to the connection: a cycle would live until a rare collection.
         self._serve, self.serve_run, self._held = serve_nothing, None, None
         if self._transport.get_extra_info("sslcontext") is not None:
             self._transport.set_protocol(ENDED)
@@ -141,7 +142,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.active = True
         self._cutter.received(nbytes)
-        # READING, and with it the effect SERVE, is 0: anything else is looked up.
+        # READING, and its effect SERVE, is 0: all other states are looked up.
         if self._pressure.state:
             if self._pressure.on(Event.RECEIVED) is Effect.KEEP:
                 self._cutter.keep()
@@ -156,16 +157,16 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     # -- the service's side
 
     def defer(self, request_bytes: int) -> Slot:
-        """Reserve the place of the answer to the request that is being served."""
+        """Reserve the place of the answer to the present request."""
         return self._order.reserve(request_bytes)
 
     def serve_with(self, serve: Serve, serve_run: ServeRun | None) -> None:
-        """From the next receive on, let these serve the requests."""
+        """Use these functions to serve requests, from the next receive on."""
         self._serve = serve
         self.serve_run = serve_run if self._takes_runs else None
 
     def limit_requests(self, bytes_max: int | None = None) -> None:
-        """Accept and keep no more than a request of `bytes_max`; None: than the listener accepts.
+        """Accept and hold no request larger than `bytes_max`; None means the listener's limit.
 
         A client that is not known yet is limited so: what is kept of it while an answer is delayed
         is memory, too.
@@ -179,7 +180,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
 
     def belongs_to(self, principal: Principal) -> bool:
-        """The client has logged in. False: its user has too many connections, or it has ended."""
+        """Note the client's login. False if its user has too many connections, or it has ended."""
         if self.closed:
             return False
         self.principal = principal
@@ -189,11 +190,11 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return refusal is None
 
     def login_failed(self) -> None:
-        """The client did not log in: new connections of its address may have to wait."""
+        """Note a failed login: new connections of its address may have to wait."""
         self._hub.failed(self.peer_host)
 
     def hold(self, then: Serve | None = None) -> None:
-        """Take back the request that is being served, and offer it again at `release`.
+        """Take the present request back, and serve it again at `release`.
 
         The service answers None for it. `then` serves it the second time, where given.
         """
@@ -205,23 +206,23 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     def _serve_again(self, frame: memoryview) -> list[Part] | None:
         if self._held is None:
-            # What came after it in the same turn.
+            # The requests after it in the same turn.
             return self._serve(frame)
-        # Nothing refers to `then` any longer: it may have megabytes.
+        # No reference to `then` may remain: it may hold megabytes.
         (then, self._serve, self.serve_run), self._held = self._held, None
         return then(frame)
 
     def release(self) -> None:
-        """Offer the request that was held, and what came after it."""
+        """Serve the held request, and those after it."""
         self._on(Event.RELEASED)
 
     def mute(self, delay_ms: int) -> None:
-        """Serve and read nothing more for so long; what was asked before is answered."""
+        """Serve and read nothing for this long; earlier requests are still answered."""
         if self._start_muting(delay_ms) is Effect.PAUSE:
             self._pause_reading()
 
     def delay(self, delay_ms: int) -> None:
-        """Serve nothing for so long, of a connection that is just being made.
+        """Serve nothing for this long, on a new connection.
 
         A pause would not hold, because uvloop begins to read after this: the first bytes that
         come are kept, and pause it.
@@ -229,7 +230,10 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         self._start_muting(delay_ms)
 
     def stop_reading(self) -> None:
-        """Serve and read nothing more, until it is closed; what was asked before is answered."""
+        """Serve and read nothing until the connection is closed.
+
+        Earlier requests are still answered.
+        """
         self._on(Event.STOPPING)
 
     @property
@@ -239,7 +243,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def unanswered(self) -> int:
-        """Requests whose answers are still to come."""
+        """The number of requests not answered yet."""
         return len(self._order.places)
 
     @property
@@ -248,25 +252,23 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return not self._pressure.is_open
 
     def has_left(self) -> bool:
-        """Whether it is closed, or the client has closed its side, which a held one does not read.
-
-        It is closed then.
-        """
+        """Whether it is closed, or the client has closed its side; in that case, close it."""
         if not self.closed and self.has_departed():
             self.close_quietly()
         return self.closed
 
     @property
     def refusals(self) -> Refusals:
-        """Where a refusal of this client is logged."""
+        """The log of refusals of this client."""
         return self._hub.refusals
 
     def close(self, reason: str, kind: str = "") -> None:
-        """Close at once, and say why in the log: once in a while per address and `kind` of reason.
+        """Close at once, and log the reason, at intervals per address and `kind` of reason.
 
         `kind` is the reason itself where it is not given.
         """
-        # What came before the bytes that end it is answered, where the client reads at all.
+        # Requests before the bytes that end the connection are answered, if the client reads at
+        # all.
         if self._order.ready and not self._must_abort() and self._pressure.is_open:
             self._flush()
         if self._pressure.on(Event.CLOSED) is Effect.CLOSE:
@@ -281,13 +283,13 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._transport.close()
 
     def close_quietly(self) -> None:
-        """Close after what was written is sent: the listener stops, or the client was idle."""
+        """Close after the written data is sent: the listener stops, or the client was idle."""
         self._pressure.on(Event.CLOSED)
         self._order.close()
         self._transport.close()
 
     def _must_abort(self) -> bool:
-        """Whether a close that waits for what was written might wait for good."""
+        """Whether a close that waits for written data might wait forever."""
         return self.output.blocked or bool(self._order.places)
 
     # -- serving
@@ -339,7 +341,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._end_turn()
 
     def _end_turn(self) -> None:
-        """Keep what is not served past this turn; begin to receive a large request."""
+        """Keep unserved bytes past this turn; begin to receive a large request."""
         cutter, state = self._cutter, self._pressure.state
         if state >= CLOSING:
             return
@@ -369,11 +371,11 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def large_received(self) -> int:
-        """How much of the large request that is being received has come."""
+        """The received bytes of the present large request."""
         return self._cutter.large_received
 
     def on_memory(self) -> None:
-        """The budget has taken memory for the large request that begins in the rest."""
+        """Continue with the large request that begins in the rest, for which memory was taken."""
         cutter, budget = self._cutter, self._hub.budget
         effect = self._pressure.on(Event.MEMORY_GIVEN)
         if effect is Effect.RETURN:
@@ -389,7 +391,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return self._cutter.kept_bytes
 
     def on_too_much(self) -> None:
-        """Clients that have not logged in have sent too much that cannot be served yet."""
+        """Close: clients that have not logged in have sent too much that cannot be served yet."""
         self.close(
             "parts of requests of clients that have not logged in take too much memory, and it has"
             " sent one of the oldest; a login must come whole within moments",
@@ -397,7 +399,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         )
 
     def on_slow(self) -> None:
-        """Others wait for the memory of a large request that comes slowly."""
+        """Close: others wait for memory, and this large request arrives too slowly."""
         if not self._pressure.is_paused_for(Pause.MUTED | Pause.HELD):
             self.close(
                 f"less than a tenth of its request came in {_SLOW_S:.0f} s, while others wait for"
@@ -414,7 +416,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     # -- pressure
 
     def _on(self, event: Event) -> None:
-        """An event that may stop the reading, or let it go on."""
+        """Handle an event that may stop or resume reading."""
         effect = self._pressure.on(event)
         if effect is Effect.PAUSE:
             self._pause_reading()
@@ -426,7 +428,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _go_on(self) -> None:
-        """Read again; requests that were kept are served first."""
+        """Resume reading; kept requests are served first."""
         assert not self._in_turn
         if self._cutter.return_to_kept():
             self._serve_received()
@@ -468,7 +470,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     # Hot: once or several times per receive.
     def _flush(self) -> None:
-        """Send what is ready. After a close it stays where it is, until the connection ends."""
+        """Send the ready answers. After a close they stay until the connection ends."""
         order = self._order
         if self._pressure.state >= CLOSING:
             return
@@ -479,7 +481,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
 
 def _look_for_slow(loop: asyncio.AbstractEventLoop, budget: MemoryBudget) -> None:
-    """As long as requests wait for memory, end those that hold it and come slowly."""
+    """While requests wait for memory, close slow connections that hold it."""
 
     def end_slow() -> None:
         for holder in budget.slow_holders():

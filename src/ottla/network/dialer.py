@@ -1,4 +1,4 @@
-"""Opens a broker's connections to others: the seam at which a simulated network comes in."""
+"""Opens a broker's connections to others; a simulated network replaces it."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,9 @@ class Dialer(Protocol):
         *,
         knocks: bool = False,
     ) -> None:
-        """Connect what `protocol` makes to an address. Raises OttlaError(BROKER_NOT_AVAILABLE).
+        """Connect the protocol made by `protocol` to an address.
+
+        Raises OttlaError(BROKER_NOT_AVAILABLE).
 
         `knocks`: only the machine is to answer; without TLS.
         """
@@ -42,7 +44,7 @@ class LoopDialer:
 
     def __init__(self, silence_ms_max: int = 0, tls: TlsSource | None = None) -> None:
         self._silence_ms_max = silence_ms_max
-        # None: the brokers' listener is a plaintext one.
+        # None if the brokers' listener is a plaintext one.
         self._tls = tls
 
     async def dial(
@@ -74,7 +76,7 @@ class LoopDialer:
             raise _unreachable(host, port, error.strerror or str(error)) from error
         end = transport.get_extra_info("socket")
         if end is not None and self._silence_ms_max and hasattr(socket, "TCP_USER_TIMEOUT"):
-            # The connection may have ended already; its protocol learns that by itself.
+            # The connection may have ended already, which its protocol notices by itself.
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._silence_ms_max)
 

@@ -23,7 +23,7 @@ from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.notation import Message
 from ottla.wire.parts import Part
 
-# The shell's own token of a request: a future, a callback, nothing.
+# The shell's own token of a request: a future, a callback, or None.
 Waiter = TypeVar("Waiter")
 
 # A larger size is not a Kafka answer but another protocol's bytes.
@@ -31,7 +31,7 @@ RESPONSE_BYTES_MAX: Final = 1 << 30
 
 _CODE: Final = Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
-# How TLS records of alerts and handshakes begin.
+# The first byte of TLS alert and handshake records.
 _TLS: Final = b"\x15\x16"
 _GIVE_SETTINGS: Final = (
     "give the client its settings with security.protocol={}: commands take"
@@ -47,7 +47,7 @@ class Failure(NamedTuple):
 
 
 class _Sent(NamedTuple, Generic[Waiter]):
-    """A request without an answer yet."""
+    """A request that is not answered yet."""
 
     correlation_id: int
     key: int
@@ -83,10 +83,10 @@ class Exchange(Generic[Waiter]):
         response_bytes_max: int = RESPONSE_BYTES_MAX,
         protocol: str = "",
     ) -> None:
-        """`protocol`: a client's `security.protocol`, of which a failure reminds."""
+        """`protocol` is a client's `security.protocol`, which failures mention."""
         self.failure: Failure | None = None
-        # Invariant: no deadline of a request in flight is earlier. It may be that of a request
-        # that was answered meanwhile; `time_passed` then finds the next one. `inf` for none.
+        # Invariant: no request in flight has an earlier deadline. It may belong to a request
+        # answered meanwhile; `time_passed` then finds the next one. `inf` for none.
         self.next_deadline_s = inf
         self._name = name
         self._client_id = client_id
@@ -98,11 +98,11 @@ class Exchange(Generic[Waiter]):
 
     @property
     def in_flight(self) -> int:
-        """Requests sent and not yet answered."""
+        """The number of requests not answered yet."""
         return len(self._sent)
 
     def last_deadline_s(self, now_s: float) -> float:
-        """When the last of the requests in flight is to be answered; `now_s` without any."""
+        """The latest deadline of the requests in flight; `now_s` if there are none."""
         return max((sent.deadline_s for sent in self._sent), default=now_s)
 
     # -- sending
@@ -132,11 +132,11 @@ class Exchange(Generic[Waiter]):
     # -- receiving
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes are to be received."""
+        """The buffer for the next receive."""
         return self._cutter.get_buffer()
 
     def receive(self, count: int) -> deque[tuple[Waiter, Any]]:
-        """`count` more bytes are in `get_buffer`'s room: the answers that are whole by now.
+        """Take in `count` more bytes; return the answers that are complete.
 
         Each is a waiter and its response, to be taken from the left. An answer that is not taken
         stays, and its waiter is among the unanswered should the shell close the connection before.
@@ -183,7 +183,7 @@ class Exchange(Generic[Waiter]):
     # -- ending
 
     def time_passed(self, now_s: float) -> None:
-        """Fail where a request in flight was due by now; else `next_deadline_s` is exact again."""
+        """Fail if a request in flight is overdue; else make `next_deadline_s` exact again."""
         first = min(self._sent, key=lambda sent: sent.deadline_s, default=None)
         self.next_deadline_s = inf if first is None else first.deadline_s
         if first is not None and first.deadline_s <= now_s:
@@ -194,7 +194,7 @@ class Exchange(Generic[Waiter]):
             )
 
     def lost(self, error: Exception | None) -> None:
-        """The transport says that the connection has ended."""
+        """Fail, because the transport reports the end of the connection."""
         reason = f" ({error})" if error else ""
         what = "the broker stopped, or it refused what it was sent (its log says why)"
         first = self._sent[0].correlation_id if self._protocol and self._sent else -1
@@ -202,24 +202,24 @@ class Exchange(Generic[Waiter]):
             reason = f" without an answer{reason}"
             what = _reminder("if the port is one of TLS", "SSL or SASL_SSL")
         elif first == 1 and not self._protocol.startswith("SASL"):
-            # The first request behind ApiVersions, which needs no login.
+            # The first request after ApiVersions, which needs no login.
             what = _reminder("if clients must log in there", f"SASL_{self._protocol}")
         self.fail(ErrorCode.NETWORK_EXCEPTION, f"closed the connection{reason}; {what}")
 
     def closed(self) -> None:
-        """The shell closes the connection on its own account."""
+        """Fail, because the shell closes the connection itself."""
         self.fail(
             ErrorCode.NETWORK_EXCEPTION, "did not answer before this side closed the connection"
         )
 
     def fail(self, code: ErrorCode, what: str) -> None:
-        """Fail because of what the other end, the subject of the sentence, did. The first stays."""
+        """Fail because of the other end, the subject of the sentence. The first failure stays."""
         if self.failure is None:
             self.failure = Failure(code, f"{self._name} {what}")
             self._cutter.stop()
 
     def take_unanswered(self) -> list[Waiter]:
-        """The waiters that have got no answer, in order; they are to be given the failure."""
+        """Take the waiters without an answer, in order, which must be given the failure."""
         assert self.failure is not None
         waiters = [waiter for waiter, _ in self._answers] + [sent.waiter for sent in self._sent]
         self._answers.clear()

@@ -11,9 +11,9 @@ from typing import Final
 
 _SIZE: Final = Struct(">i")
 _INBOX_BYTES: Final = 64 << 10
-# A frame holds a correlation id at least.
+# A frame has at least a correlation id.
 _FRAME_BYTES_MIN: Final = 4
-# What is shown of a stream that is no stream of frames.
+# The number of bytes shown of a stream that is not valid.
 _SHOWN_BYTES: Final = 16
 
 
@@ -36,24 +36,24 @@ class FrameCutter:
         self._inbox = bytearray(_INBOX_BYTES)
         self._inbox_view = memoryview(self._inbox)
         self._inbox_end = 0
-        # A frame too large for the inbox, and how much of it is there.
+        # A frame too large for the inbox, and its received size.
         self._large: memoryview | None = None
         self._large_filled = 0
         self._stopped = False
 
     def stop(self) -> None:
-        """Give no more frames, and drop what was received of one."""
+        """Stop calling back, and drop partly received frames."""
         self._stopped = True
         self._large = None
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes are to be received."""
+        """The buffer for the next receive."""
         if self._large is not None:
             return self._large[self._large_filled :]
         return self._inbox_view[self._inbox_end :]
 
     def buffer_updated(self, count: int) -> None:
-        """`count` bytes were received into what `get_buffer` gave."""
+        """Take in `count` bytes received into the buffer of `get_buffer`."""
         if self._large is None:
             self._inbox_end += count
             self._cut()
@@ -78,7 +78,7 @@ class FrameCutter:
                 self._large_filled = end - start
                 self._large[: end - start] = self._inbox_view[start:end]
                 return
-            # A copy, because records are read from it after the inbox has moved on.
+            # A copy, because records are read from it after the inbox is reused.
             self._on_frame(memoryview(bytes(self._inbox_view[start : start + size])))
             start += size
         if start < end and not self._stopped:

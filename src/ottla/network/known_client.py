@@ -1,4 +1,4 @@
-"""What is known of the client of a connection: where it is, and who."""
+"""The client of a connection: its address and its identity."""
 
 import asyncio
 import select
@@ -7,12 +7,12 @@ from typing import Any, cast
 from ottla.base.addresses import MAPPED, counted_address
 from ottla.security.principal import ANONYMOUS, Principal
 
-# Where the system does not know the event, POLLHUP stands for it.
+# Where the system lacks this event, POLLHUP is used.
 _CLOSED_BY_PEER = getattr(select, "POLLRDHUP", 0)
 
 
 class KnownClient:
-    """The side of a connection that listeners, logins and services fill in and read."""
+    """The part of a connection that listeners, logins and services fill in and read."""
 
     _transport: asyncio.Transport
     peer_host: str
@@ -20,20 +20,20 @@ class KnownClient:
     local_host: str
 
     def __init__(self) -> None:
-        # What the service knows about the client; only the service reads it.
+        # The service's data about the client; only the service reads it.
         self.identity: object | None = None
-        # Who the client is, as far as its listener has found out.
+        # The client's identity, as far as its listener knows it.
         self.principal: Principal = ANONYMOUS
-        # The user that it is counted for.
+        # The user for whom the connection is counted.
         self.user: str | None = None
-        # Whether it has logged in with a delegation token: it may not ask for others then.
+        # Whether it logged in with a delegation token: it may not request others then.
         self.by_token = False
-        # What the client calls itself (KIP-511), if it has said so.
+        # The client's name for itself (KIP-511), if it sent one.
         self.software = ""
 
     @property
     def owner(self) -> str:
-        """Whose share of what is limited the client takes: its user's, or its address's."""
+        """The owner that shares limits with this client: its user, or its address."""
         if self.principal is ANONYMOUS:
             return counted_address(self.peer_host)
         return str(self.principal)

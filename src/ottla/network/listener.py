@@ -1,4 +1,4 @@
-"""An address on which connections are accepted, counted and, when idle for too long, closed."""
+"""Accepts connections on an address, counts them, and closes idle ones."""
 
 import asyncio
 import errno
@@ -22,7 +22,7 @@ from ottla.security.principal import ANONYMOUS
 _log = logging.getLogger(__name__)
 
 _SWEEPS_PER_IDLE_TIME = 4
-# After so many TLS connections have ended, and so long, their memory goes back to the system.
+# After this many ended TLS connections, and this time, their memory is returned to the system.
 _ENDED_MAX = 100
 _GIVE_BACK_S = 1.0
 # A port may be bound while connections of an earlier listener linger (SO_REUSEADDR), but never
@@ -32,7 +32,7 @@ _ADDRESS_OPTION: int = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADD
 
 @runtime_checkable
 class OwnNetwork(Protocol):
-    """A loop with addresses of its own instead of the machine's: a simulated one."""
+    """A loop with addresses of its own, in a simulated network."""
 
     def bind(self, host: str, port: int) -> socket.socket:
         """Take an address for `create_server`. Raises OSError."""
@@ -52,14 +52,14 @@ class Listener:
         receive_buffer: memoryview | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
-        """`tls` None: the listener is a plaintext one."""
+        """Without `tls` the listener is a plaintext one."""
         self.name = name
         self.service = service
         self.limits = limits
         self.budget = budget
         self.receive_buffer = receive_buffer or memoryview(bytearray(RECEIVE_BUFFER_BYTES))
         self.send_buffer = memoryview(bytearray(CHUNK_BYTES))
-        # In the order they were opened.
+        # In the order in which they were opened.
         self.connections: dict[Connection, None] = {}
         self.port = 0
         self._quotas = quotas
@@ -69,13 +69,13 @@ class Listener:
         self._sweep: asyncio.TimerHandle | None = None
         self._stopped = asyncio.Event()
         self._accepts = True
-        # Called with a client that its certificate has named, and the listener's name.
+        # Called with a client identified by its certificate, and the listener's name.
         self.on_certificate: Callable[[Connection, str], None] = lambda _connection, _name: None
-        # TLS connections since memory was given back last.
+        # TLS connections since memory was last returned.
         self._ended = 0
 
     async def start(self, host: str, port: int) -> None:
-        """Bind and listen; port 0 takes a free one: see `self.port`. Raises OttlaError."""
+        """Bind and listen; port 0 means a free one: see `self.port`. Raises OttlaError."""
         self._loop = asyncio.get_running_loop()
         self.refusals = Refusals(self._loop.time)
         accepting = _bind(self._loop, host, port, self.limits)
@@ -92,7 +92,7 @@ class Listener:
         self._schedule_sweep()
 
     def stop_reading(self, goes_on: Callable[[Connection], bool]) -> None:
-        """Accept no more, and read no more from connections, but for those that `goes_on` names.
+        """Accept no more, and stop reading all connections except those that `goes_on` selects.
 
         Answers are still sent.
         """
@@ -103,7 +103,7 @@ class Listener:
                 connection.stop_reading()
 
     async def stop(self) -> None:
-        """Accept no more, and close all connections once what was written to them is sent."""
+        """Accept no more, and close all connections once written data is sent."""
         if self._sweep is not None:
             self._sweep.cancel()
         self._close_server()
@@ -118,7 +118,7 @@ class Listener:
                     connection.close("the broker stops and the client does not read")
 
     def on_opened(self, connection: Connection) -> str | None:
-        """Count a connection in. Returns the reason if it is to be closed at once."""
+        """Count a new connection. Returns the reason if it must be closed at once."""
         self.connections[connection] = None
         if self._tls is not None:
             # It was counted before its handshake.
@@ -139,13 +139,13 @@ class Listener:
         if refusal is None:
             connection.delay(wait_ms)
         else:
-            # Closed before its delay is over, so that nothing of it is served.
+            # It is closed before its delay is over, so nothing of it is served.
             connection.delay(2 * wait_ms + 1000)
             self._loop.call_later(wait_ms / 1000, _close, connection, refusal)
         return None
 
     def on_closed(self, connection: Connection) -> None:
-        """Count a connection out."""
+        """Subtract a connection from the counts."""
         self.connections.pop(connection, None)
         if connection.user is not None:
             self._quotas.leave(connection.user)
@@ -154,12 +154,12 @@ class Listener:
             self._stopped.set()
 
     def enter(self, host: str) -> tuple[str | None, int]:
-        """Count one of an address in: why it is to be closed, and after how many milliseconds."""
+        """Count a connection of an address; return the reason to close it, and when (ms)."""
         verdict = self._quotas.open(self.name, host, int(self._loop.time() * 1000))
         return verdict.refusal, verdict.wait_ms
 
     def leave(self, host: str) -> None:
-        """Count one of an address out."""
+        """Subtract a connection of an address from the counts."""
         self._quotas.close(self.name, host)
         if self._tls is not None:
             self._ended += 1
@@ -167,14 +167,14 @@ class Listener:
                 self._loop.call_later(_GIVE_BACK_S, self._give_memory_back)
 
     def on_known(self, connection: Connection) -> str | None:
-        """Count the user of a connection. Returns the reason if it is to be closed."""
+        """Count the user of a connection. Returns the reason if it must be closed."""
         if connection.principal is ANONYMOUS or connection.user is not None:
             return None
         connection.user = connection.principal.name
         return self._quotas.enter(self.name, connection.user)
 
     def failed(self, host: str) -> None:
-        """A client of this address did not log in, or not shake hands."""
+        """Count a failed login or handshake of an address."""
         self._quotas.failing.failed(host, int(self._loop.time() * 1000))
 
     def _shaken(self) -> Connection:
@@ -219,7 +219,7 @@ def _close(connection: Connection, refusal: str) -> None:
 def _bind(
     loop: asyncio.AbstractEventLoop, host: str, port: int, limits: ConnectionLimits
 ) -> socket.socket:
-    """A bound socket with the listener's options. Raises OttlaError that says why it cannot be."""
+    """A bound socket with the listener's options. Raises OttlaError with the reason if it fails."""
     try:
         return loop.bind(host, port) if isinstance(loop, OwnNetwork) else _bound(host, port, limits)
     except OSError as error:
@@ -248,7 +248,7 @@ def _bound(host: str, port: int, limits: ConnectionLimits) -> socket.socket:
 def _socket(
     family: socket.AddressFamily, address: tuple[str, int], limits: ConnectionLimits
 ) -> socket.socket:
-    """A socket bound to `address`; the IPv6 one of all addresses takes IPv4, too."""
+    """A socket bound to `address`; the IPv6 wildcard accepts IPv4, too."""
     accepting = socket.socket(family, socket.SOCK_STREAM)
     try:
         accepting.setsockopt(socket.SOL_SOCKET, _ADDRESS_OPTION, 1)

@@ -16,7 +16,7 @@ Waiter = TypeVar("Waiter")
 
 
 class LoopExchange(Generic[Waiter]):
-    """The sending and the ending half of one connection.
+    """The sending and closing half of one connection.
 
     `on_failed` is called where a deadline passed; it calls `end`, as each end of a connection does.
     """
@@ -38,7 +38,7 @@ class LoopExchange(Generic[Waiter]):
         self.transport: asyncio.Transport | None = None
         self._on_failed = on_failed
         self._is_over = False
-        # When it is set: for the earliest deadline, or that of a request answered meanwhile.
+        # Set for the earliest deadline, or that of a request answered meanwhile.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = inf
 
@@ -48,7 +48,7 @@ class LoopExchange(Generic[Waiter]):
         return self.transport is not None and not self._is_over
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is made; one that was closed before is given up."""
+        """Note that the connection is made; if it was closed before, drop it."""
         # uvloop's transports have the methods, not the base class.
         self.transport = cast("asyncio.Transport", transport)
         if self._is_over:
@@ -58,7 +58,7 @@ class LoopExchange(Generic[Waiter]):
 
     # Hot: once per request, follower's fetches included.
     def send(self, message: Message, version: int, timeout_s: float, waiter: Waiter) -> None:
-        """Send a request, and have the connection fail if it has no answer in time."""
+        """Send a request; the connection fails if it is not answered in time."""
         assert self.transport is not None
         deadline_s = self.loop.time() + timeout_s
         parts = self.exchange.send(message, version, deadline_s, waiter)
@@ -91,7 +91,7 @@ class LoopExchange(Generic[Waiter]):
     # -- ending
 
     def end(self) -> list[Waiter]:
-        """The exchange has failed: end the connection, and return the waiters to be failed."""
+        """End the connection after a failure, and return the waiters to fail."""
         assert not self._is_over
         self._is_over = True
         if self._timer is not None:

@@ -1,4 +1,4 @@
-"""The memory of large requests under assembly, shared by all connections. Does no I/O."""
+"""The memory for receiving large requests, shared by all connections. Does no I/O."""
 
 import mmap
 from typing import Final, Protocol
@@ -7,11 +7,11 @@ from ottla.base.fair_share import fair_share
 from ottla.base.system import anonymous_memory
 from ottla.network.before_login import BytesBeforeLogin
 
-# Buffers of so many bytes in all are kept for the next large requests; the size of each is a
-# multiple of the grain.
+# Buffers of up to this size in total are kept for later large requests; their sizes are multiples
+# of the grain.
 _SPARE_BYTES_MAX: Final = 4 << 20
 _GRAIN_BYTES: Final = 64 << 10
-# While others wait, this part of each request must come between two looks.
+# While others wait, this part of each request must arrive between two checks.
 _PORTIONS: Final = 10
 
 
@@ -20,25 +20,25 @@ class Holder(Protocol):
 
     @property
     def owner(self) -> str:
-        """Its user; its address where the user is not known."""
+        """The user; its address if the user is unknown."""
         ...
 
     @property
     def large_received(self) -> int:
-        """How much of the large request has come."""
+        """The received bytes of the large request."""
         ...
 
     def on_memory(self) -> None:
-        """The bytes that it waited for have been taken for it."""
+        """Continue: the memory it waited for has been taken."""
         ...
 
     def on_slow(self) -> None:
-        """Others wait, and too little of the large request comes: end, where it is the client."""
+        """Close if the client is at fault: others wait, and its request arrives too slowly."""
         ...
 
 
 class MemoryBudget:
-    """Bytes that requests under assembly may take, over all connections.
+    """The memory budget for requests being received, over all connections.
 
     Clients announce how large a request is, and may stop there. So one owner cannot take all, and
     while others wait, `slow_holders` are to end. Owners that wait take turns. A request
@@ -46,25 +46,25 @@ class MemoryBudget:
     """
 
     def __init__(self, limit_bytes: int) -> None:
-        # Beside the budget, since large requests come after the login.
+        # Separate from the budget, because large requests come after the login.
         self.before_login = BytesBeforeLogin()
         self._limit_bytes = limit_bytes
-        # An owner with a request under assembly gets more while all of its requests have no more.
+        # An owner with a request in memory gets more only while its requests take no more than this.
         self._share_bytes = fair_share(limit_bytes)
         # Invariant: `held_bytes` is the sum of `_held`, and of `_owned`.
         self.held_bytes = 0
         self._held: dict[Holder, tuple[str, int]] = {}
         self._owned: dict[str, int] = {}
-        # By owner; the owner whose turn is next comes first.
+        # By owner; the next owner in turn comes first.
         self._waiting: dict[str, dict[Holder, int]] = {}
-        # What holders had received at the last look; None while nothing is looked at.
+        # The bytes that holders had received at the last check; None if no check is running.
         self._seen: dict[Holder, int] | None = None
-        # Buffers given back, for the next large requests: fresh pages cost more than to fill them.
+        # Returned buffers for later large requests: new pages cost more than filling them.
         self._spare: list[mmap.mmap] = []
         self._spare_bytes = 0
 
     def take(self, holder: Holder, size: int) -> bool:
-        """Take `size` bytes now; False: `on_memory` is called when they have been taken."""
+        """Take `size` bytes now. If False, `on_memory` is called when they have been taken."""
         owner = holder.owner
         is_free = self._has_share(owner, size) and self._fits(size)
         if is_free and not (self._waiting and self._must_wait(owner)):
@@ -74,7 +74,7 @@ class MemoryBudget:
         return False
 
     def give(self, holder: Holder) -> None:
-        """Give back what a holder has taken; those that wait get their turn."""
+        """Return a holder's memory; waiting holders get their turn."""
         owner, size = self._held.pop(holder)
         self.held_bytes -= size
         self._owned[owner] -= size
@@ -85,7 +85,7 @@ class MemoryBudget:
         self._go_on()
 
     def leave(self, holder: Holder) -> None:
-        """Wait no more, if the holder does."""
+        """Stop waiting, if the holder waits."""
         for owner, line in self._waiting.items():
             if line.pop(holder, None) is not None:
                 if not line:
@@ -96,7 +96,7 @@ class MemoryBudget:
     # -- buffers
 
     def buffer(self, size: int) -> memoryview:
-        """A buffer for `size` bytes that were taken. It holds bytes of earlier requests."""
+        """A buffer for `size` taken bytes. It may contain bytes of earlier requests."""
         for number, spare in enumerate(self._spare):
             if len(spare) >= size:
                 del self._spare[number]
@@ -106,7 +106,7 @@ class MemoryBudget:
         return memoryview(anonymous_memory(whole))[:size]
 
     def give_buffer(self, holder: Holder, buffer: memoryview) -> None:
-        """Give back a buffer that is not read any more, and its bytes."""
+        """Return a buffer that is no longer read, and its bytes."""
         spare = buffer.obj
         assert isinstance(spare, mmap.mmap)
         if self._spare_bytes + len(spare) <= _SPARE_BYTES_MAX:
@@ -114,22 +114,25 @@ class MemoryBudget:
             self._spare_bytes += len(spare)
         self.give(holder)
 
-    # -- clients that announce much and send little
+    # -- clients that announce much and send slowly
 
     @property
     def is_short(self) -> bool:
-        """Whether requests wait for others to give memory back."""
+        """Whether requests wait for memory."""
         return bool(self._waiting)
 
     def look(self) -> bool:
-        """Note what all holders have received, for `slow_holders`. False: it is noted already."""
+        """Note the bytes received by all holders, for `slow_holders`.
+
+        False if that is noted already.
+        """
         if self._seen is not None:
             return False
         self._seen = {holder: holder.large_received for holder in self._held}
         return True
 
     def slow_holders(self) -> list[Holder]:
-        """While others wait: those that received less than a tenth of their request since `look`.
+        """While others wait: holders that received under a tenth of their request since `look`.
 
         What has come as a whole is not slow, though it may wait to be served.
         """
@@ -146,7 +149,7 @@ class MemoryBudget:
         _, size = self._held[holder]
         return min(before + size / _PORTIONS, size)
 
-    # -- whose turn it is
+    # -- turns
 
     def _must_wait(self, owner: str) -> bool:
         """Whether others come first: the owner's own requests, or one that only lacks room."""
@@ -157,7 +160,7 @@ class MemoryBudget:
             self._let_in(owner)
 
     def _next_owner(self) -> str:
-        """The owner whose request fits in; none where the next one must wait for room."""
+        """The next owner whose request fits; None if the next one must wait for room."""
         for owner in self._waiting:
             if self._may_be_next(owner):
                 return owner if self._fits(next(iter(self._waiting[owner].values()))) else ""

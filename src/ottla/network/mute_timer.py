@@ -1,4 +1,4 @@
-"""For how long a connection is served nothing: one timer, which a longer time replaces."""
+"""The mute time of a connection: one timer, which a longer time replaces."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class MuteTimer:
         self.timer: asyncio.TimerHandle | None = None
 
     def lengthen(self, delay_ms: int) -> bool:
-        """Let it last `delay_ms` from now on; False where it lasts longer already."""
+        """Extend it to `delay_ms` from now; False if it lasts longer already."""
         until_s = self._loop.time() + delay_ms / 1000
         if until_s <= self._until_s:
             return False
@@ -29,7 +29,7 @@ class MuteTimer:
         return True
 
     def close(self) -> None:
-        """The connection has ended. It refers to this object, so this one is to let it go."""
+        """Drop the references between this object and the connection, which has ended."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = self._on_end = None

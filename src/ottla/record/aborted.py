@@ -1,4 +1,4 @@
-"""Which transactional batches a reader of committed records leaves out (KIP-98).
+"""Finds the batches that readers of committed records skip (KIP-98).
 
 A fetch answer names transactions that were aborted, as producer and first offset. A producer's
 transactional batches are aborted from there until its next abort marker. Batches are shown to it
@@ -15,16 +15,16 @@ from ottla.record.reader import records
 
 
 class AbortedTransactions:
-    """Follows the aborted transactions of one partition along its batches."""
+    """Tracks the aborted transactions of one partition along its batches."""
 
     def __init__(self) -> None:
         self._coming: list[tuple[int, int]] = []  # (first offset, producer id), a heap.
-        # Answers repeat what they named before: a transaction that ended stays ended.
+        # Answers repeat what they named before, and an ended transaction must stay ended.
         self._known: set[tuple[int, int]] = set()
         self._open: set[int] = set()
 
     def learn(self, aborted: Iterable[tuple[int, int]]) -> None:
-        """Take in the (producer id, first offset) pairs of a fetch answer."""
+        """Take in a fetch answer's (producer id, first offset) pairs."""
         for producer_id, first_offset in aborted:
             if (first_offset, producer_id) not in self._known:
                 self._known.add((first_offset, producer_id))
@@ -40,7 +40,7 @@ class AbortedTransactions:
     def on_control_batch(
         self, buffer: Buffer, position: int, header: BatchHeader, *, check_crc: bool
     ) -> None:
-        """End a transaction where the control batch at `position` does. Raises CorruptBatch."""
+        """End a transaction if the control batch at `position` ends it. Raises CorruptBatch."""
         # A transaction may have begun since the last data batch.
         self._begin(header.last_offset)
         for record in records(buffer, position, header, check_crc=check_crc):

@@ -1,4 +1,4 @@
-"""Recognises the usual batch of a producer in one look at the bytes of its request.
+"""Recognises a producer's usual batch in the bytes of its request, without decoding it.
 
 Usual is what needs no change and raises no question: one uncompressed batch, well formed, with
 the producer's own timestamps, as `validation.validate` would take it. Everything else is left to
@@ -25,7 +25,7 @@ from ottla.record.header import (
 from ottla.record.walk import check_part
 from ottla.wire.frames import AFTER_CORRELATION_ID, CORRELATION_POSITION, SIZE_BYTES
 
-# Tag counts that end a produce request: of its partition, its topic and itself.
+# The tag counts at the end of a produce request: of partition, topic and request.
 TRAILER_SIZE: Final = 3
 _SEQUENCE_MASK: Final = 0x7FFFFFFF
 _HEADER: Final = Struct(">qiibIhiqqqhii")
@@ -41,7 +41,7 @@ _RECORD_COUNT_POSITION: Final = 57
 
 
 class Arrived:
-    """A usual batch where it lies in what was received, and the request that brought it."""
+    """A usual batch, by its place in the receive buffer, and the request that contains it."""
 
     __slots__ = ("batch", "correlation_id", "header", "request_bytes")
 
@@ -51,7 +51,7 @@ class Arrived:
         self.correlation_id = correlation_id
         self.batch = batch
         self.header = header
-        # Without the size field before it.
+        # Without the request's size field.
         self.request_bytes = request_bytes
 
 
@@ -65,7 +65,7 @@ def usual_run(
     newest_max: i64,
     count_max: i64,
 ) -> list[Arrived]:
-    """Return the usual batches that whole produce requests at the start of `received` bring.
+    """Return the usual batches of the whole produce requests at the start of `received`.
 
     The requests follow one another, each behind its size. It ends, after `count_max` at the
     latest, with the first that does not begin as the others: with `opening` (API key and version),
@@ -96,7 +96,7 @@ def usual_run(
 
 
 def _is_next(header: BatchHeader, before: BatchHeader) -> bool:
-    """Whether a batch continues the one before it, if their producer numbers batches at all."""
+    """Whether a batch continues the one before it, if the producer numbers batches."""
     producer_id: i64 = header.producer_id
     if producer_id < 0:
         return before.producer_id < 0
@@ -146,7 +146,7 @@ def usual_header(
 
 
 def _compact_size(request: bytes, position: i64, end: i64) -> tuple[i64, i64]:
-    """Return (length, position after it) of a compact field; the position is -1 where it is bad."""
+    """Return (length, position after it) of a compact field; the position is -1 if invalid."""
     value: i64 = 0
     shift: i64 = 0
     while 0 <= position < end and shift <= 28:
@@ -160,7 +160,7 @@ def _compact_size(request: bytes, position: i64, end: i64) -> tuple[i64, i64]:
 
 
 def _is_usual(request: bytes, position: i64, size: i64, newest_max: i64) -> bool:
-    """Whether the header claims nothing that must be judged, checksum and records aside."""
+    """Whether the header needs no further checks, apart from checksum and records."""
     length: i64 = i64(read_i32_be(request, position + _LENGTH_POSITION))
     magic: i64 = request[position + MAGIC_POSITION]
     attributes: i64 = i64(read_i16_be(request, position + ATTRIBUTES_POSITION))

@@ -1,4 +1,4 @@
-"""From records to a batch.
+"""Builds a batch from records, added one by one or from parallel lists, which is faster.
 
 A builder encodes records as they come, one by one or from parallel lists, which is the faster way,
 and gives the batch its header and checksum once. Callers limit the size of a batch.
@@ -41,15 +41,15 @@ LOG_APPEND_TIME = 1
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC: Final = Struct(">I")
-# Far in the future, and a number that compiled code need not box: later ones are checked twice.
+# A time far in the future that compiled code need not box: later ones are checked twice.
 _DISTANT_MS: Final = 1 << 60
-# The limit of a builder that takes nothing.
+# The limit of a closed builder.
 _CLOSED: Final = -1
 _NO_HEADERS: Final = b"\x00"
 
 
 class BatchBuilder:
-    """One batch in the making. Times in milliseconds, sizes in bytes.
+    """One batch under construction. Times in milliseconds, sizes in bytes.
 
     The leader gives the batch its place afterwards, so `base_offset` matters only to tests and
     to writers of logs. `timestamp_type` LOG_APPEND_TIME sets the attribute, as a leader would.
@@ -75,7 +75,7 @@ class BatchBuilder:
         self.base_sequence = base_sequence
         self.base_offset = base_offset
         self.leader_epoch = leader_epoch
-        # What `add` and `fill` let the batch grow to, in bytes before compression.
+        # The size limit of `add` and `fill`, in bytes before compression.
         self.limit_bytes: i64 = INT_MAX
         self.record_count: i64 = 0
         self.base_timestamp: i64 = NO_TIMESTAMP
@@ -93,12 +93,12 @@ class BatchBuilder:
         return HEADER_SIZE + len(self._section)
 
     def close(self) -> None:
-        """Let `add` and `fill` take nothing more, not even a first record."""
+        """Refuse all later `add` and `fill` calls, even of a first record."""
         self.limit_bytes = _CLOSED
 
     # Hot: once per record that is sent by itself.
     def add(self, timestamp: int, key: bytes | None, value: bytes | None) -> bool:
-        """Add one record without headers, unless it would make the batch larger than its limit.
+        """Add one record without headers, unless the batch would exceed its limit.
 
         The first is always taken. Returns whether it was. Raises OttlaError INVALID_TIMESTAMP.
         """
@@ -113,7 +113,7 @@ class BatchBuilder:
         value: bytes | None,
         headers: Iterable[Header] = (),
     ) -> None:
-        """Add one record, whatever the limit. Raises OttlaError INVALID_TIMESTAMP."""
+        """Add one record, ignoring the limit. Raises OttlaError INVALID_TIMESTAMP."""
         check_timestamp(timestamp)
         encoded = encode_headers(list(headers)) if headers else _NO_HEADERS
         self._add(timestamp, key, value, encoded, INT_MAX)
@@ -144,7 +144,7 @@ class BatchBuilder:
         start: int = 0,
         timestamp: int = NO_TIMESTAMP,
     ) -> int:
-        """Add records without headers from number `start` of the lists on, while they fit.
+        """Add records without headers from index `start` of the lists on, while they fit.
 
         The lists are equally long; `keys` None means that no record has one, `timestamps` None
         that all have `timestamp`. Returns the number of the first that was not added. Raises
@@ -199,7 +199,7 @@ class BatchBuilder:
         return head + payload
 
     def build_parts(self) -> tuple[bytearray, bytes]:
-        """Return the batch as its header, which may be patched, and what follows it."""
+        """Return the batch as its header, which may be patched, and the rest."""
         assert 0 < self.record_count <= INT_MAX
         payload = bytes(compress(self.compression, self._section.getvalue(), self.level))
         size = HEADER_SIZE + len(payload)
@@ -233,7 +233,7 @@ def seal(head: bytearray, payload: bytes) -> None:
 
 
 def are_bytes(column: list[Any]) -> bool:
-    """Whether nothing but bytes and None is in `column`."""
+    """Whether `column` has only bytes and None."""
     for value in column:  # noqa: SIM110  # Compiled, a loop takes a tenth of a generator's time.
         if value is not None and not isinstance(value, bytes):
             return False

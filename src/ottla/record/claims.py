@@ -1,4 +1,4 @@
-"""What a client's batch claims in its header, and which claims a leader refuses.
+"""Checks the claims in the header of a client's batch, and refuses those a leader must not accept.
 
 The codes are those of Apache Kafka 4.3, found by giving the same bytes to its own validator,
 except that codecs 5 to 7 are named as what they are (there an unknown server error).
@@ -28,12 +28,12 @@ _LENGTH_POSITION = 8
 _LEGACY_SIZE_MIN = 12 + 14
 _FIRST_PRODUCE_VERSION_WITH_ZSTD = 7
 _SUSPECT_FLAGS: Final = LOG_APPEND_TIME_FLAG | CONTROL_FLAG | TRANSACTIONAL_FLAG
-# Codecs up to this one every produce version may carry.
+# Every produce version may carry the codecs up to this one.
 _LAST_PLAIN_CODEC: Final = 3
 
 
 class LogConfigLike(Protocol):
-    """The settings of a topic that bear on a batch; `storage.segment.config.LogConfig` has them."""
+    """The topic settings that concern a batch; `storage.segment.config.LogConfig` has them."""
 
     @property
     def max_message_bytes(self) -> int: ...
@@ -58,7 +58,7 @@ class LogConfigLike(Protocol):
 
 
 def whole_batch(buffer: memoryview) -> BatchHeader:
-    """Read the header of the single batch that `buffer` must be."""
+    """Read the header of the single batch that `buffer` must contain."""
     length = len(buffer)
     if length < HEADER_SIZE:
         raise _no_single_batch(buffer)
@@ -69,7 +69,7 @@ def whole_batch(buffer: memoryview) -> BatchHeader:
 
 
 def _no_single_batch(buffer: memoryview) -> OttlaError:
-    """Say what `buffer` holds instead of one batch, with the code that Kafka 4.3 answers."""
+    """The error for a `buffer` that is not one batch, with Kafka 4.3's code."""
     length = len(buffer)
     if length <= MAGIC_POSITION:
         return OttlaError(ErrorCode.INVALID_RECORD, f"{length} bytes hold no record batch")
@@ -97,7 +97,7 @@ def _no_single_batch(buffer: memoryview) -> OttlaError:
 
 
 def is_suspect(header: BatchHeader, config: LogConfigLike, attributes: int) -> bool:
-    """Whether a header makes a claim that `refuse` may have to refuse, all in one test."""
+    """Whether a header has any claim that `refuse` might refuse, in a single test."""
     record_count = header.record_count
     size = header.batch_length + LENGTH_OVERHEAD
     return (
@@ -113,7 +113,7 @@ def is_suspect(header: BatchHeader, config: LogConfigLike, attributes: int) -> b
 
 
 def refuse(header: BatchHeader, config: LogConfigLike, produce_version: int) -> None:
-    """Raise for what no client may send; return where the header is right after all."""
+    """Raise for claims that a client must not make; return if the header is valid after all."""
     if header.size > config.max_message_bytes:
         raise OttlaError(
             ErrorCode.MESSAGE_TOO_LARGE,
@@ -142,7 +142,7 @@ def refuse(header: BatchHeader, config: LogConfigLike, produce_version: int) -> 
 
 
 def _fault(header: BatchHeader) -> str:
-    """Return what makes the batch invalid from a client, or nothing."""
+    """Return the fault of a client's batch, if there is one."""
     if header.record_count <= 0:
         return f"the batch claims {header.record_count} records"
     if header.last_offset_delta != header.record_count - 1:

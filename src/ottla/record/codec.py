@@ -15,13 +15,13 @@ from ottla.record.compression import CorruptBatch
 
 Header = tuple[str, bytes | None]
 
-# Final: the compiled form then has them as literals.
+# Final: the compiled form then uses literals.
 LONG_MAX: Final = 9223372036854775807
 LONG_MIN: Final = -9223372036854775808
 INT_MAX: Final = 2147483647
 NO_TIMESTAMP: Final = -1
 _NO_ATTRIBUTES: Final[u8] = 0
-# The length -1, which stands for null, in zigzag form.
+# The length -1, which means null, in zigzag form.
 _NULL: Final[u8] = 1
 
 
@@ -47,7 +47,7 @@ class Record:
 
     @property
     def headers(self) -> list[Header]:
-        """The headers; most records have none, and a list for each would cost a third."""
+        """The headers; most records have none, and a list for each would cost a third more."""
         headers = self._headers
         return [] if headers is None else headers
 
@@ -65,7 +65,7 @@ class Record:
         return hash((self.offset, self.timestamp, self.key, self.value))
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Compiled classes cannot be copied and pickled by their slots.
+        # Compiled classes cannot be copied or pickled by their slots.
         return Record, (self.offset, self.timestamp, self.key, self.value, self._headers)
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ def read_varlong(section: bytes, position: i64) -> tuple[i64, i64]:
         if byte < 0x80:
             half = value >> 1
             if value < 0:
-                # Only where 64 bits are all there are: shift a zero in, not the sign.
+                # In 64-bit arithmetic, shift in a zero and not the sign.
                 half &= LONG_MAX
             return half ^ -(value & 1), position
         shift += 7
@@ -148,8 +148,8 @@ def decode_records(
         raise CorruptBatch("a header's name is not UTF-8") from error
 
 
-# Hot: see `make bench` (codec). Most numbers are one or two bytes: those are read here, without a
-# call. The sign is the lowest bit, so an even number is its half.
+# Hot: see `make bench` (codec). Most numbers have one or two bytes, which are read here without a
+# call. The sign is the lowest bit, so half of an even number is its value.
 def _decode(  # noqa: C901  # In one piece: a call per number would double its time.
     section: bytes,
     record_count: i64,
@@ -176,7 +176,7 @@ def _decode(  # noqa: C901  # In one piece: a call per number would double its t
         if size < 0 or size > end - position:
             raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
         stop = position + size
-        # Behind the attributes byte, which has no meaning.
+        # After the attributes byte, which has no meaning.
         byte = section[position + 1]
         position += 2
         delta: i64 = byte >> 1 ^ -(byte & 1)
@@ -262,7 +262,7 @@ def _decode_headers(
 
 
 def check_base_offset(base_offset: int) -> None:
-    """Refuse a batch whose offsets could leave 64 bits (where the compiled form would wrap)."""
+    """Refuse a batch whose offsets could exceed 64 bits (the compiled form would overflow)."""
     if base_offset < 0 or base_offset > LONG_MAX - INT_MAX:
         raise CorruptBatch(f"a batch cannot begin at offset {base_offset}")
 
@@ -278,7 +278,7 @@ def greatest_delta(base: int) -> int:
 
 
 def check_timestamp(timestamp: int) -> None:
-    """Refuse what no record may carry: below -1, or beyond 64 bits."""
+    """Refuse a timestamp below -1, or beyond 64 bits."""
     if timestamp < NO_TIMESTAMP or timestamp >= LONG_MAX:
         raise OttlaError(
             ErrorCode.INVALID_TIMESTAMP,
@@ -293,7 +293,7 @@ def record_size(
     value: bytes | None,
     headers_size: i64,
 ) -> i64:
-    """Bytes of a record without the length before it; `headers_size` is that of their section."""
+    """The size of a record without its length field; `headers_size` is its headers section's."""
     size: i64 = 1 + varlong_size(timestamp_delta) + varlong_size(offset_delta) + headers_size
     if key is None:
         size += 1
@@ -316,7 +316,7 @@ def write_record(
     value: bytes | None,
     headers: bytes,
 ) -> None:
-    """Append one record with its length, which is `size`, before it; `headers` are encoded."""
+    """Append one record, preceded by its length `size`; `headers` are encoded already."""
     write_varlong(target, size)
     target.append(_NO_ATTRIBUTES)
     write_varlong(target, timestamp_delta)
@@ -335,7 +335,7 @@ def write_record(
 
 
 def encode_headers(headers: list[Header]) -> bytes:
-    """Return the count of headers and the headers."""
+    """Encode the count of headers and the headers."""
     target = BytesWriter()
     write_varlong(target, len(headers))
     for name, value in headers:

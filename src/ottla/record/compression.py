@@ -1,4 +1,4 @@
-"""The five codecs of a record batch: bytes in, bytes out, the output capped.
+"""The five codecs of a record batch, with a limit on the output.
 
 Codec numbers are those of the batch's attributes (Kafka documentation, "Record Batch"). What
 they write to is never larger than the cap, so that a bomb is refused before it expands. Levels
@@ -14,9 +14,9 @@ import cramjam
 
 from ottla.base.errors import ErrorCode, OttlaError
 
-# What one batch may expand to where the caller gives no limit.
+# The most bytes to which a batch may expand, unless the caller gives a limit.
 MAX_EXPANDED_BYTES = 32 << 20
-# A batch of a client may expand to a mebibyte, which costs little, and so many times its size.
+# A client's batch may expand to this size at little cost, or to a multiple of its own size.
 EXPANDED_FREE_BYTES = 1 << 20
 EXPANDED_RATIO_MAX = 1000
 
@@ -26,19 +26,19 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _SIZE = Struct(">i")
-# zlib's name for "with gzip's header and trailer".
+# zlib's parameter for "with gzip's header and trailer".
 _GZIP_WINDOW = 31
-# Kafka's default level 9 for lz4 means the fast compressor, not the ninth level.
+# Kafka's default level 9 for lz4 means the fast compressor, not level nine.
 _LZ4_DEFAULT_LEVEL = 9
 _LZ4_FAST = 1
 _SCRATCH_BYTES = 1 << 20
-# Buffers to expand into, as many as threads have ever expanded batches at the same time. Zeroing a
-# fresh one for each batch would take longer than expanding the batch.
+# Reused output buffers, as many as threads ever expanded at the same time. Zeroing a new one per
+# batch would take longer than expanding the batch.
 _scratches: list[bytearray] = []
 
 
 class Compression(IntEnum):
-    """A codec's number in the batch attributes; its name in lower case is the setting's."""
+    """A codec's number in the batch attributes; its lower-case name is the setting's value."""
 
     NONE = 0
     GZIP = 1
@@ -53,14 +53,14 @@ class Compression(IntEnum):
 
 
 class CorruptBatch(OttlaError):
-    """Bytes that are no record batch, or no longer the one that was written."""
+    """The bytes are not a valid record batch."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, message)
 
 
 def compress(codec: int, payload: Buffer, level: int | None = None) -> Buffer:
-    """Return `payload` as `codec` writes it (codec 0: the same object)."""
+    """Compress `payload` with `codec` (codec 0 returns the same object)."""
     match codec:
         case Compression.NONE:
             return payload
@@ -79,7 +79,7 @@ def compress(codec: int, payload: Buffer, level: int | None = None) -> Buffer:
     raise unknown_codec(codec)
 
 
-# What the codecs' own formats begin with. Snappy's raw form begins with a length: anything.
+# The magic bytes of the codecs' formats. Raw snappy begins with a length, which may be anything.
 _MAGICS = {
     Compression.GZIP: b"\x1f\x8b",
     Compression.LZ4: b"\x04\x22\x4d\x18",
@@ -88,14 +88,14 @@ _MAGICS = {
 
 
 def check_magic(codec: int, payload: memoryview) -> None:
-    """Raise CorruptBatch where `payload` cannot be the codec's: a look at its first bytes."""
+    """Raise CorruptBatch if the first bytes of `payload` cannot be the codec's."""
     magic = _MAGICS.get(Compression(codec))
     if magic is not None and payload[: len(magic)] != magic:
         raise CorruptBatch(f"the batch says {Compression(codec).setting} and holds something else")
 
 
 def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES) -> Buffer:
-    """Return what `payload` expands to (codec 0: the same object).
+    """Decompress `payload` (codec 0 returns the same object).
 
     Raises CorruptBatch where the bytes are not the codec's or expand to more than `max_bytes`.
     """
@@ -114,12 +114,12 @@ def decompress(codec: int, payload: Buffer, max_bytes: int = MAX_EXPANDED_BYTES)
 
 
 def expanded_bytes_max(size_bytes: int) -> int:
-    """What a client's batch of `size_bytes` may expand to where a leader must look into it."""
+    """The limit to which a client's batch of `size_bytes` may expand in a leader's checks."""
     return min(MAX_EXPANDED_BYTES, EXPANDED_FREE_BYTES + EXPANDED_RATIO_MAX * size_bytes)
 
 
 def unknown_codec(codec: int) -> OttlaError:
-    """The error for codec numbers 5 to 7, which mean nothing."""
+    """The error for the undefined codec numbers 5 to 7."""
     return OttlaError(
         ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         f"compression codec {codec} is not known; use none, gzip, snappy, lz4 or zstd",
@@ -132,7 +132,7 @@ def _expand(
     max_bytes: int,
     name: str,
 ) -> bytes:
-    """Expand into a buffer that grows by fours up to `max_bytes`, and not beyond."""
+    """Decompress into a buffer that grows by factors of four up to `max_bytes`."""
     try:
         scratch = _scratches.pop()
     except IndexError:
@@ -160,7 +160,7 @@ def _too_large(name: str, max_bytes: int) -> CorruptBatch:
 
 
 def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
-    """Expand the single member that clients write; leave several members to the other library.
+    """Decompress the single member that clients write; leave several members to the other library.
 
     Python's zlib is the faster one, but copies what follows a member: time that grows with the
     square of the number of members, which a peer chooses.
@@ -181,7 +181,7 @@ def _decompress_gzip(payload: Buffer, max_bytes: int) -> bytes:
 
 
 def _compress_xerial(payload: Buffer) -> bytes:
-    """Snappy blocks of 32 KiB in the framing of xerial's Java library, as Java clients write."""
+    """Compress to Snappy blocks of 32 KiB in xerial's framing, as Java clients write them."""
     parts: list[bytes] = [_XERIAL_HEADER]
     view = memoryview(payload)
     for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
@@ -192,7 +192,7 @@ def _compress_xerial(payload: Buffer) -> bytes:
 
 
 def _decompress_snappy(payload: Buffer, max_bytes: int) -> Buffer:
-    """Expand xerial's framing, or a single raw block as librdkafka may write it."""
+    """Decompress xerial's framing, or a single raw block, which librdkafka may write."""
     view = memoryview(payload)
     if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
         return _expand_snappy_block(view, max_bytes, 0)
@@ -213,7 +213,7 @@ def _decompress_snappy(payload: Buffer, max_bytes: int) -> Buffer:
 
 
 def _expand_snappy_block(block: memoryview, max_bytes: int, size_before: int) -> bytearray:
-    """Expand one raw block, which begins with the size it expands to, after `size_before`."""
+    """Decompress one raw block, which begins with its expanded size, after `size_before`."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > max_bytes - size_before:

@@ -17,7 +17,7 @@ _VALUE = Struct(">hi")
 
 
 class ControlType(IntEnum):
-    """What a control record says; other numbers belong to Kafka's own quorum."""
+    """The types of control records; other numbers belong to Kafka's own quorum."""
 
     ABORT = 0
     COMMIT = 1
@@ -55,7 +55,7 @@ def build_marker(
 
 
 def read_marker(record: Record) -> EndTransactionMarker | None:
-    """Return the marker in the record of a control batch; None where it is another kind.
+    """Return the marker in the record of a control batch; None for another kind.
 
     Later versions may append fields, which are ignored. Raises CorruptBatch.
     """

@@ -1,4 +1,4 @@
-"""Dead letters: records that could not be delivered, or could not be decoded. One schema for all.
+"""Dead letters: records that could not be delivered or decoded. One schema for all.
 
 A letter in a topic has the key, the value and the headers of its record, where they come along,
 and headers that say where the record stood and why it is dead. Those that KIP-1191 names are
@@ -19,23 +19,23 @@ OFFSET = "__dlq.errors.offset"
 GROUP = "__dlq.errors.group"
 DELIVERY_COUNT = "__dlq.errors.delivery.count"
 MESSAGE = "__dlq.errors.message"
-# Of loads only.
+# Only in letters of loads.
 STAGE = "__dlq.errors.stage"
 SCHEMA_ID = "__dlq.errors.schema.id"
 TIMESTAMP = "__dlq.errors.timestamp"
-# Of a mark: which letter was redriven; and of the record that was sent again: from where.
+# In a mark: the redriven letter's partition; in the record sent again: its origin.
 REDRIVEN_PARTITION = "__dlq.redriven.partition"
 REDRIVEN_OFFSET = "__dlq.redriven.offset"
 REDRIVEN_FROM = "__dlq.redriven.from"
 
-# The stage of letters that do not say one: a share group's.
+# The stage of letters without a stage header: a share group's.
 DELIVERY_STAGE = "delivery"
 _OURS = ("__dlq.errors.", "__dlq.redriven.")
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Where a dead record stood, and why it is dead.
+    """The origin of a dead record, and the reason.
 
     `group` is the share group, or the table that refused the record. `timestamp_ms` and
     `schema_id` are of the record, where the letter says them.
@@ -53,7 +53,7 @@ class DeadLetter:
 
 
 def letter_headers(letter: DeadLetter) -> list[Header]:
-    """The headers of a letter, to stand behind those of its record."""
+    """The headers of a letter, which follow those of its record."""
     found: list[Header] = [
         (TOPIC, letter.topic.encode()),
         (PARTITION, b"%d" % letter.partition),
@@ -72,7 +72,7 @@ def letter_headers(letter: DeadLetter) -> list[Header]:
 
 
 def parse_letter(headers: Iterable[Header]) -> DeadLetter | None:
-    """The letter that these headers make; None where they are not those of a letter."""
+    """Parse the letter in these headers; None if they are not a letter's."""
     said = dict(headers)  # The last of a name: a record's own headers come first.
     try:
         return DeadLetter(
@@ -91,17 +91,17 @@ def parse_letter(headers: Iterable[Header]) -> DeadLetter | None:
 
 
 def own_headers(headers: Iterable[Header]) -> list[Header]:
-    """The headers of a letter's record: without those that the letter and a redrive added."""
+    """The headers of a letter's record, without those added by the letter and a redrive."""
     return [(name, value) for name, value in headers if not name.startswith(_OURS)]
 
 
 def mark_headers(partition: int, offset: int) -> list[Header]:
-    """The headers of a mark: the letter at this place was redriven."""
+    """The headers of a mark: this letter was redriven."""
     return [(REDRIVEN_PARTITION, b"%d" % partition), (REDRIVEN_OFFSET, b"%d" % offset)]
 
 
 def parse_mark(headers: Iterable[Header]) -> tuple[int, int] | None:
-    """The partition and offset of the letter that a mark names; None where this is no mark."""
+    """The partition and offset of the letter that a mark names; None if this is no mark."""
     said = dict(headers)
     try:
         return int(said[REDRIVEN_PARTITION] or b""), int(said[REDRIVEN_OFFSET] or b"")

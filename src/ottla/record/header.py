@@ -1,4 +1,4 @@
-"""The 61 bytes at the head of a record batch (magic 2): read in one step, patched in place.
+"""The 61-byte header of a record batch (magic 2): read in one step, patched in place.
 
 Format: Kafka documentation, "Record Batch". The checksum covers everything from the
 attributes on, so that a broker may set base offset and leader epoch without computing it again.
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from ottla.base.crc32c import checksum
 
 HEADER_SIZE: Final = 61
-# Bytes before those that `batch_length` counts: base offset and the length itself.
+# The bytes not counted in `batch_length`: base offset and the length itself.
 LENGTH_OVERHEAD: Final = 12
 MAGIC: Final = 2
 MAGIC_POSITION: Final = 16
@@ -28,7 +28,7 @@ _OFFSET = Struct(">q")
 
 
 class BatchHeader(NamedTuple):
-    """The fields of a batch's header, in their order on disk.
+    """The fields of a batch's header, in the order on disk.
 
     Offsets count records, `batch_length` counts bytes after itself, times are milliseconds.
     """
@@ -65,7 +65,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> int:
-        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 mean nothing."""
+        """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 are undefined."""
         return self.attributes & COMPRESSION_MASK
 
     @property
@@ -82,16 +82,16 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
-    """Read the header at `position`. Raises struct.error where fewer than 61 bytes follow."""
-    # `_make` takes the tuple as it is: half the time of a call with thirteen arguments.
+    """Read the header at `position`. Raises struct.error if fewer than 61 bytes follow."""
+    # `_make` takes the tuple itself, in half the time of a call with thirteen arguments.
     return BatchHeader._make(_HEADER.unpack_from(buffer, position))
 
 
 def set_base_offset(buffer: bytearray | memoryview, position: int, base_offset: int) -> None:
-    """Give the batch at `position` its place in the log."""
+    """Set the base offset of the batch at `position`."""
     _OFFSET.pack_into(buffer, position, base_offset)
 
 
 def computed_crc(buffer: bytes | bytearray | memoryview, position: int, size: int) -> int:
-    """The checksum that the batch of `size` bytes at `position` should carry."""
+    """Compute the checksum of the batch of `size` bytes at `position`."""
     return checksum(memoryview(buffer)[position + ATTRIBUTES_POSITION : position + size])

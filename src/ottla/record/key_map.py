@@ -1,4 +1,4 @@
-"""The work of compaction on the records of one batch; compiled by mypyc like the codec.
+"""Compaction of the records in one batch; compiled by mypyc like the codec.
 
 A `KeyMap` says where each key of a log's dirty part stands last: 24 bytes a key, 16 of hash and 8
 of offset. Keys are known by their MD5 alone, as in Kafka: two keys of the same hash would be taken
@@ -16,7 +16,7 @@ from ottla.record.codec import check_base_offset, greatest_delta, least_delta, r
 from ottla.record.compression import CorruptBatch
 
 try:
-    # The interpreter's own: a third of the time that OpenSSL's takes for a key.
+    # The interpreter's own MD5 takes a third of OpenSSL's time per key.
     from _md5 import md5  # type: ignore[import-not-found]  # typeshed has no stub
 except ImportError:
     from hashlib import md5
@@ -25,22 +25,22 @@ ENTRY_BYTES: Final = 24
 _TABLES: Final = 64
 _TABLES_MASK: Final = 63
 _SLOTS_MIN: Final = 64
-# Sixty-two bits: the most that compiled code has as a literal.
+# Sixty-two bits: the largest literal of compiled code.
 _POSITIVE: Final = 0x3FFFFFFFFFFFFFFF
 
 
 class KeyMap:
-    """The last offset of each key that was put. Not more than `keys_max` keys are taken."""
+    """The last offset of each key that was put, for at most `keys_max` keys."""
 
-    # Invariant: a slot is three numbers, two of hash and the offset + 1, 0 where it is free; a key
-    # stands in the first slot from its own on that was free when it came; no table is ever full.
+    # Invariant: a slot is three numbers, two of hash and the offset + 1, 0 if it is free. A key is
+    # in the first slot, from its own on, that was free at its insertion; no table is ever full.
 
     __slots__ = ("_counts", "_tables", "key_count", "keys_max", "latest_offset")
 
     def __init__(self, keys_max: int) -> None:
         self.keys_max = keys_max
         self.key_count = 0
-        # The last offset whose key was put; of later ones the map says nothing.
+        # The last offset whose key was put; the map covers no later ones.
         self.latest_offset = -1
         self._tables: list[vec[i64]] = [vec[i64]([0] * (3 * _SLOTS_MIN)) for _ in range(_TABLES)]
         self._counts: list[int] = [0] * _TABLES
@@ -55,7 +55,7 @@ class KeyMap:
 
     # Hot: once per record of the dirty part.
     def put(self, key: bytes, offset: i64) -> bool:
-        """Note that `key` stands at `offset`, above all before; False where there is no room."""
+        """Note that `key` occurs at `offset`, above all earlier ones; False if there is no room."""
         digest: bytes = md5(key).digest()
         low: i64 = read_i64_le(digest, 0)
         high: i64 = read_i64_le(digest, 8)
@@ -78,14 +78,14 @@ class KeyMap:
         self.key_count += 1
         count = self._counts[number] + 1
         self._counts[number] = count
-        # Full to six sevenths.
+        # Up to six sevenths full.
         if count * 21 > size * 6:
             self._grow(number)
         return True
 
-    # Hot: once per record that may go.
+    # Hot: once per record that may be removed.
     def get(self, key: bytes) -> i64:
-        """The last offset of `key`, -1 where it was not put."""
+        """The last offset of `key`, -1 if it was not put."""
         digest: bytes = md5(key).digest()
         low: i64 = read_i64_le(digest, 0)
         high: i64 = read_i64_le(digest, 8)
@@ -122,7 +122,7 @@ class KeyMap:
 
 
 class Sifted:
-    """What of a batch's records stays.
+    """The records of a batch that stay after compaction.
 
     `runs` are positions in the section, where records that stay begin and end, in turn; their
     greatest timestamp in ms, -1 for none; `tombstones`: whether deletions are among them.
@@ -190,7 +190,7 @@ def sift(
     *,
     tombstones_stay: bool,
 ) -> Sifted:
-    """Which records of an uncompressed section stay: those of which `keys` knows none later.
+    """Find the records of an uncompressed section that stay: those with no later one of their key.
 
     Records behind the map's last offset stay; one without a key does not. Raises CorruptBatch.
     """

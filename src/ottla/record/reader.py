@@ -1,4 +1,4 @@
-"""From bytes to batches to records.
+"""Reads batches and records from bytes.
 
 Reads what a log or a fetch response holds: whole batches one after another, perhaps with an
 incomplete one at the end. Does not decide which records a reader may see (aborted transactions).
@@ -27,7 +27,7 @@ __all__ = ["CorruptBatch", "batches", "check_batch", "records", "section"]
 
 
 def batches(buffer: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield (position, header) of each whole batch; stop at an incomplete one at the end.
+    """Yield (position, header) of each whole batch; stop at an incomplete last one.
 
     The first one is at `position`. Raises CorruptBatch where the bytes cannot be a batch of magic
     2. Checksums are not computed.
@@ -43,7 +43,7 @@ def batches(buffer: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeade
 
 
 def check_shape(header: BatchHeader) -> None:
-    """Raise CorruptBatch where the header contradicts itself."""
+    """Raise CorruptBatch if the header is inconsistent."""
     if header.magic != MAGIC:
         raise CorruptBatch(f"batch at offset {header.base_offset} has magic {header.magic}, not 2")
     if header.batch_length < HEADER_SIZE - LENGTH_OVERHEAD:
@@ -77,7 +77,7 @@ def section(
     payload = memoryview(buffer)[position + HEADER_SIZE : position + header.size]
     codec = header.compression
     if codec == Compression.NONE:
-        # The codec walks bytes, not views: compiled, that is worth ten times the copy.
+        # The codec reads bytes, not views: compiled, the copy makes it ten times faster.
         return bytes(payload)
     if codec > Compression.ZSTD:
         raise CorruptBatch(f"batch at offset {header.base_offset} has unknown codec {codec}")

@@ -1,4 +1,4 @@
-"""What a leader checks of a client's batch before it appends it, and what it changes.
+"""The checks that a leader makes on a client's batch before the append, and its changes to it.
 
 Header, checksum and the numbers that must agree are always checked, and that uncompressed records
 are well formed. Compressed records are expanded only where a setting demands it: another codec
@@ -45,30 +45,30 @@ _MAX_TIMESTAMP = Struct(">q")
 _LENGTH_POSITION = 8
 _MAX_TIMESTAMP_POSITION = 35
 _SHOWN_MAX = 3
-# Of the records at fault that an answer lists: a megabyte may hold millions.
+# The most faulty records that an answer lists: a megabyte may hold millions.
 _RECORD_ERRORS_MAX = 100
-# What is expanded beyond this is not decoded to objects.
+# Beyond this size, expanded records are not decoded to objects.
 _DECODED_BYTES_MAX = 4 << 20
-# Of a row of `walk`: offset, timestamp, and where the key is and its size.
+# From a row of `walk`: offset, timestamp, and the key's position and size.
 _ROW = Struct(f"<4q{8 * (WALK_COLUMNS - 4)}x")
 
 
 class Validated(NamedTuple):
-    """A batch that may be appended: the client's own bytes, or a new buffer where changed."""
+    """A batch that may be appended: the client's own bytes, or a new buffer if changed."""
 
     buffer: memoryview | bytearray
     header: BatchHeader
 
 
 class Expansion:
-    """How many bytes the batches of one request were expanded to so far."""
+    """The number of bytes to which one request's batches were expanded so far."""
 
     def __init__(self) -> None:
         self.size_bytes = 0
 
 
 class RejectedBatch(OttlaError):
-    """A batch refused; `record_errors` holds (index in the batch, reason) where records are why."""
+    """A refused batch; `record_errors` has (index in the batch, reason) for faulty records."""
 
     def __init__(
         self, code: ErrorCode, message: str, record_errors: tuple[tuple[int, str], ...] = ()
@@ -86,7 +86,7 @@ def validate(
     produce_version: int = 13,
     expansion: Expansion | None = None,
 ) -> Validated:
-    """Check the one batch that a produce request (version 3 or later) holds for a partition.
+    """Check the single batch that a produce request (version 3 or later) has for a partition.
 
     What it is expanded to is added to `expansion`.
 
@@ -108,7 +108,7 @@ def validate(
     newest = now_ms if is_append_time else header.max_timestamp
     expanded: bytes | None = None
     if bounded or target != codec or config.is_compacted:
-        # Where it fails, nearly all that is allowed may have been expanded.
+        # If expanding fails, nearly the allowed size may have been expanded.
         size_bytes = most = expanded_bytes_max(len(buffer))
         try:
             expanded = section(buffer, 0, header, most)
@@ -127,7 +127,7 @@ def validate(
 
 
 def _check_outside(buffer: memoryview, codec: int, record_count: int) -> None:
-    """Check what can be checked of the records without expanding them. INVALID_RECORD, as Kafka.
+    """Check the records as far as possible without expanding them.
 
     A consumer that meets records it cannot read is stuck for good: they must not get in.
     """
@@ -151,7 +151,7 @@ _TARGETS = {
 
 
 def _is_doubtful(header: BatchHeader, config: LogConfigLike, now_ms: int) -> bool:
-    """Whether the timestamps of single records must be looked at.
+    """Whether the timestamps of single records must be checked.
 
     The header's newest timestamp answers for the bound on the future, unless it contradicts the
     oldest; the past is looked at only where the topic bounds it.
@@ -166,7 +166,7 @@ def _is_doubtful(header: BatchHeader, config: LogConfigLike, now_ms: int) -> boo
 def _check_records(
     expanded: bytes, header: BatchHeader, config: LogConfigLike, now_ms: int, bounded: bool
 ) -> int:
-    """Look at each record: well-formed, keyed where compacted, timely where bounded.
+    """Check each record: well-formed, with a key if compacted, within the time bounds.
 
     Return the newest timestamp among them.
     """
@@ -197,7 +197,7 @@ def _check_records(
 
 
 def _one_by_one(expanded: bytes, header: BatchHeader) -> Iterator[Record]:
-    """The records without values and headers, never all at once.
+    """Yield the records without values and headers, never all at once.
 
     A batch that expands to many times its size is made to be decoded: a few kilobytes would become
     hundreds of megabytes of records.
@@ -222,7 +222,7 @@ def _is_untimely(record: Record, config: LogConfigLike, now_ms: int) -> bool:
 
 
 class _Faults:
-    """How many records are at fault, and the first of them."""
+    """The number of faulty records, and the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -235,7 +235,7 @@ class _Faults:
 
 
 def _rejected(code: ErrorCode, faults: _Faults) -> RejectedBatch:
-    """Show the first few records at fault in the message, and list the first hundred."""
+    """The error that shows the first few faulty records, and lists the first hundred."""
     shown = "; ".join(f"record {index}: {reason}" for index, reason in faults.listed[:_SHOWN_MAX])
     return RejectedBatch(
         code, f"{faults.count} records were refused: {shown}", tuple(faults.listed)
@@ -250,7 +250,7 @@ def _changed(
     expanded: bytes | None,
     newest: int,
 ) -> Validated:
-    """Give the batch another codec, another newest timestamp, or both; and a new checksum."""
+    """Change the batch's codec, its newest timestamp, or both, and its checksum."""
     batch: memoryview | bytearray = buffer
     attributes = header.attributes
     if target != attributes & COMPRESSION_MASK:
@@ -275,7 +275,7 @@ def _changed(
 
 
 def _level(codec: int, config: LogConfigLike) -> int | None:
-    """The level that the topic's settings ask of `codec`."""
+    """The compression level of `codec` in the topic's settings."""
     match codec:
         case Compression.GZIP:
             return config.compression_gzip_level

@@ -1,4 +1,4 @@
-"""Where the parts of records stand, without an object for each record.
+"""Finds the positions of keys and values in records, without an object per record.
 
 For readers of columns: keys and values can then be gathered in bulk (numpy, Arrow) from the
 buffer itself. One row of eight 64-bit little-endian integers for each record; with numpy,
@@ -29,8 +29,8 @@ from ottla.record.header import (
 )
 
 WALK_COLUMNS: Final = 8
-# The columns of a row. Positions count from the start of the walked buffer; a length of -1
-# stands for null; the header position is that of the first header, after the count of headers.
+# The columns of a row. Positions count from the start of the walked buffer; a length of -1 means
+# null; the header position is that of the first header, after the count.
 OFFSET: Final = 0
 TIMESTAMP: Final = 1
 KEY_POSITION: Final = 2
@@ -45,12 +45,12 @@ _LENGTH_POSITION: Final = 8
 _LAST_OFFSET_DELTA_POSITION: Final = 23
 _BASE_TIMESTAMP_POSITION: Final = 27
 _RECORD_COUNT_POSITION: Final = 57
-# Compression, time of the append, transaction, control: bits that make a batch other than plain.
+# Attribute bits of compression, append time, transaction and control: a plain batch has none.
 _NOT_PLAIN: Final = 0x3F
 
 
 class Walk:
-    """Rows of one batch after another, as long as the caller adds some."""
+    """Rows of successive batches, as long as the caller adds some."""
 
     def __init__(self) -> None:
         self._rows = BytesWriter()
@@ -157,7 +157,7 @@ def walk(
 def first_since(
     section: bytes, record_count: i64, base_timestamp: i64, timestamp: i64, delta_min: i64
 ) -> tuple[i64, i64]:
-    """Timestamp and offset delta of the first record that is not older than `timestamp`.
+    """The timestamp and offset delta of the first record not older than `timestamp`.
 
     Its delta is at least `delta_min`; (-1, -1) where there is none. The records up to it are
     measured, not checked. Raises CorruptBatch where they cannot stand in `section`.
@@ -170,7 +170,7 @@ def first_since(
         raise CorruptBatch("the records section ends within a record") from error
 
 
-# A client may have millions of records looked at with one request.
+# A client may cause millions of records to be checked with one request.
 def _first_since(
     section: bytes, record_count: i64, base_timestamp: i64, timestamp: i64, delta_min: i64
 ) -> tuple[i64, i64]:
@@ -222,8 +222,8 @@ def check_part(buffer: bytes, position: i64, end: i64, record_count: i64) -> Non
 def _check_part(  # noqa: C901  # In one piece: a call per number would double its time.
     section: bytes, position: i64, end: i64, record_count: i64
 ) -> None:
-    # Most numbers are one or two bytes: those are read here, without a call. The sign is the
-    # lowest bit, so an even number is its half.
+    # Most numbers have one or two bytes, which are read here without a call. The sign is the lowest
+    # bit, so half of an even number is its value.
     index: i64 = 0
     while index < record_count:
         byte: i64 = section[position]
@@ -308,7 +308,7 @@ def _walk(
         if size < 0 or size > end - position:
             raise CorruptBatch(f"a record of {size} bytes does not fit its batch")
         stop = position + size
-        # Behind the attributes byte, which has no meaning.
+        # After the attributes byte, which has no meaning.
         byte: i64 = buffer[position + 1]
         delta: i64 = byte >> 1 ^ -(byte & 1)
         position += 2

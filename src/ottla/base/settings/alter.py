@@ -10,7 +10,7 @@ from ottla.base.settings.tables import setting_named
 
 
 class AlterOperation(IntEnum):
-    """Numbered as IncrementalAlterConfigs sends them."""
+    """The operation numbers of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -19,7 +19,7 @@ class AlterOperation(IntEnum):
 
 
 class Alteration(NamedTuple):
-    """One requested change. `operation` is a number, perhaps none of `AlterOperation`."""
+    """One requested change. `operation` may be a number outside `AlterOperation`."""
 
     name: str
     operation: int
@@ -33,7 +33,7 @@ def altered(
     kind: str,
     inherited: Mapping[str, str],
 ) -> dict[str, str]:
-    """The settings after `alterations` of `held`. Values are not checked here.
+    """Apply `alterations` to the settings `held`. Values are not checked here.
 
     `inherited` has the values of list settings that `held` lacks: append and subtract start
     from there. `kind` is the word for messages: "broker", "topic", "group".
@@ -57,7 +57,7 @@ def altered(
                 f"Unknown operation type {number} for config {shortened(name)}",
             ) from None
         if operation is AlterOperation.DELETE:
-            # As in Kafka, a setting that is not set, or not known, may be deleted.
+            # As in Kafka, deleting an unset or unknown setting is no error.
             after.pop(name, None)
             continue
         if text is None:

@@ -14,10 +14,10 @@ from ottla.base.settings.properties import parse_properties
 from ottla.base.settings.tables import BROKER_SETTINGS, setting_named, unknown_name
 from ottla.base.settings.tables.former import FORMER_SETTINGS
 
-# Names a user may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
+# Names that users may set freely, for plug-ins and listeners (`listener.name.internal.ssl…`).
 _OPEN_PREFIXES = ("listener.name.",)
 
-# Settings that may be set for one listener alone.
+# Settings that may be set for a single listener.
 _ROOM = (".max.connections", ".max.connection.creation.rate")
 _OF_LISTENERS = (
     *_ROOM,
@@ -27,7 +27,7 @@ _OF_LISTENERS = (
 )
 _SSL = "ssl."
 _SASL = "sasl."
-# What a listener may have for OAUTHBEARER alone, with the mechanism in front.
+# Settings that a listener may have for OAUTHBEARER only, after the mechanism's name.
 _BEARER = "oauthbearer."
 _OF_BEARER = ("sasl.oauthbearer.", "sasl.login.")
 
@@ -46,7 +46,7 @@ class BrokerSettings:
         self.static: dict[str, str] = dict(static or {})
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
-        # Settings accepted without effect, as sentences for the log at start.
+        # Settings accepted without effect, as sentences for the log at startup.
         self.notes: list[str] = []
         self._listeners: list[Listener] = []
         self._values: dict[str, Value] = {n: s.default for n, s in BROKER_SETTINGS.items()}
@@ -111,13 +111,13 @@ class BrokerSettings:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list; the empty one where the setting is unset."""
+        """A list; empty if the setting is unset."""
         value = self._values[name]
         assert value is None or isinstance(value, tuple), name
         return value or ()
 
     def of_listener(self, listener: str, name: str) -> Value:
-        """The value of a setting for one listener alone; None where it has none.
+        """A listener's own value of a setting; None if it has none.
 
         In front of the name may stand a SASL mechanism, as in `plain.sasl.jaas.config`.
         """
@@ -139,20 +139,20 @@ class BrokerSettings:
         return self.value(name)
 
     def texts_of_listener(self, listener: str, name: str) -> tuple[str, ...]:
-        """A list: that of the listener, else that of all listeners."""
+        """The listener's list, else the broker's."""
         value = self.of_listener(listener, name)
         return value if isinstance(value, tuple) else self.texts(name)
 
     @property
     def broker_id(self) -> int:
-        """node.id, or the older broker.id where only that is given."""
+        """node.id; the older broker.id if only that is set."""
         if "node.id" not in self.static and self.integer("broker.id") >= 0:
             return self.integer("broker.id")
         return self.integer("node.id")
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """log.dirs, or log.dir where it is unset."""
+        """log.dirs; log.dir if that is unset."""
         return self.texts("log.dirs") or self.texts("log.dir")
 
     def subscribe(self, listener: Listener) -> None:
@@ -210,14 +210,14 @@ def own_name(name: str) -> str:
 
 
 def dynamic_setting(name: str) -> Setting:
-    """The row of a broker's setting that a client names, perhaps of one listener.
+    """The row of a broker setting that a client names, possibly for one listener.
 
     Raises OttlaError(INVALID_CONFIG) where there is none.
     """
     own = own_name(name)
     if own == name:
         return setting_named(BROKER_SETTINGS, name, "broker")
-    # What else a listener may have for itself is read when the broker starts.
+    # A listener's other settings are read only when the broker starts.
     is_changeable = own.startswith(_SSL) or f".{own}" in _ROOM
     update = UpdateMode.READ_ONLY
     if is_changeable and own in BROKER_SETTINGS:
@@ -226,19 +226,19 @@ def dynamic_setting(name: str) -> Setting:
 
 
 def is_secret(name: str) -> bool:
-    """Whether values of a broker's setting are not shown; also as `listener.name.NAME.…`."""
+    """Whether a broker setting's values are hidden; `listener.name.NAME.…` included."""
     own = own_name(name)
     row = BROKER_SETTINGS.get(own) or BROKER_SETTINGS.get(own.partition(".")[2])
     return row is not None and row.sensitive
 
 
 def without_secrets(texts: Mapping[str, str]) -> dict[str, str]:
-    """Settings as a log may show them."""
+    """Settings in a form that may be logged."""
     return {name: "(hidden)" if is_secret(name) else text for name, text in texts.items()}
 
 
 def _of_listener(name: str) -> Setting:
-    """The row of a setting of one listener, or of one SASL mechanism of a listener."""
+    """The row of a setting of one listener, or of one of its SASL mechanisms."""
     row = BROKER_SETTINGS.get(name) or BROKER_SETTINGS.get(name.partition(".")[2])
     if row is None:
         raise unknown_name(name, BROKER_SETTINGS, "listener")

@@ -16,10 +16,11 @@ from ottla.base.settings.tables import (
 )
 
 _NO_LIMIT = -1
-# Kafka lets clients change these while a broker runs. Here nothing that opens a door, or holds a
-# secret, is taken from a client.
+# Kafka lets clients change these at runtime. Here, clients may not set anything that grants access
+# or holds a secret.
 _AT_START = "sasl."
-# Of one listener while a broker runs, never of all: Kafka's SslConfigs.RECONFIGURABLE_CONFIGS.
+# Changeable at runtime for one listener, but not for all: Kafka's
+# SslConfigs.RECONFIGURABLE_CONFIGS.
 _OF_LISTENERS = frozenset(
     {
         "ssl.key.password",

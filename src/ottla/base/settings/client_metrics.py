@@ -1,4 +1,4 @@
-"""Settings of subscriptions to clients' metrics (KIP-714): which clients, which metrics, how often.
+"""Settings of client metrics subscriptions (KIP-714): the clients, metrics and interval.
 
 They are kept and described. No client is asked for metrics yet: GetTelemetrySubscriptions and
 PushTelemetry are not served.

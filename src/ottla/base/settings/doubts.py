@@ -1,11 +1,11 @@
-"""Settings that are valid, and with which security is other than their author thinks. Pure."""
+"""Finds valid settings whose effect on security is probably not intended. Pure."""
 
 from ottla.base.settings.broker import BrokerSettings
 from ottla.base.settings.listeners import without_listener
 
 _AUTHORIZER = "authorizer.class.name"
 _SUPER = "super.users"
-# Kafka asks such a class who a client is; here no class of others is loaded.
+# Kafka asks such a class for a client's identity; Ottla loads no foreign classes.
 _CLASSES = (
     "principal.builder.class",
     "sasl.login.callback.handler.class",
@@ -14,7 +14,7 @@ _CLASSES = (
 
 
 def doubts(settings: BrokerSettings, *, has_acls: bool) -> list[str]:
-    """Sentences for the log at start, each with its remedy. `has_acls`: the cluster has some."""
+    """Sentences for the log at startup, with remedies. `has_acls`: the cluster has ACLs."""
     return [
         *_of_super_users(settings),
         *_of_the_authorizer(settings, has_acls=has_acls),
@@ -62,7 +62,7 @@ def _of_the_authorizer(settings: BrokerSettings, *, has_acls: bool) -> list[str]
 
 
 def _of_listeners(settings: BrokerSettings) -> list[str]:
-    # Kafka's files have settings of its controllers, too.
+    # Kafka's files also have settings of its controllers.
     controllers = tuple(
         f"listener.name.{name.lower()}." for name in settings.texts("controller.listener.names")
     )

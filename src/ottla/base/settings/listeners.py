@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.settings.broker import BrokerSettings
 
-# The security protocols that listeners may have.
+# The security protocols that listeners support.
 _SERVED = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _TLS = ("SSL", "SASL_SSL")
 
@@ -31,7 +31,7 @@ class ListenerAddress(NamedTuple):
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether a listener of this host listens on every interface: no client connects to that."""
+    """Whether this host means every interface, so that no client can connect to the name."""
     try:
         return not host or ip_address(host).is_unspecified
     except ValueError:
@@ -63,7 +63,7 @@ def listen_addresses(settings: BrokerSettings) -> tuple[ListenerAddress, ...]:
 
 
 def advertised_addresses(settings: BrokerSettings) -> dict[str, ListenerAddress]:
-    """The addresses that clients of each listener get; empty where none is advertised."""
+    """The advertised addresses by listener; empty if none is advertised."""
     advertised = {a.name: a for a in _parse(settings, "advertised.listeners")}
     if not advertised:
         return advertised
@@ -122,7 +122,7 @@ def inter_broker_address(settings: BrokerSettings) -> ListenerAddress:
 
 
 def without_listener(settings: BrokerSettings, name: str) -> str:
-    """Why a setting is of no listener, with the names of those there are; "" where it is of one."""
+    """The error for a setting of an unknown listener, with the known names; "" if it is known."""
     names = [address.name.lower() for address in listen_addresses(settings)]
     if not name.startswith("listener.name.") or name.split(".")[2] in names:
         return ""

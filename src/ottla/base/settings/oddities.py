@@ -1,4 +1,4 @@
-"""Settings of a topic that are valid one by one, and contradict each other. Pure.
+"""Settings of a topic that are each valid, but contradict each other. Pure.
 
 A contradiction within the settings of a new topic is refused. One that comes from a default, or
 from a later change, is accepted as in Kafka, with a warning: many scripts set a small
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MIN_ISR = "min.insync.replicas"
-# The settings looked at; `retention.…` only where old segments are deleted.
+# The settings checked; `retention.…` only if old segments are deleted.
 LOOKED_AT = (
     MIN_ISR,
     "cleanup.policy",
@@ -30,7 +30,7 @@ class Oddity:
 
 
 def oddities(values: Mapping[str, object], replicas: int) -> list[Oddity]:
-    """The oddities of the values in effect (of `LOOKED_AT`) of a topic with so many replicas."""
+    """The contradictions among a topic's values of `LOOKED_AT`, with so many replicas."""
     found: list[Oddity] = []
     least = _number(values, MIN_ISR)
     if least > replicas:

@@ -1,4 +1,4 @@
-"""Settings of brokers that must fit each other. Pure."""
+"""Broker settings that must be consistent with each other. Pure."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,14 +13,14 @@ def _bounded() -> Iterator[tuple[str, str]]:
             yield value, f"group.{kind}.max.{what}"
 
 
-# (lower, higher): the first may not be above the second, as Kafka checks at start.
+# (lower, higher): the first may not exceed the second, as Kafka checks at startup.
 _ORDERED: tuple[tuple[str, str], ...] = (
     *_bounded(),
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
     ("group.share.max.size", "group.share.max.share.sessions"),
     ("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"),
 )
-# A broker with so few heartbeats would be taken for dead.
+# With so few heartbeats, a broker would be considered dead.
 _BELOW: tuple[tuple[str, str], ...] = tuple(
     (f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms")
     for kind in ("consumer", "share", "streams")
@@ -28,7 +28,7 @@ _BELOW: tuple[tuple[str, str], ...] = tuple(
 
 
 def check_order(names: frozenset[str], value: Callable[[str], object]) -> None:
-    """Refuse pairs of values in the wrong order, where one of `names` is concerned.
+    """Refuse pairs of values in the wrong order that involve one of `names`.
 
     `value` gives the value of a setting. Raises OttlaError(INVALID_CONFIG).
     """
@@ -41,7 +41,7 @@ def check_order(names: frozenset[str], value: Callable[[str], object]) -> None:
 
 
 def check_together(names: frozenset[str], value: Callable[[str], object]) -> None:
-    """Refuse values that do not fit each other, as Kafka does, where one of `names` is concerned.
+    """Refuse inconsistent values that involve one of `names`, as Kafka does.
 
     Raises OttlaError(INVALID_CONFIG).
     """
@@ -83,7 +83,7 @@ def _no_connections(names: frozenset[str], value: Callable[[str], object]) -> st
 
 
 def no_connections(name: str) -> str:
-    """Why a limit of connections, of the broker or of one listener, may not be 0."""
+    """Why a connection limit of the broker or of a listener may not be 0."""
     return (
         f"Invalid {name} 0: every new connection would be closed, those of brokers and of tools "
         "that change settings, too; set at least 1"

@@ -78,7 +78,7 @@ def _unescape(text: str) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """The lines of a file from which `parse_properties` reads the same."""
+    """Lines of a file that `parse_properties` reads back unchanged."""
     return "".join(f"{name}={_escape(value)}\n" for name, value in properties.items())
 
 
@@ -86,7 +86,7 @@ def _escape(value: str) -> str:
     escaped = value.replace("\\", "\\\\")
     for letter, character in _ESCAPES.items():
         escaped = escaped.replace(character, f"\\{letter}")
-    # What else ends a line.
+    # Other characters that end a line.
     escaped = "".join(
         each if each.splitlines() == [each] else f"\\u{ord(each):04x}" for each in escaped
     )

@@ -34,7 +34,7 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
-# Without a default for clients, as in Kafka: described only where they are set.
+# They have no default that clients see, as in Kafka: described only if set.
 THROTTLES = frozenset(
     {
         "leader.replication.throttled.rate",
@@ -45,7 +45,7 @@ THROTTLES = frozenset(
 
 
 class Resolved(NamedTuple):
-    """A setting with the value in effect and every source that has one, strongest first."""
+    """A setting with the value in effect and all its sources, strongest first."""
 
     setting: Setting
     value: Value
@@ -75,7 +75,7 @@ def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
     )
     if name in GROUP_SYNONYMS:
         return resolved
-    # Kafka names the default of a group's setting as one more source.
+    # Kafka lists the default of a group's setting as one more source.
     setting = resolved.setting
     default = Synonym(name, setting.text_of(setting.default), ConfigSource.DEFAULT_CONFIG)
     return resolved._replace(synonyms=(*resolved.synonyms, default))
@@ -84,7 +84,7 @@ def group_value(name: str, overrides: Mapping[str, str], broker: BrokerSettings)
 def broker_value(name: str, broker: BrokerSettings) -> Resolved:
     """The broker setting `name` (in the table)."""
     setting = BROKER_SETTINGS[name]
-    # As in Kafka, sources of finer names are left out: the value is that of this name.
+    # As in Kafka, finer-grained names are not listed: the value shown is that of this name.
     sources = _broker_sources(BROKER_SYNONYMS.get(name, (name,)), broker)
     synonyms = tuple(dropwhile(lambda synonym: synonym.name != name, sources))
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
@@ -92,14 +92,14 @@ def broker_value(name: str, broker: BrokerSettings) -> Resolved:
 
 
 def listener_values(broker: BrokerSettings) -> list[Resolved]:
-    """The settings that single listeners have for themselves."""
+    """The settings that listeners have for themselves."""
     names = {*broker.dynamic_broker, *broker.dynamic_default, *broker.static}
     found: list[Resolved] = []
     for name in sorted(each for each in names if own_name(each) != each):
         try:
             setting = dynamic_setting(name)
         except OttlaError:
-            # Of a plug-in that is not there; it changes nothing.
+            # A setting of a plug-in that is not there; it has no effect.
             continue
         synonyms = tuple(
             Synonym(name, _hide(setting, texts[name]), source)
@@ -130,8 +130,8 @@ def _resolve(
                 inherited = -1
             break
     names = tuple(name for name, _ in behind)
-    # Kafka leaves out the default of a coarser name (log.retention.hours), and a value set under
-    # it too; Ottla describes the value that is set, for it explains the value in effect.
+    # Kafka omits the default of a coarser name (log.retention.hours), and a value set under it,
+    # too. Ottla lists the set value, because it explains the value in effect.
     synonyms += dropwhile(
         lambda synonym: synonym.name != names[0] and synonym.source is ConfigSource.DEFAULT_CONFIG,
         _broker_sources(names, broker),

@@ -1,4 +1,4 @@
-"""Dynamic broker settings as the store holds them: which of them may be put into effect. Pure.
+"""Dynamic broker settings in the store: decides which may take effect. Pure.
 
 An earlier version, a tool, or another broker with another file may have stored a value that is
 refused today. It is ignored: a broker that obeyed it might accept no connection to change it.
@@ -15,12 +15,12 @@ from ottla.base.settings.oddities import MIN_ISR
 from ottla.base.settings.order import check_order, check_together
 from ottla.base.settings.tables import BROKER_SETTINGS
 
-# A list that also names other brokers' folders is used as far as it names this broker's.
+# This list also names other brokers' folders; the part about this broker is used.
 _KEPT = frozenset({"cordoned.log.dirs"})
 
 
 class Ignored(NamedTuple):
-    """A stored value without effect. `broker` is empty for the settings of all brokers."""
+    """A stored value without effect. `broker` is empty for settings of all brokers."""
 
     broker: str
     name: str
@@ -41,7 +41,7 @@ class Ignored(NamedTuple):
 
 
 class Usable(NamedTuple):
-    """The settings to put into effect for all brokers and for this one, and the ignored ones."""
+    """The settings that take effect, for all brokers and for this one, and the ignored ones."""
 
     default: dict[str, str]
     broker: dict[str, str]
@@ -79,7 +79,7 @@ def _alone(name: str, text: str, *, per_broker: bool) -> str:
 
 
 def _together(name: str, settings: BrokerSettings, found: Usable) -> str:
-    """Why the value contradicts the others in effect; empty where it does not."""
+    """Why the value contradicts the others in effect; empty if it does not."""
 
     def value(key: str) -> Value:
         for texts in (found.broker, found.default, settings.static):

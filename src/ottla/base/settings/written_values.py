@@ -14,7 +14,7 @@ from ottla.base.units import amount, span_ms
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _INTEGERS = (ConfigType.SHORT, ConfigType.INT, ConfigType.LONG)
-# The unit that a setting counts in, by the end of its name, in milliseconds.
+# By the end of a setting's name, its unit in milliseconds.
 _SPANS_MS = (
     (".ms", 1),
     (".millis", 1),
@@ -28,7 +28,7 @@ _SHORT_SIZES = (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def plain_value(name: str, text: str) -> str:
-    """`text` as a broker takes it for the setting `name`.
+    """Convert `text` to the plain value of the setting `name`.
 
     Text that is a plain number, and every value of a setting that is no whole number or that no
     table names, stays as it is. Raises OttlaError(INVALID_CONFIG) for a unit that does not fit.
@@ -42,7 +42,7 @@ def plain_value(name: str, text: str) -> str:
 
 
 def with_unit(name: str, value: str) -> str:
-    """A broker's `value` as people write it, which `plain_value` reads back; or as it is."""
+    """A broker's `value` with a unit, in a form that `plain_value` reads back; else unchanged."""
     setting = _setting(name)
     if setting is None or setting.type not in _INTEGERS or not value.isdecimal():
         return value
@@ -55,7 +55,7 @@ def with_unit(name: str, value: str) -> str:
 
 
 def _short_span(span_ms: int) -> str:
-    """`7d`, `1h30m`; nothing for 0 and for what takes more than two units."""
+    """`7d`, `1h30m`; empty for 0 and for spans that need more than two units."""
     parts: list[str] = []
     for unit, unit_ms in _SHORT_SPANS:
         count, span_ms = divmod(span_ms, unit_ms)

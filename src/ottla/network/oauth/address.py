@@ -1,4 +1,4 @@
-"""Addresses of an issuer, in settings: `https:` or `file:`, and only those that are allowed."""
+"""Addresses of an issuer in settings: `https:` or `file:`, and only allowed ones."""
 
 from collections.abc import Collection
 from typing import Final, NamedTuple
@@ -10,7 +10,7 @@ _HTTPS_PORT: Final = 443
 
 
 class IssuerAddress(NamedTuple):
-    """A file, or what to ask a server for. `url` is the text of the setting; it has no secret."""
+    """A file, or a server's URL. `url` is the text of the setting; it has no secret."""
 
     url: str
     path: str

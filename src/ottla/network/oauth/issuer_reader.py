@@ -1,4 +1,4 @@
-"""Reads an issuer's document, from a file or over HTTPS. Blocks; for a thread."""
+"""Reads an issuer's document, from a file or over HTTPS. Blocks; run it in a thread."""
 
 import asyncio
 import contextlib
@@ -15,25 +15,24 @@ from urllib.parse import urlencode
 from ottla.base.private_files import read_small
 from ottla.network.oauth.address import IssuerAddress
 
-# A megabyte of JSON may be a hundredth of that many objects, or stop an event loop for long: the
-# interpreter does nothing else while it parses.
+# A megabyte of JSON may contain very many objects, and parsing it would block the interpreter.
 _BYTES_MAX: Final = 256 << 10
-# Of an answer with its headers.
+# The limit of an answer with its headers.
 _RECEIVED_MAX: Final = 2 * _BYTES_MAX
 _CHUNK_BYTES: Final = 64 << 10
 
 
 class FetchFailed(Exception):
-    """There is no document. The message has no secret in it."""
+    """The document could not be read. The message contains no secret."""
 
     def __init__(self, why: str, *, is_final: bool = False) -> None:
         super().__init__(why)
-        # Whether trying again is of no use.
+        # Whether a retry is useless.
         self.is_final = is_final
 
 
 class IssuerReader:
-    """Reads one address. `tls` gives the context of a new connection."""
+    """Reads one address. `tls` returns the context for a new connection."""
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class IssuerReader:
         return self._ask("POST", urlencode(form), {**kind, **headers})
 
     def _ask(self, method: str, body: str | None, headers: Mapping[str, str]) -> bytes:
-        """Follows no redirection and asks no proxy: either would lead to another address."""
+        """Request it, without redirections or a proxy, as either would lead elsewhere."""
         endpoint = self.endpoint
         try:
             connection = http.client.HTTPSConnection(
@@ -108,7 +107,7 @@ def _content(response: http.client.HTTPResponse) -> bytes:
 
 
 class _InTime(http.client.HTTPResponse):
-    """An answer that ends by a deadline, however little comes at a time.
+    """An answer that must end by a deadline, however slowly it arrives.
 
     A time-out of the socket alone begins anew with each byte of a header; and before an answer any
     number of others may say `100 Continue`.

@@ -1,4 +1,4 @@
-"""What Kafka's settings of OAUTHBEARER say of the end that logs in: where its tokens come from."""
+"""The token source in Kafka's OAUTHBEARER settings, for the end that logs in."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -25,7 +25,7 @@ _SECRET = "sasl.oauthbearer.client.credentials.client.secret"
 
 @dataclass(frozen=True, slots=True)
 class TokenOptions:
-    """Where tokens come from; the repr has no secrets."""
+    """The source of tokens; its repr has no secrets."""
 
     endpoint: IssuerAddress
     credentials: ClientCredentials
@@ -33,7 +33,7 @@ class TokenOptions:
     connect_s: float
     read_s: float
     window: float
-    # The `ssl.…` options of the login module: how the endpoint is verified.
+    # The `ssl.…` options of the login module, which verify the endpoint.
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
@@ -43,7 +43,7 @@ def token_options(
     allowed: Collection[str],
     allowed_by: str,
 ) -> TokenOptions:
-    """`value` gives settings, `jaas` the options of the login module. Raises OttlaError."""
+    """Read options from settings (`value`) and the login module (`jaas`). Raises OttlaError."""
 
     def text(name: str, option: str = "") -> str:
         return str(value(name) or jaas.get(option) or "")
@@ -79,7 +79,7 @@ def token_options(
 
 
 def token_source(options: TokenOptions) -> TokenSource:
-    """A source that has no token yet. Raises OttlaError where its trust store cannot be read."""
+    """A source without a token yet. Raises OttlaError if its trust store cannot be read."""
     fetcher = new_fetcher(options.endpoint, options.tls, options.connect_s, options.read_s)
     if not options.endpoint.host:
         return TokenSource(from_file(fetcher), 0.0)
@@ -88,7 +88,7 @@ def token_source(options: TokenOptions) -> TokenSource:
 
 
 def tls_of(jaas: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """How an issuer is verified: options of the login module, as in Kafka."""
+    """The TLS settings for an issuer: options of the login module, as in Kafka."""
     return tuple(sorted((name, given) for name, given in jaas.items() if name.startswith(PREFIX)))
 
 

@@ -1,4 +1,4 @@
-"""The token of this process: got when it is needed, kept while it is good."""
+"""The token of this process: requested when needed, kept while valid."""
 
 import base64
 import json
@@ -18,12 +18,12 @@ from ottla.security.sasl.bearer import TOKEN_BYTES_MAX, Supplier, Token
 _log = logging.getLogger(__name__)
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-# How long a token is used on where a new one cannot be had, before trying again.
+# How long a token stays in use if a new one cannot be had, before the next attempt.
 _AGAIN_S: Final = 5.0
 
 
 class TokenSource:
-    """Keeps the token of a supplier until `window` of its time is over. For any thread."""
+    """Keeps a token until `window` of its lifetime is over. Thread-safe."""
 
     def __init__(
         self, supplier: Supplier, window: float = 0.8, now_s: Callable[[], float] = time.time
@@ -36,7 +36,7 @@ class TokenSource:
         self._renew_s = 0.0
 
     def token(self) -> str:
-        """A token that is good. Raises OttlaError with cause and remedy, and no secret."""
+        """A valid token. Raises OttlaError with cause and remedy, and no secret."""
         with self._lock:
             now_s, kept = self._now_s(), self._token
             if kept is not None and now_s < self._renew_s:
@@ -57,7 +57,7 @@ class TokenSource:
 
 
 class ClientCredentials(NamedTuple):
-    """How this process asks a token endpoint (RFC 6749, 4.4); the repr has no secret."""
+    """The credentials for a token endpoint (RFC 6749, 4.4); the repr has no secret."""
 
     client_id: str
     secret: str
@@ -80,7 +80,7 @@ def from_endpoint(
     patience: Patience,
     now_s: Callable[[], float] = time.time,
 ) -> Supplier:
-    """Asks a token endpoint for a token of its own."""
+    """Requests tokens from a token endpoint."""
     pair = f"{credentials.client_id}:{credentials.secret}".encode()
     headers = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
     form = {"grant_type": "client_credentials"}
@@ -94,7 +94,7 @@ def from_endpoint(
         except FetchFailed as error:
             if error.is_final:
                 raise _no_token(f"{where}: {error}; check clientId and clientSecret") from None
-            # As with a broker that is away: clients go on trying for as long as they would then.
+            # As with an unavailable broker: clients retry for as long as they would then.
             raise _no_token(f"{where}: {error}", ErrorCode.NETWORK_EXCEPTION) from None
         return _answered(answer, where, now_s())
 
@@ -102,7 +102,7 @@ def from_endpoint(
 
 
 def from_file(fetcher: IssuerReader) -> Supplier:
-    """Reads the token in a file, anew for each login and when it is replaced."""
+    """Reads the token from a file, again for each login and after a replacement."""
 
     def supply() -> Token:
         try:
@@ -110,7 +110,7 @@ def from_file(fetcher: IssuerReader) -> Supplier:
         except FetchFailed as error:
             where = f"sasl.oauthbearer.token.endpoint.url {fetcher.endpoint.url}"
             raise _no_token(f"{where}: {error}") from None
-        # Read again each time: that costs little, and a replaced file holds at once.
+        # Read each time: that costs little, and a replaced file takes effect at once.
         return Token(text)
 
     return supply
@@ -143,7 +143,7 @@ def _answered(answer: bytes, where: str, now_s: float) -> Token:
 
 
 def _checked(given: Token | str) -> Token:
-    """A token that can be sent; its own claim says when it expires where nothing else does."""
+    """A token that can be sent; its own claim has the expiry if nothing else has."""
     token = given if isinstance(given, Token) else Token(given)
     if len(token.text) > TOKEN_BYTES_MAX or _TOKEN.fullmatch(token.text) is None:
         raise _no_token("what was given for one is empty, too long, or has other characters in it")

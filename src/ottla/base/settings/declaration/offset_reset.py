@@ -1,4 +1,4 @@
-"""share.auto.offset.reset: where a group begins to read a partition that is new to it."""
+"""share.auto.offset.reset: where a group starts reading a partition new to it."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _BY_DURATION = "by_duration:"
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """From the log's start or its end; or, with `back_ms`, from so long before now."""
+    """The log's start or end; or, with `back_ms`, a time that long before now."""
 
     to_start: bool = False
     back_ms: int | None = None

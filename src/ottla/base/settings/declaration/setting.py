@@ -1,4 +1,4 @@
-"""What a setting is: its name, type, default, validator, and how it may change while running.
+"""The declaration of a setting: name, type, default, validator, and how it may change at runtime.
 
 The tables beside this module are made of these. Names, types and defaults are those of
 Kafka 4.3 unless `differs` says otherwise.
@@ -15,7 +15,7 @@ Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
 
 
 class ConfigType(IntEnum):
-    """Types of values, numbered as DescribeConfigs v3+ sends them (KIP-569)."""
+    """Types of values, with their numbers in DescribeConfigs v3+ (KIP-569)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -37,20 +37,20 @@ class UpdateMode(Enum):
 
 
 class Use(Enum):
-    """What Ottla does with a setting of Kafka's."""
+    """Whether Ottla implements a Kafka setting."""
 
     USED = "used"
     # Accepted, so that an existing server.properties works; it changes nothing.
     UNUSED = "unused"
-    # Ignoring it would be wrong (it switches on a feature that is missing): an error.
+    # An error, because ignoring it would be wrong: it enables a feature that is missing.
     REFUSED = "refused"
 
 
 class Validator(NamedTuple):
-    """A rule with the words that describe it, in the notation of Kafka's documentation."""
+    """A rule, with its description in the notation of Kafka's documentation."""
 
     rule: str
-    # Returns the complaint, or "" where the value is valid.
+    # Returns the complaint, or "" if the value is valid.
     complaint: Callable[[Value], str]
 
 
@@ -63,7 +63,7 @@ class Setting(NamedTuple):
     validator: Validator | None
     update: UpdateMode
     doc: str
-    # Why our default or behaviour deliberately is not Kafka's; "" where it is.
+    # Why our default or behaviour deliberately differs from Kafka's; "" if it does not.
     differs: str = ""
     use: Use = Use.USED
     # Internal settings are accepted but not described to clients.
@@ -171,6 +171,6 @@ CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
-# An internal topic is created by one request, which may make no more partitions than this.
+# An internal topic is created by one request, which may create no more partitions than this.
 PARTITIONS_MAX = 10_000
 DOUBLE_MAX = 1.7976931348623157e308

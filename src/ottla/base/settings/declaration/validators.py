@@ -1,4 +1,4 @@
-"""The rules values of settings are held to."""
+"""The validation rules for values of settings."""
 
 from collections.abc import Iterable
 
@@ -35,7 +35,7 @@ def one_of(*allowed: str, ignore_case: bool = False) -> Validator:
         word = str(value).lower() if ignore_case else str(value)
         if word in known:
             return ""
-        # The empty text is a choice that has no word.
+        # The empty text is a choice without a name.
         return f"choose one of {', '.join(filter(None, allowed))}"
 
     return Validator(f"[{', '.join(allowed)}]", complaint)
@@ -56,12 +56,12 @@ def list_of(*allowed: str, may_be_empty: bool = False) -> Validator:
 
 
 def not_empty() -> Validator:
-    """Text or a list with something in it."""
+    """Text or a list that is not empty."""
     return Validator("non-empty", lambda value: "" if value else "it may not be empty")
 
 
 def listener_complaint(entry: str) -> str:
-    """What is wrong with one entry of `listeners`; "" where it is NAME://host:port."""
+    """The fault in one entry of `listeners`; "" if it is NAME://host:port."""
     name, slashes, rest = entry.partition("://")
     _, colon, port = rest.rpartition(":")
     if slashes and name and colon and port.isdecimal() and int(port) < 65536:
@@ -70,7 +70,7 @@ def listener_complaint(entry: str) -> str:
 
 
 def protocol_complaint(item: str) -> str:
-    """What is wrong with one pair of `listener.security.protocol.map`."""
+    """The fault in one pair of `listener.security.protocol.map`."""
     name, colon, protocol = item.strip().partition(":")
     if not (name and colon and protocol):
         return f"{item[:100]!r} is not of the form NAME:PROTOCOL"
@@ -102,7 +102,7 @@ def _idle_complaint(value: Value) -> str:
     return ""
 
 
-# Kafka demands that an idle connection outlives connection.failed.authentication.delay.ms.
+# Kafka requires connections.max.idle.ms to exceed connection.failed.authentication.delay.ms.
 _LOGIN_DELAY_MS = 100
 
 
@@ -136,7 +136,7 @@ def _overrides_complaint(value: Value) -> str:
 
 
 def _user_overrides_complaint(value: Value) -> str:
-    """Nothing, or `user:count` pairs; names of certificates have commas."""
+    """Nothing, or `user:count` pairs; names in certificates contain commas."""
     return _counts_complaint(str(value).split(";"), "user")
 
 
@@ -159,7 +159,7 @@ GZIP_LEVEL = Validator("[1,...,9] or -1", _gzip_complaint)
 THROTTLED_REPLICAS = Validator("* or [partition]:[broker],...", _throttled_complaint)
 COMPRESSION_TYPE = one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 TIMESTAMP_TYPE = one_of("CreateTime", "LogAppendTime")
-# Without a policy everything is kept for ever (KIP-1161).
+# Without a policy everything is kept forever (KIP-1161).
 CLEANUP_POLICY = list_of("compact", "delete", may_be_empty=True)
 
 
@@ -182,5 +182,5 @@ SHARE_ASSIGNOR_CLASSES = {f"{_PACKAGE}.SimpleAssignor": "simple"}
 
 
 def consumer_assignors(names: Iterable[str]) -> tuple[str, ...]:
-    """The value of `group.consumer.assignors` with a name for each class, and each name once."""
+    """`group.consumer.assignors`, with a name for each class and no duplicates."""
     return tuple(dict.fromkeys(CONSUMER_ASSIGNOR_CLASSES.get(name, name) for name in names))

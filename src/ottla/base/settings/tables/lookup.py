@@ -58,7 +58,7 @@ def _by_name(*tables: tuple[Setting, ...]) -> dict[str, Setting]:
 
 
 def _marked(setting: Setting) -> Setting:
-    """The row; if no part reads the setting, with a note that it changes nothing."""
+    """The row; marked as without effect if no part reads the setting."""
     is_unread = setting.name in UNREAD_NAMES or setting.name.startswith(UNREAD_PREFIXES)
     if setting.use is Use.USED and is_unread:
         return setting._replace(use=Use.UNUSED)
@@ -91,8 +91,8 @@ def setting_named(table: dict[str, Setting], name: str, kind: str) -> Setting:
 
 
 def unknown_name(name: str, known: Iterable[str], kind: str) -> OttlaError:
-    """The error for an unknown setting, which proposes the nearest ones."""
-    # Imported only for a mistake: it would double the layer's import time.
+    """The error for an unknown setting, with the most similar names."""
+    # Imported only on a mistake, because it would double the layer's import time.
     import difflib  # noqa: PLC0415
 
     near = difflib.get_close_matches(name[:_NAME_MAX], sorted(known), n=3, cutoff=0.6)

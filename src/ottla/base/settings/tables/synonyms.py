@@ -8,7 +8,7 @@ ServerTopicConfigSynonyms; KIP-226 for the order of sources).
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 
-# (broker setting, factor); the factor 1 also stands for values that are not numbers.
+# (broker setting, factor); the factor is 1 for values that are not numbers.
 TOPIC_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     "cleanup.policy": (("log.cleanup.policy", 1),),
     "compression.gzip.level": (("compression.gzip.level", 1),),
@@ -64,7 +64,7 @@ GROUP_SYNONYMS: dict[str, tuple[tuple[str, int], ...]] = {
     )
 }
 
-# Broker settings that stand in for each other, finest first.
+# Broker settings that replace each other, finest unit first.
 BROKER_SYNONYMS: dict[str, tuple[str, ...]] = {
     name: names
     for names in (
