@@ -49,7 +49,7 @@ class MemoryBudget:
         # Separate from the budget, because large requests come after the login.
         self.before_login = BytesBeforeLogin()
         self._limit_bytes = limit_bytes
-        # An owner with a request in memory gets more only while its requests take no more than this.
+        # An owner with a request in memory gets more only while its requests fit in this.
         self._share_bytes = fair_share(limit_bytes)
         # Invariant: `held_bytes` is the sum of `_held`, and of `_owned`.
         self.held_bytes = 0
