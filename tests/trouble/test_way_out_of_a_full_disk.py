@@ -26,6 +26,7 @@ from rig.ottla_cluster import ottla_cluster
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import NewTopic as OneTopic
 from ottla.client import sync
+from ottla.storage.disk.ballast import BALLAST
 from tests.cli.ottla_command import Command
 
 RECORD = bytes(60_000)
@@ -237,6 +238,33 @@ def test_a_disk_that_another_program_has_filled_is_named(
             ballast.unlink()
             consumer.commit({("t", 0): 0})
         deliver(running.bootstrap, "t")
+
+
+def await_ballast(disk: Path) -> None:
+    """Wait until a log directory on the disk has its ballast."""
+    deadline_s = time.monotonic() + 180
+    while not list(disk.rglob(BALLAST)):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+def test_retention_frees_a_disk_that_another_program_has_filled(small_disk: Path) -> None:
+    """Its ledgers need room before anything is deleted, and find it in the ballast."""
+    with one_broker(small_disk / "home") as running:
+        admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
+        topics = [NewTopic(name, 1, config={"retention.ms": "12000"}) for name in ("a", "b")]
+        for future in admin.create_topics(topics).values():
+            future.result(120)
+        await_ballast(small_disk)
+        producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
+        for name in ("a", "b"):
+            for _ in range(70):
+                producer.produce(name, RECORD)
+        assert producer.flush(120) == 0
+        take_all(small_disk)
+        # Records are taken again, though what the other program wrote is still there.
+        deliver(running.bootstrap, "a")
+        await_ballast(small_disk)
 
 
 def test_a_start_on_a_full_disk_says_so(small_disk: Path) -> None:

@@ -21,7 +21,7 @@ from ottla.broker.runtime.runtime import Runtime
 from ottla.broker.runtime.view import ClusterView
 from ottla.metadata.decisions import Decision, DecisionKind, Decisions
 from ottla.storage.directory.log_directories import LogDirectories
-from ottla.storage.disk.errors import StorageError, storage_error
+from ottla.storage.disk.errors import DiskFull, StorageError, storage_error
 from ottla.storage.log.log import Log
 from ottla.storage.log.old_segments import delete_old_segments, note_old_segments, old_segments
 from ottla.storage.log.retention import Hold, Verdict, hold
@@ -90,22 +90,40 @@ class RetentionKeeper(BrokerPart):
         self._keep_only(self._partitions)
         for partition in self._partitions:
             try:
-                await self.apply(partition, now_ms)
+                await self._apply_with_ballast(partition, now_ms)
             except StorageError as error:
                 self._partitions.on_storage_error(partition, error)
             await asyncio.sleep(0)
 
     async def make_room(self) -> None:
-        """If a disk is short of space, apply retention now and free the deleted files."""
+        """Where a disk is short of space, apply retention and remove what is deleted, now.
+
+        Where it has room, make the ballast for the time when it has none.
+        """
         if self._directories.is_short_of_space():
             await self.apply_retention()
             self._removals.remove_now()
+        self._directories.make_ballast()
 
     def _keep_only(self, partitions: Iterable[Partition]) -> None:
         """Drop the state of all other partitions."""
         known = set(partitions)
         self.held = {one: held for one, held in self.held.items() if one in known}
         self._wanted_since = {p: since for p, since in self._wanted_since.items() if p in known}
+
+    async def _apply_with_ballast(self, partition: Partition, now_ms: int) -> None:
+        """As `apply`; the first that fails on a full disk is given the room of the ballast."""
+        try:
+            await self.apply(partition, now_ms)
+        except DiskFull:
+            if not self._directories.give_up_ballast(partition.topic_partition):
+                raise
+            _log.warning(
+                "the disk of %s is full to its last byte, perhaps of what another program wrote: "
+                "retention goes on in the room that was kept for it",
+                partition.topic_partition,
+            )
+            await self.apply(partition, now_ms)
 
     async def apply(self, partition: Partition, now_ms: int) -> None:
         """Delete the segments that retention releases. Raises StorageError."""

@@ -118,6 +118,17 @@ class LogDirectories:
         """Whether a directory's disk refuses appends, or will soon."""
         return any(directory.reserve.is_short() for directory in self.online)
 
+    def make_ballast(self) -> None:
+        """Make the ballast of each directory that lacks it, where its disk has room."""
+        for directory in self.online:
+            if not self.in_memory and not directory.reserve.is_short():
+                directory.ballast.make()
+
+    def give_up_ballast(self, partition: TopicPartition) -> bool:
+        """Make room on the full disk of a partition's log. Whether there is some now."""
+        directory = self.home(partition)
+        return directory is not None and directory.ballast.give_up()
+
     def confirm_run(self) -> None:
         """Note that the broker is registered as unclean. Raises StorageError."""
         for directory in self.online:

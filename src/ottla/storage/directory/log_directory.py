@@ -14,6 +14,7 @@ from ottla.storage.directory.checkpoints import Checkpoints
 from ottla.storage.directory.meta_properties import claim
 from ottla.storage.directory.run import CLEAN_SHUTDOWN, Run
 from ottla.storage.directory.salvage import open_salvaged
+from ottla.storage.disk.ballast import Ballast
 from ottla.storage.disk.errors import StorageError, full_at_start, is_full, storage_error
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.disk.reserve import Reserve
@@ -59,6 +60,7 @@ class LogDirectory:
         self.filesystem = filesystem
         self.path = path
         self.reserve = Reserve(filesystem, path)
+        self.ballast = Ballast(filesystem, path)
         self.logs: dict[TopicPartition, Log] = {}
         # Copies of logs of other directories, on their way here.
         self.futures: dict[TopicPartition, Log] = {}
