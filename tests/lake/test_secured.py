@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from rig.secret_search import SEARCH, register
 from rig.secured import Secured, secured
 
 import ottla.lake
+from ottla.base.errors import OttlaError
 from ottla.client import sync
 
 PASSWORDS = {"alice": "only-alice-knows-this", "bob": "bobs-own-secret-word"}
@@ -128,3 +131,32 @@ def test_no_secret_is_left_by_loads_streams_and_sinks(
     key_lines = [line for line in closed_key.splitlines() if not line.startswith("-----")]
     register(key_lines[2], "a line of the client's key")
     assert SEARCH.found_below(out) == []
+
+
+def test_two_clusters_with_logins_of_their_own_are_loaded_side_by_side(
+    broker: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings are those of a call: no other call of the process sees them."""
+    monkeypatch.delenv("OTTLA_CONFIG", raising=False)
+    others = {"carol": "carols-password-elsewhere"}
+    register(others["carol"])
+    with secured(others) as second, ThreadPoolExecutor(2) as pool:
+        of_first, of_second = make_topic(broker, "here", 40), make_topic(second, "there", 60)
+        allow_loads(broker, "alice", of_first)
+        allow_loads(second, "carol", of_second)
+        config = str(broker.write_config(tmp_path / "client.properties", "alice"))
+        client = second.settings("carol")
+        first, other = str(tmp_path / "first"), str(tmp_path / "second")
+        load = partial(ottla.lake.load, master="here")
+        loads = [
+            pool.submit(load, of_first, first, bootstrap=broker.sasl, config=config),
+            pool.submit(load, of_second, other, bootstrap=second.sasl, client=client),
+        ]
+        assert [one.result().rows for one in loads] == [40, 60]
+        assert ottla.lake.verify(first, bootstrap=broker.sasl, config=config).compared == 40
+        assert ottla.lake.verify(other, bootstrap=second.sasl, client=client).compared == 60
+        with pytest.raises(OttlaError):
+            load(of_second, other, bootstrap=second.sasl, config=config)
+    assert "OTTLA_CONFIG" not in os.environ
+    assert SEARCH.found_below(tmp_path / "first") == []
+    assert SEARCH.found_below(tmp_path / "second") == []

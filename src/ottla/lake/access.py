@@ -7,15 +7,15 @@ writers, which stand in no plan.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NoReturn
 
 from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.client.common.settings import check_names
-from ottla.client.connection.security import read_config
+from ottla.client.connection.security import ClientConfig, read_config
 
 BOOTSTRAP = "kafka.bootstrap.servers"
 _CLIENT = "kafka."
@@ -29,13 +29,42 @@ class ClientAccess:
     # Single settings by Kafka's names; they overrule the file.
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def client_config(self) -> Mapping[str, str] | None:
+    def client_config(self) -> ClientConfig:
         """What a client on this machine is given. Raises OttlaError."""
-        if self.config is None and not self.settings:
-            return None
+        if not self.settings:
+            return None if self.config is None else found_here(self.config)
         path = self.config or os.environ.get(CONFIG_VARIABLE)
         given = read_config(found_here(path)) if path else {}
         return {**given, **self.settings}
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """A cluster, and how its clients are let in. Travels with tasks; the repr has no secret."""
+
+    bootstrap: str
+    access: ClientAccess = field(default_factory=ClientAccess)
+
+
+# `host:port,…` alone is a cluster whose clients read what OTTLA_CONFIG names.
+Bootstrap = str | Brokers
+
+
+def brokers_of(
+    bootstrap: str, config: str | None = None, client: Mapping[str, str] | None = None
+) -> Brokers:
+    """The cluster of a call, with its settings, else those that OTTLA_CONFIG names now.
+
+    Raises ClientError for a setting that no client of Kafka has.
+    """
+    check_names(client or {})
+    path = os.path.abspath(config) if config else config_of_process()
+    return Brokers(bootstrap, ClientAccess(path, dict(client or {})))
+
+
+def as_brokers(bootstrap: Bootstrap) -> Brokers:
+    """The cluster, as a value of its own."""
+    return bootstrap if isinstance(bootstrap, Brokers) else Brokers(bootstrap)
 
 
 def require_known(
@@ -102,23 +131,3 @@ def _sent_with_spark(name: str) -> str | None:
         path = os.path.join(pyspark.SparkFiles.getRootDirectory(), name)
         return path if os.path.exists(path) else None
     return None
-
-
-@contextmanager
-def configured(drivers: str | None) -> Iterator[None]:
-    """Let clients of this process read the file that the driver's clients read.
-
-    Workers of Spark outlive a job, and the next one may be of another driver: so it is undone.
-    """
-    if drivers is None:
-        yield
-        return
-    before = os.environ.get(CONFIG_VARIABLE)
-    os.environ[CONFIG_VARIABLE] = found_here(drivers)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[CONFIG_VARIABLE]
-        else:
-            os.environ[CONFIG_VARIABLE] = before

@@ -9,7 +9,7 @@ from ottla.client.common.errors import OffsetOutOfRange
 from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.client.ranges.account import OffsetAccount
 from ottla.client.ranges.ranges import RangeClient
-from ottla.lake.access import ClientAccess
+from ottla.lake.access import Bootstrap, Brokers, ClientAccess, as_brokers
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
@@ -24,16 +24,15 @@ class KafkaCluster:
 
     def __init__(
         self,
-        bootstrap: str,
+        brokers: Brokers,
         patience_s: float = LOAD_PATIENCE_S,
-        access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
     ) -> None:
         self._client = RangeClient(
-            bootstrap,
+            brokers.bootstrap,
             client_id="ottla-lake",
             retry_timeout_ms=round(patience_s * 1000),
             read_committed=True,
-            config=access.client_config(),
+            config=brokers.access.client_config(),
         )
 
     def describe(self, topic: str) -> TopicDescription:
@@ -136,12 +135,15 @@ class KafkaCluster:
 
 
 def connect(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     patience_s: float = LOAD_PATIENCE_S,
-    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
+    access: ClientAccess | None = None,
 ) -> KafkaCluster:
     """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
 
     Each call is tried again for `patience_s` while brokers or leaders are away.
     """
-    return KafkaCluster(bootstrap, patience_s, access)
+    brokers = as_brokers(bootstrap)
+    return KafkaCluster(
+        brokers if access is None else Brokers(brokers.bootstrap, access), patience_s
+    )

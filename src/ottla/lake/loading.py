@@ -64,12 +64,13 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
     """
     given = filled(LoadOptions, options)
     began = time.monotonic()
-    bootstrap, group, override = given["bootstrap"], given["group"], given["override"]
+    group, override = given["group"], given["override"]
     watch, store_options = given["watch"], given["store_options"]
     dead_letter_topic = given["dead_letter_topic"]
     place = place_of(target, store_options)
     start_at, end_at = parse_boundary(given["start"]), parse_boundary(given["end"])
     settings = row_settings_of(given)
+    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
     run = workers_of(given, watch)
     steps = Steps(watch.on_step)

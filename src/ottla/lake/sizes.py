@@ -4,26 +4,28 @@ from collections.abc import Collection, Mapping
 
 from ottla.base.errors import OttlaError
 from ottla.client import sync
-from ottla.lake.access import ClientAccess
+from ottla.lake.access import Bootstrap, ClientAccess, as_brokers
 
 # Without an answer the plan is as good as a guess, and no less right.
 _PATIENCE_S = 5.0
 
 
-def partition_bytes(bootstrap: str, topic: str) -> Mapping[int, int]:
+def partition_bytes(bootstrap: Bootstrap, topic: str) -> Mapping[int, int]:
     """The size of each partition's largest replica; of those brokers that answer in time."""
     return log_bytes(bootstrap, [topic]).get(topic, {})
 
 
 def log_bytes(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     topics: Collection[str],
-    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
+    access: ClientAccess | None = None,
 ) -> dict[str, dict[int, int]]:
     """The same of several topics."""
     sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     try:
-        with sync.Admin(bootstrap, config=access.client_config()) as admin:
+        brokers = as_brokers(bootstrap)
+        config = (access or brokers.access).client_config()
+        with sync.Admin(brokers.bootstrap, config=config) as admin:
             for directory in admin.logs.directories(patience_s=_PATIENCE_S):
                 for partition, size in directory.partition_bytes.items():
                     if partition.topic in sizes:

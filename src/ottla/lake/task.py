@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from ottla.base.errors import OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.layout import DEAD, RAW, FileLayout
@@ -34,7 +35,7 @@ class LoadTask:
     """A range to load."""
 
     wanted: Range
-    bootstrap: str
+    bootstrap: Bootstrap
     compacted: bool
     store: FileStore
     path: str  # Where its file goes in `store`; an attempt adds a name of its own.

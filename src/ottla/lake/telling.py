@@ -8,6 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
 from ottla.client.ranges.account import OffsetAccount
+from ottla.lake.access import Bootstrap, as_brokers
 from ottla.lake.cluster import connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.plan import Range
@@ -19,7 +20,7 @@ _NAMED_MAX = 10
 
 
 def settled(
-    ledgers: Sequence[PartitionLedger], described: TopicDescription, bootstrap: str
+    ledgers: Sequence[PartitionLedger], described: TopicDescription, bootstrap: Bootstrap
 ) -> list[PartitionLedger]:
     """The accounts of a load with the brokers' word beside each, after it was read."""
     cluster = connect(bootstrap)
@@ -66,14 +67,15 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
     return lines
 
 
-def commit_positions(group: str, manifest: Manifest, bootstrap: str) -> None:
+def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> None:
     """Commit the table's positions for a group, which retention may wait for.
 
     If this fails the table still has its load, and the next load reports it. Raises
     OttlaError.
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
-    with sync.Admin(bootstrap) as admin:
+    brokers = as_brokers(bootstrap)
+    with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
         admin.groups.set_offsets(group, offsets)
 
 

@@ -1,13 +1,12 @@
 """How driver and tasks are let into a cluster: a file's path, and options of a DataFrame."""
 
-import os
 import pickle
 from pathlib import Path
 
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.access import ClientAccess, configured, found_here
+from ottla.lake.access import ClientAccess, brokers_of, found_here
 from ottla.lake.sink.options import sink_options
 from ottla.lake.stream.options import parse_options
 
@@ -81,24 +80,30 @@ def test_without_anything_clients_look_into_their_environment() -> None:
 def test_a_task_reads_the_drivers_file_where_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else that of its own environment, and the environment is afterwards what it was."""
+    """Else that of its own environment."""
     there, own = tmp_path / "there", tmp_path / "own"
     there.touch()
     monkeypatch.setenv("OTTLA_CONFIG", str(own))
-    with configured(str(there)):
-        assert os.environ["OTTLA_CONFIG"] == str(there)
-    with configured("/nowhere/client.properties"):
-        assert os.environ["OTTLA_CONFIG"] == str(own)
-    with configured(None):
-        assert os.environ["OTTLA_CONFIG"] == str(own)
+    assert ClientAccess(str(there)).client_config() == str(there)
+    assert found_here("/nowhere/client.properties") == str(own)
     monkeypatch.delenv("OTTLA_CONFIG")
-    with configured(str(there)):
-        pass
-    assert "OTTLA_CONFIG" not in os.environ
     assert found_here("/nowhere/client.properties") == "/nowhere/client.properties"
+
+
+def test_brokers_have_the_settings_of_a_call_else_those_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is the driver's, wherever tasks run; no secret is shown."""
+    monkeypatch.setenv("OTTLA_CONFIG", str(tmp_path / "own"))
+    assert brokers_of("b:1").access == ClientAccess(str(tmp_path / "own"))
+    given = brokers_of("b:1", str(tmp_path / "mine"), {"sasl.password": "hunter2"})
+    assert given.access.config == str(tmp_path / "mine")
+    assert "hunter2" not in repr(given)
+    with pytest.raises(OttlaError, match=r"security\.protocol"):
+        brokers_of("b:1", client={"security.protocl": "SSL"})
 
 
 def test_a_missing_file_is_named_with_its_machine() -> None:
     """On which of the workers it is missing is what a person needs to know."""
     with pytest.raises(OttlaError, match=r"/nowhere/x cannot be read on \S+: No such file"):
-        ClientAccess("/nowhere/x").client_config()
+        ClientAccess("/nowhere/x", {"group.id": "g"}).client_config()

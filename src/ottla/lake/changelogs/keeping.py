@@ -53,10 +53,11 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
     """
     given = filled(ChangelogOptions, options)
     watch, store_options = given["watch"], given["store_options"]
-    bootstrap, dead_letter_topic = given["bootstrap"], given["dead_letter_topic"]
+    dead_letter_topic = given["dead_letter_topic"]
     every = given["every"]
     start_at, end_at = parse_boundary(given["start"]), parse_boundary(given["end"])
     settings = settings_of(given)
+    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
     if given["reconcile"] and every is not None:
         raise WrongWords("a table is reconciled in one run: leave out how often it runs (--every)")

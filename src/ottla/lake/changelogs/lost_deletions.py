@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode
 from ottla.client.ranges.account import CompactedBy
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import connect
 from ottla.lake.loads.committing import LoadPlan
 from ottla.lake.loss import RecordsLost
@@ -28,7 +29,7 @@ _REMEDY = (
 
 
 def require_no_lost_deletions(
-    plan: LoadPlan, ledgers: Iterable[PartitionLedger], bootstrap: str
+    plan: LoadPlan, ledgers: Iterable[PartitionLedger], bootstrap: Bootstrap
 ) -> None:
     """Raise RecordsLost where a deletion may be among the offsets that compaction removed."""
     before, described = plan.before, plan.described

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.changelogs.dead_letters import DeadLetterOutput
 from ottla.lake.changelogs.latest import is_latest
 from ottla.lake.changelogs.spilled import Piece, SpilledOutput
@@ -42,7 +43,7 @@ class ReduceTask:
     """A range to read for a changelog table."""
 
     wanted: Range
-    bootstrap: str
+    bootstrap: Bootstrap
     compacted: bool
     store: FileStore
     path: str  # Where its changes go in `store`; an attempt adds a name of its own.

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from ottla.base.ids import TopicPartition
 from ottla.client import sync
+from ottla.lake.access import Bootstrap, as_brokers
 from ottla.lake.log.live import live_letters
 from ottla.lake.manifest import DataFile, Manifest
 from ottla.lake.stores.store import FileStore
@@ -106,7 +107,7 @@ def _found(
 
 
 def send_letters(
-    target: str, topic: str, bootstrap: str, store_options: Mapping[str, str] | None = None
+    target: str, topic: str, bootstrap: Bootstrap, store_options: Mapping[str, str] | None = None
 ) -> int:
     """Send the table's letters that are not in `topic` yet; return how many. Raises OttlaError.
 
@@ -119,10 +120,14 @@ def send_letters(
     group = f"ottla-dead-letters-{name}"
     place = TopicPartition(topic, 0)
     sent = 0
+    brokers = as_brokers(bootstrap)
     with (
-        sync.Admin(bootstrap) as admin,
+        sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin,
         sync.Producer(
-            bootstrap, client_id="ottla-dead-letters", transactional_id=group
+            brokers.bootstrap,
+            client_id="ottla-dead-letters",
+            transactional_id=group,
+            config=brokers.access.client_config(),
         ) as producer,
     ):
         count = len(admin.topics.describe_all([topic])[0].partitions)

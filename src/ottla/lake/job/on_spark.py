@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.access import config_of_process, configured
 from ottla.lake.job.task import ALONE, OnDone, R, Task
 from ottla.lake.splitting import joined
 
@@ -45,7 +44,7 @@ def run_on_spark(
     groups = joined([task.size_bytes for task in tasks])
     if not groups:
         return []
-    work = _work([[(place, tasks[place]) for place in one] for one in groups], config_of_process())
+    work = _work([[(place, tasks[place]) for place in one] for one in groups])
     frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(work, "result binary")
     ends = [0, *accumulate(map(len, groups))]
     try:
@@ -89,14 +88,13 @@ def cause_of(text: str) -> str:
 
 
 def _work(
-    groups: list[list[tuple[int, Task[R]]]], config: str | None
+    groups: list[list[tuple[int, Task[R]]]],
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in numbers:
             for number in batch.column(0).to_pylist():
                 for place, task in groups[number]:
-                    with configured(config):
-                        result = task.run()
+                    result = task.run()
                     yield pa.RecordBatch.from_pydict({"result": [pickle.dumps((place, result))]})
 
     return work

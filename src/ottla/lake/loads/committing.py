@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import connect
 from ottla.lake.decode.spec import Decode
 from ottla.lake.events.times import EventRule, EventSettings, EventTimes
@@ -58,7 +59,7 @@ _LOSS = (
 class LoadSettings:
     """How records are loaded, whatever the offsets."""
 
-    bootstrap: str
+    bootstrap: Bootstrap
     skip_unreadable: bool = False
     accept_loss: bool = False
     null_bad_timestamps: bool = False
@@ -144,7 +145,7 @@ def built_on(
 
 
 def plan_load(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     described: TopicDescription,
     before: Manifest | None,
     before_digest: str | None,
@@ -407,7 +408,7 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
 
 
 def explained_ledgers(
-    results: Sequence[TaskResult], described: TopicDescription, bootstrap: str
+    results: Sequence[TaskResult], described: TopicDescription, bootstrap: Bootstrap
 ) -> list[PartitionLedger]:
     """A ledger for each partition that was read, with every gap explained where that can be."""
     ledgers = _partition_ledgers(results)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import KafkaCluster, connect
 from ottla.lake.loads.committing import built_on
 from ottla.lake.manifest import Manifest, next_manifest
@@ -33,7 +34,7 @@ class WriterEpoch:
         """Whether the table was taken over."""
         return self._number is not None
 
-    def take_over(self, bootstrap: str, prepare: Callable[[KafkaCluster], object]) -> None:
+    def take_over(self, bootstrap: Bootstrap, prepare: Callable[[KafkaCluster], object]) -> None:
         """Fence writers that were started before; `prepare` commits what has to stand before that.
 
         Raises OttlaError where other writers commit all the time.

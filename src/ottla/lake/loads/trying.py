@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.decode.decoder import NewField
 from ottla.lake.decode.rows import RowSorter
@@ -99,7 +100,7 @@ def try_schema(
 
 
 def _tried(
-    typing: LoadTyping, ranges: list[Range], bootstrap: str
+    typing: LoadTyping, ranges: list[Range], bootstrap: Bootstrap
 ) -> tuple[SchemaTrial, list[tuple[int, NewField, int]]]:
     sorting = typing.sorting
     sorting = replace(sorting, decode=replace(sorting.decode, on_bad_record="dead-letter"))

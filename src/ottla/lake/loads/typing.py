@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import connect
 from ottla.lake.decode import typed_schema
 from ottla.lake.decode.debezium import envelope_columns, flattened_type
@@ -77,7 +78,7 @@ def load_typing(
     dead_timestamps: bool,
     starts: Mapping[int, int],
     ranges: Sequence[Range],
-    bootstrap: str,
+    bootstrap: Bootstrap,
 ) -> LoadTyping | None:
     """How a load decodes; None where it loads raw columns only.
 
@@ -131,7 +132,7 @@ def _declared(side: Side, how: DecodeFormat, taken: set[str]) -> tuple[Column, .
     return () if kind is None else columns_of(kind, side, taken)
 
 
-def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: str) -> LoadTyping:
+def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) -> LoadTyping:
     """The typing with the columns that a sample shows; its changes are none of the table's."""
     decode = typing.sorting.decode
     # Bad records of the sample are met again by the tasks.

@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
-from ottla.lake.access import ClientAccess
+from ottla.lake.access import Bootstrap, ClientAccess, as_brokers
 from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
 from ottla.lake.stream.offsets import Key
 
@@ -41,10 +41,10 @@ class StandingEnds:
 
 def held_back(
     cluster: WatchedCluster,
-    bootstrap: str,
+    bootstrap: Bootstrap,
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
-    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
+    access: ClientAccess | None = None,
 ) -> list[str]:
     """A line for each of the partitions whose committed records go on behind the readable end."""
     waiting: dict[Key, int] = {}
@@ -64,10 +64,10 @@ def held_back(
 
 def held_back_in(
     cluster: WatchedCluster,
-    bootstrap: str,
+    bootstrap: Bootstrap,
     described: TopicDescription,
     ends: Mapping[int, int],
-    access: ClientAccess = ClientAccess(),  # noqa: B008  # A value.
+    access: ClientAccess | None = None,
 ) -> list[str]:
     """The same for a topic that is read up to `ends`: of partitions that are read to their end."""
     keys = [
@@ -80,12 +80,14 @@ def held_back_in(
 
 
 def _open_in(
-    bootstrap: str, keys: Sequence[Key], access: ClientAccess
+    bootstrap: Bootstrap, keys: Sequence[Key], access: ClientAccess | None
 ) -> dict[Key, OpenTransaction]:
     """The first open transaction of each partition, where brokers say it."""
     found: dict[Key, OpenTransaction] = {}
     try:
-        with sync.Admin(bootstrap, config=access.client_config()) as admin:
+        brokers = as_brokers(bootstrap)
+        config = (access or brokers.access).client_config()
+        with sync.Admin(brokers.bootstrap, config=config) as admin:
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:

@@ -58,11 +58,12 @@ def replace(
     other options are those of `load`.
     """
     given = filled(ReplaceOptions, options)
-    bootstrap, watch, accept_loss = given["bootstrap"], given["watch"], given["accept_loss"]
+    watch, accept_loss = given["watch"], given["accept_loss"]
     store_options = given["store_options"]
     began = time.monotonic()
     start_at, end_at = parse_boundary(start), parse_boundary(end)
     settings = settings_of(given)
+    bootstrap = settings.bootstrap
     run = workers_of(given, watch)
     steps = Steps(watch.on_step)
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap
 from ottla.lake.decode.layout import DEAD
 from ottla.lake.evidence import may_be_compacted
 from ottla.lake.folder.damaged_files import DamagedFiles
@@ -76,7 +77,7 @@ def check_changelog(
     live: Sequence[DataFile],
     cluster: Cluster | None,
     described: TopicDescription | None,
-    bootstrap: str | None,
+    bootstrap: Bootstrap | None,
     run: Workers,
     bounds: LogBounds,
 ) -> tuple[list[Findings], list[PartitionLedger]]:
@@ -198,7 +199,7 @@ def _unlike_loads(
     replay: ReplayedTopic,
     manifests: Sequence[Manifest],
     described: TopicDescription,
-    bootstrap: str,
+    bootstrap: Bootstrap,
 ) -> list[str]:
     """What the replay found otherwise than the loads: offsets unexplained, or unreadable now."""
     problems = [

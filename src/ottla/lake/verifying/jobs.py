@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ottla.lake.access import Bootstrap
 from ottla.lake.folder.log_bounds import NO_BOUNDS, LogBounds
 from ottla.lake.log.live import left_out, live_after, live_letters, ranges_with_files
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
@@ -27,7 +28,7 @@ class RangeJob:
     # What loads left out of the partition as unreadable.
     skipped: tuple[Unreadable, ...] = ()
     # Without them the files are compared with their manifests only.
-    bootstrap: str | None = None
+    bootstrap: Bootstrap | None = None
     described: TopicDescription | None = None
 
     @property
@@ -41,7 +42,7 @@ def plan_jobs(
     live: Sequence[DataFile],
     foreign: Sequence[DataFile],
     *,
-    bootstrap: str | None = None,
+    bootstrap: Bootstrap | None = None,
     described: TopicDescription | None = None,
     bounds: LogBounds = NO_BOUNDS,
     split_bytes: int = SPLIT_BYTES,

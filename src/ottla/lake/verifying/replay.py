@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from ottla.lake.access import Bootstrap
 from ottla.lake.changelogs.reducing import Reduced, ReduceTask
 from ottla.lake.changelogs.spilled import FOLDER as WORK_FOLDER
 from ottla.lake.changelogs.spilled import path_stem, remove_work
@@ -125,7 +126,9 @@ def bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[Bu
 class Replaying:
     """Reads a topic again into files of changes, which go when the context is left."""
 
-    def __init__(self, files: ChangelogFiles, bootstrap: str, has_gaps: bool, run: Workers) -> None:
+    def __init__(
+        self, files: ChangelogFiles, bootstrap: Bootstrap, has_gaps: bool, run: Workers
+    ) -> None:
         self._files = files
         self._bootstrap = bootstrap
         self._has_gaps = has_gaps

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.access import Bootstrap, brokers_of
 from ottla.lake.cluster import connect
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.folder.foreign_files import read_foreign, remaining
@@ -60,6 +61,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
     if not any(given[name] for name in ("on_spark", "master", "conf", "name", "spark_session")):
         given["master"] = HERE
     run = workers_of(given, consequence=_FAILED)
+    brokers = bootstrap and brokers_of(bootstrap, given["config"], given["client"])
     for attempt in retried(_TRIES, FilesExpired):
         with attempt:
             read = read_table(target, given["store_options"])
@@ -72,7 +74,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
                 "while it does not run",
             )
             try:
-                report = _proven(read, bootstrap, run)
+                report = _proven(read, brokers or None, run)
             except (OSError, OttlaError) as error:
                 if not read.has_lost_files():
                     raise
@@ -83,7 +85,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
     raise AssertionError("the last attempt returns or raises")
 
 
-def _proven(read: TableAsRead, bootstrap: str | None, run: Workers) -> Verification:
+def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Verification:
     """The report of a reading, with what its files and the topic hold."""
     table, report, manifests, live = read.table, read.report, read.manifests, read.live
     agreement = read.agreement

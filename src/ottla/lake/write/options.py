@@ -19,7 +19,20 @@ _FORMATS = "json, csv, avro, protobuf, string, bytes, debezium-json, debezium-av
 _SIZED = {"unit": "size", "metavar": "SIZE", "shown": True}
 
 
-class SourceOptions(TypedDict, total=False):
+class AccessOptions(TypedDict, total=False):
+    """How clients are let into a cluster. Neither is in a plan, a manifest or a log."""
+
+    config: Annotated[
+        str | None,
+        Option("The path of a file of settings of Kafka's clients; OTTLA_CONFIG by default."),
+    ]
+    client: Annotated[
+        Mapping[str, str] | None,
+        Option("Settings of Kafka's clients, which overrule the file."),
+    ]
+
+
+class SourceOptions(AccessOptions, total=False):
     """Which cluster."""
 
     bootstrap: Annotated[str, Option("The cluster", "localhost:9092", key="source.bootstrap")]
@@ -394,7 +407,7 @@ class CompactOptions(SparkOptions, TableOptions, total=False):
     watch: Annotated[Watch, Option("What is called meanwhile.", UNWATCHED)]
 
 
-class VerifyOptions(SparkOptions, TableOptions, total=False):
+class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):
     """Of `verify`."""
 
     on_spark: Annotated[

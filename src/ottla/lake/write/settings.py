@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import WrongWords
+from ottla.lake.access import brokers_of
 from ottla.lake.decode.schema_files import schema_text
 from ottla.lake.decode.spec import Decode, decode_from, require_options
 from ottla.lake.events.times import EventSettings
@@ -26,7 +27,7 @@ def settings_of(
 ) -> LoadSettings:
     """Options as `filled` gives them. Raises OttlaError for a declaration that is wrong."""
     return LoadSettings(
-        options["bootstrap"],
+        brokers_of(options["bootstrap"], options["config"], options["client"]),
         options["skip_unreadable"],
         options["accept_loss"],
         null_bad_timestamps=options["on_bad_timestamp"] == "null",

@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
 
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import connect
 from ottla.lake.loads.boundaries import offsets_of
 from ottla.lake.plan import LATEST_OFFSET, Boundary
@@ -47,7 +48,7 @@ class FollowEnd:
         stop: threading.Event,
         end: Boundary | None,
         topic: str,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._stop = stop

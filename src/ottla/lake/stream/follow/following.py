@@ -9,10 +9,11 @@ positions. Of two that follow into one table the one that was started later goes
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Unpack
 
 from ottla.base.errors import OttlaError
-from ottla.lake.access import BOOTSTRAP, config_of_process
+from ottla.lake.access import BOOTSTRAP, Bootstrap, as_brokers
 from ottla.lake.cluster import connect
 from ottla.lake.decode.dead_letters import send_letters
 from ottla.lake.folder.leftovers import Steps
@@ -49,10 +50,11 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
     """
     given = filled(FollowOptions, options)
     watch, store_options = given["watch"], given["store_options"]
-    bootstrap, dead_letter_topic = given["bootstrap"], given["dead_letter_topic"]
+    dead_letter_topic = given["dead_letter_topic"]
     every_ms = int(given["every"])
     stop = watch.stop or threading.Event()
     settings = row_settings_of(given)
+    bootstrap = settings.bootstrap
     require_readable(settings.decode, given["format"])
     run = workers_of(given, watch)
     steps = Steps(watch.on_step)
@@ -69,8 +71,9 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
         writer = FollowingWriter(
             table, topic, settings, given["group"], ending, steps, watch.on_step
         )
-        source = _source_options(topic, bootstrap, int(given["max_bytes"]), every_ms)
+        source = _source_options(topic, given["bootstrap"], int(given["max_bytes"]), every_ms)
         parsed = parse_options(source | {"table": place}, start="last-load")
+        parsed = replace(parsed, access=as_brokers(bootstrap).access)
         if not once:
             # Before it takes over: a follow that it takes over from commits meanwhile.
             run.warm_up()
@@ -108,7 +111,7 @@ def _end(text: str | None) -> Boundary | None:
 
 
 def _require_topics(
-    bootstrap: str,
+    bootstrap: Bootstrap,
     topic: str,
     dead_letter_topic: str | None,
     start: Boundary,
@@ -125,9 +128,7 @@ def _require_topics(
 
 
 def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -> dict[str, str]:
-    config = config_of_process()
     return {
-        **({"config": config} if config else {}),
         "subscribe": topic,
         BOOTSTRAP: bootstrap,
         "maxBytesPerTrigger": str(max_bytes),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted, size_words, span_words
+from ottla.lake.access import Bootstrap
 from ottla.lake.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.manifest import Manifest
 from ottla.lake.source import Cluster
@@ -42,7 +43,7 @@ class FollowProgress:
         )
 
 
-def progress_of(manifest: Manifest, bootstrap: str, began_s: float) -> FollowProgress:
+def progress_of(manifest: Manifest, bootstrap: Bootstrap, began_s: float) -> FollowProgress:
     """What is to say of a commit that began at `began_s` of the monotonic clock."""
     seconds = time.monotonic() - began_s
     try:
