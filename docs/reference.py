@@ -112,28 +112,27 @@ def commands() -> str:
         "",
         _MADE,
     ]
-    for words, command in _commands(cli, ("ottla",)):
-        context = click.Context(
-            command, info_name=" ".join(words), terminal_width=_WIDTH, max_content_width=_WIDTH
-        )
-        text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
-        lines += [f"## {' '.join(words)}", "", "```text", text, "```", ""]
+    root = click.Context(cli, info_name="ottla", **cli.context_settings)
+    for context in _contexts(cli, root):
+        text = "\n".join(line.rstrip() for line in context.get_help().splitlines())
+        lines += [f"## {context.command_path}", "", "```text", text, "```", ""]
     return "\n".join(lines)
 
 
-def _commands(
-    group: click.Group, words: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    context = click.Context(group)
-    for name in sorted(group.list_commands(context)):
-        command = group.get_command(context, name)
+def _contexts(group: click.Group, parent: click.Context) -> Iterator[click.Context]:
+    """Of each command; settings such as names of the help option come from its groups."""
+    for name in sorted(group.list_commands(parent)):
+        command = group.get_command(parent, name)
         assert command is not None
+        settings = {**command.context_settings, "terminal_width": _WIDTH}
+        context = click.Context(command, parent=parent, info_name=name, **settings)
+        context.max_content_width = _WIDTH
         if command.hidden:
             continue
         if isinstance(command, click.Group):
-            yield from _commands(command, (*words, name))
+            yield from _contexts(command, context)
         else:
-            yield (*words, name), command
+            yield context
 
 
 def client_api() -> str:
