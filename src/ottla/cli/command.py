@@ -1,4 +1,4 @@
-"""The `ottla` command: finds the noun that was asked for, and shows every error in one way.
+"""The `ottla` command: finds the command's module, and shows all errors in one way.
 
 A command's module is imported only when that command runs. An error is one sentence with its cause
 and remedy, or with `-o json` an object (`cli.common.error_output`), on standard error; the exit
@@ -17,10 +17,10 @@ from ottla import __version__, _compiled
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.cli.common.error_output import show_error, show_misuse
 
-# Why a write fails where there is no room.
+# The errors of a write without space.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Noun: where its command is, and its line in the overview (read without importing it).
+# By noun: the module of its command, and its line in the overview, read without the import.
 _COMMANDS = {
     "start": ("ottla.cli.start.start:start", "Start a broker on this machine."),
     "broker": ("ottla.cli.broker:broker", "Run a broker from a file, or empty one."),
@@ -45,12 +45,12 @@ _COMMANDS = {
     "log": ("ottla.cli.log:log", "Look into log files."),
     "lake": ("ottla.cli.lake:lake", "Load topics into a lake, and prove it."),
 }
-# Where the codec does not run compiled: that, and why.
+# Whether the codec is not compiled, and why.
 _plain_codec = _compiled.reason() and f"plain, which is slower: {_compiled.reason()}"
 
 
 class _Nouns(click.Group):
-    """The group of all nouns; a noun's module is imported when it is used."""
+    """The group of all nouns; a noun's module is imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature.
         return list(_COMMANDS)
@@ -80,7 +80,7 @@ class _Nouns(click.Group):
             _drop_output()
             return 0
         except OSError as error:
-            # Files and connections of our own raise OttlaError: this is standard output.
+            # Our own files and connections raise OttlaError, so this is standard output.
             if error.errno not in _FULL:
                 raise
             _drop_output()
@@ -90,7 +90,7 @@ class _Nouns(click.Group):
             ) from error
         except KeyboardInterrupt:
             if sys.stderr.isatty():
-                # Below the ^C that the terminal shows.
+                # On the line below the ^C that the terminal shows.
                 click.echo(err=True)
             ctx.exit(130)
 
@@ -120,14 +120,14 @@ def cli() -> None:
 
 
 def _drop_output() -> None:
-    """What is buffered for standard output goes nowhere, and nothing more is written to it."""
+    """Discard the buffered standard output, and write nothing more to it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_missing_streams() -> None:
-    """Standard streams that were closed by the caller are empty ones.
+    """Open the null device for standard streams that the caller closed.
 
-    Otherwise Python has None in their place, and the first file that is opened their number.
+    Otherwise Python has None in their place, and the first opened file gets their number.
     """
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115  # Until the process ends.
@@ -138,7 +138,7 @@ def _open_missing_streams() -> None:
 
 
 def _nearest(word: str) -> str:
-    # Only a mistake pays for the import.
+    # Imported only after a mistake.
     from difflib import get_close_matches  # noqa: PLC0415
 
     near = get_close_matches(word, _COMMANDS, n=1)
@@ -164,7 +164,8 @@ def main() -> None:
         show_error(error, sys.argv[1:])
         sys.exit(1)
     except OSError as error:
-        # Such as a file that an option names. Click itself ends quietly where a reader has gone.
+        # A file named by an option, for example. Click itself ends quietly if the reader has
+        # closed.
         show_error(_refused_by_the_system(error), sys.argv[1:])
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):

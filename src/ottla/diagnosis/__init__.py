@@ -1,4 +1,4 @@
-"""What can be found out about a cluster: its state, what is wrong, why, and what helps.
+"""Diagnoses of a cluster: its state, its faults with causes, and remedies.
 
 A diagnosis asks the brokers through an `Admin` of `ottla.client`, or takes what they answered, and
 returns frozen values; some of their fields are sentences for people. It prints nothing, changes

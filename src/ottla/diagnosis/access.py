@@ -1,4 +1,4 @@
-"""Whether a principal may do something in a cluster, and which rule says so."""
+"""Explains whether a principal may do something in a cluster, and which rule decides."""
 
 from ottla.client.admin import Admin
 from ottla.security.acl import Pattern
@@ -11,7 +11,7 @@ from ottla.security.rules import AclRules
 async def explain_access(
     admin: Admin, principal: Principal, host: str, operation: AclOperation, resource: Pattern
 ) -> Ruling:
-    """The decision that a broker makes by the ACLs and settings it has now. Raises OttlaError."""
+    """The decision that a broker makes by its present ACLs and settings. Raises OttlaError."""
     broker_id = (await admin.cluster.brokers())[0]
     settings = await admin.configs.describe("broker", str(broker_id))
     texts = {name: str(found.value) for name, found in settings.items()}

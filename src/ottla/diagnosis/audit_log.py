@@ -1,4 +1,4 @@
-"""The lines in audit files, and whether they are those that the broker wrote, without a broker."""
+"""Reads audit files, and verifies that they are unchanged, without a broker."""
 
 import contextlib
 from collections.abc import Iterator
@@ -19,31 +19,31 @@ from ottla.security.audit.chain import (
 from ottla.security.audit.verification import ChainCheck, Remark, Verified
 
 _NO_HEAD_FILE = "there is no head file, or it is damaged: careless cuts at the end are not found"
-# How often it is begun again where files vanish.
+# How often reading is restarted if files vanish.
 _TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class AuditVerdict:
-    """The chains of all brokers whose files were read. `anchor` is the hash that was given."""
+    """The chains of all brokers whose files were read. `anchor` is the given hash."""
 
     chains: tuple[Verified, ...]
     anchor: str | None
 
     @property
     def anchored(self) -> Verified | None:
-        """The chain that has a line with that hash."""
+        """The chain with the line of that hash."""
         return next((chain for chain in self.chains if chain.anchor_line), None)
 
     @property
     def intact(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no fault was found."""
         is_found = self.anchor is None or self.anchored is not None
         return is_found and all(chain.intact for chain in self.chains)
 
 
 def audit_files(target: Path) -> list[AuditFile]:
-    """The audit file that `target` is, or all in that folder, in order.
+    """The audit file `target`, or all in that folder, in order.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -71,7 +71,7 @@ def _listed(target: Path) -> list[Path]:
 
 
 def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
-    """Check the chains in a file or folder; `anchor` is the hash of a line that was noted.
+    """Verify the chains in a file or folder; `anchor` is the hash of a noted line.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -79,7 +79,7 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
         try:
             return _verify(target, anchor)
         except FileNotFoundError:
-            # Retention removed it meanwhile; the lines that are left say so.
+            # Retention removed it meanwhile; the remaining lines show that.
             continue
     raise OttlaError(
         ErrorCode.LOG_DIR_NOT_FOUND,
@@ -91,9 +91,9 @@ def verify_audit(target: Path, anchor: str | None = None) -> AuditVerdict:
 def _verify(target: Path, anchor: str | None) -> AuditVerdict:
     folder = target.parent if target.is_file() else target
     is_whole = target.is_dir()
-    # Before the files, so that a broker that writes meanwhile is not ahead of them.
+    # Read before the files, so that a broker that is writing is not ahead of them.
     noted = {broker: _noted(folder, broker) for broker in _with_heads(folder)}
-    # A broker that has a head file and no other has lost them all.
+    # A broker with a head file and no other has lost all files.
     files = _files_in(folder) if is_whole and noted else audit_files(target)
     last = {file.broker: file for file in _files_in(folder)}
     brokers = {file.broker for file in files} | (set(noted) if is_whole else set())
@@ -126,7 +126,7 @@ def _noted(folder: Path, broker: int) -> Head | None:
 
 
 def audit_lines(target: Path) -> Iterator[Line]:
-    """The lines of a file, or of all in a folder; what is no line is left out."""
+    """The lines of a file, or of all in a folder; invalid lines are left out."""
     folder = target.parent if target.is_file() else target
     for file in audit_files(target):
         # Retention may remove one meanwhile.

@@ -1,4 +1,4 @@
-"""How a cluster is: all that is wrong with it, and what each broker leads and follows."""
+"""The health of a cluster: all its faults, and each broker's load."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from ottla.diagnosis.health import counts, findings
 
 # An internal topic keeps the replicas it was created with. A cluster that had one broker when its
 # first group committed, and has three now, still has one copy of all committed offsets.
-# By topic: the setting of the brokers that says how many replicas it is made with.
+# By topic: the broker setting of its replication factor.
 FACTORS: Mapping[str, str] = {
     "__consumer_offsets": "offsets.topic.replication.factor",
     "__transaction_state": "transaction.state.log.replication.factor",
@@ -28,7 +28,7 @@ FACTORS: Mapping[str, str] = {
 def too_few_replicas(
     standings: Iterable[PartitionStanding], brokers: int, factors: Mapping[str, int]
 ) -> list[Finding]:
-    """Topics with fewer replicas than their setting says and than there are live `brokers`.
+    """Topics with fewer replicas than configured and than there are live `brokers`.
 
     `factors` are the values of the settings by their names.
     """
@@ -52,7 +52,7 @@ def too_few_replicas(
 
 
 def cleaner_findings(cleaners: Iterable[CleanerStanding]) -> list[Finding]:
-    """Logs that cannot be cleaned, by broker and reason; and cleaners that are switched off."""
+    """Logs that cannot be cleaned, by broker and reason; and disabled cleaners."""
     found: list[Finding] = []
     for cleaner in cleaners:
         if cleaner.logs and not cleaner.threads:
@@ -90,13 +90,13 @@ def _failed(broker_id: int, why: str, logs: list[FailedCleaning]) -> Finding:
     )
 
 
-# How long `health` waits for a broker that accepts connections and does not answer.
+# How long `health` waits for a broker that accepts connections but does not answer.
 PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHealth:
-    """What is wrong (empty `findings`: nothing), and what that was found from.
+    """The faults of a cluster (`findings`), and the data they were found from.
 
     `controller` is None where no live broker is controller; `counts` are those of `health.counts`.
     """
@@ -111,7 +111,7 @@ class ClusterHealth:
 
 @dataclass(frozen=True, slots=True)
 class BrokerLoad:
-    """What one broker has. `address` is None where the broker is down."""
+    """The load of one broker. `address` is None if the broker is down."""
 
     broker_id: int
     address: str | None
@@ -126,7 +126,7 @@ class BrokerLoad:
 
 
 async def health(admin: Admin) -> ClusterHealth:
-    """Ask for everything that can be wrong.
+    """Check the whole cluster for faults.
 
     Log directories and cleaners of brokers that do not answer in time are left out: such a broker
     is seen by its partitions.
@@ -179,7 +179,7 @@ def broker_loads(
 
 
 async def _factors(admin: Admin, broker_id: int) -> dict[str, int]:
-    """How many replicas internal topics are meant to have, by the names of the settings."""
+    """The configured replication factors of internal topics, by the names of the settings."""
     names = list(FACTORS.values())
     entries = await admin.configs.describe(ResourceKind.BROKER, str(broker_id), names)
     return {name: int(entry.value) for name, entry in entries.items() if entry.value is not None}

@@ -1,4 +1,4 @@
-"""Why a log is compacted, or is not."""
+"""Explains why a log is compacted, or is not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ CLEANUP_POLICY = "cleanup.policy"
 
 @dataclass(frozen=True, slots=True)
 class CompactionDiagnosis:
-    """How each replica stands; none is asked where the `policy` does not compact."""
+    """The state of each replica; none is asked if the `policy` does not compact."""
 
     policy: ConfigEntry
     standings: Sequence[CompactionStanding]
@@ -26,7 +26,7 @@ class CompactionDiagnosis:
 
 
 async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnosis:
-    """The cleanup policy of `name`, and what the cleaner of each replica does.
+    """The cleanup policy of `name`, and the state of each replica's cleaner.
 
     Raises UnknownTopic, and ConnectionFailed where the broker of a replica is down.
     """
@@ -39,7 +39,7 @@ async def compaction_of(admin: Admin, name: TopicPartition) -> CompactionDiagnos
 
 
 def verdict(one: CompactionStanding) -> str:
-    """One sentence: what the cleaner does about this log, and why."""
+    """One sentence on the cleaner's state for this log, with the reason."""
     if not one.is_enabled:
         return "not compacted: log.cleaner.enable is false, or log.cleaner.threads is 0"
     if one.is_running:
@@ -60,7 +60,7 @@ def verdict(one: CompactionStanding) -> str:
 
 
 def evidence(one: CompactionStanding) -> list[str]:
-    """What speaks for the verdict, line by line."""
+    """The evidence for the verdict, line by line."""
     lines = [
         f"offsets    {one.log_start_offset} to {one.log_end_offset}; clean below "
         f"{one.first_dirty}, may be cleaned below {one.end}",

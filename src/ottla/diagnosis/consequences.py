@@ -1,4 +1,4 @@
-"""What a topic's settings mean for the records in it, in sentences. Pure."""
+"""Explains the effect of a topic's settings on its records, in sentences. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from ottla.base.settings.oddities import LOOKED_AT, Oddity, oddities
 
 
 def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | None]) -> str:
-    """What a topic with these settings promises, and what it does not."""
+    """The guarantees of a topic with these settings, and their limits."""
     least_in_sync = int(settings.get("min.insync.replicas") or 1)
     return (
         f"{counted(partitions, 'partition')}, {_copies(replicas, least_in_sync)} {_kept(settings)}"
@@ -16,7 +16,7 @@ def after_creation(partitions: int, replicas: int, settings: Mapping[str, str | 
 
 
 def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | None]) -> str:
-    """What it means that the brokers `away`, which have replicas of a topic, are down.
+    """The effect of the brokers `away`, which have replicas of a topic, being down.
 
     `least` replicas are alive of the partition that has the fewest alive.
     """
@@ -38,7 +38,7 @@ def away_sentence(away: Sequence[int], least: int, settings: Mapping[str, str | 
 def notes(
     replicas: int, settings: Mapping[str, str | None], changed: Collection[str] | None = None
 ) -> list[str]:
-    """What is odd about a topic's settings in effect, a sentence each.
+    """The contradictions of a topic's settings in effect, a sentence each.
 
     With `changed`, only oddities in which one of these settings takes part. None are found where
     the broker did not send all the settings that are compared.
@@ -51,7 +51,7 @@ def notes(
 
 
 def after_growth(name: str, before: int, after: int) -> str:
-    """What more partitions change."""
+    """The effect of more partitions."""
     if after == before:
         return f"{name} has {after} partitions already."
     return (

@@ -1,4 +1,4 @@
-"""Which decisions made a partition's leader and ISR what they are."""
+"""The decisions that led to a partition's leader and ISR."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ottla.client.admin.partitions import PartitionStanding
 from ottla.diagnosis.partitions import standings_of
 from ottla.metadata.decisions import DecisionKind
 
-# An election changes the ISR, too: dead replicas leave it.
+# An election changes the ISR, too: dead replicas are removed.
 ABOUT_ISR = (
     DecisionKind.CREATED,
     DecisionKind.ISR_SHRUNK,
@@ -32,7 +32,7 @@ ABOUT_LEADER = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStory:
-    """A partition as it stands, and the decisions behind that."""
+    """The state of a partition, with its decisions."""
 
     standing: PartitionStanding
     story: Story
@@ -41,7 +41,7 @@ class PartitionStory:
 async def story_of(
     admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind]
 ) -> PartitionStory:
-    """How `name` stands, and the decisions of these kinds that brokers remember.
+    """The state of `name`, and the brokers' remembered decisions of these kinds.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION, and UnsupportedByBroker where the cluster is no Ottla.
     """

@@ -1,4 +1,4 @@
-"""Which log directories are full or have failed, in sentences. Pure."""
+"""Finds log directories that are full or have failed, in sentences. Pure."""
 
 from collections.abc import Iterable
 
@@ -8,9 +8,9 @@ from ottla.client.admin.logs import LogDirectory
 from ottla.diagnosis.findings import Finding, Trouble
 from ottla.storage.disk.reserve import reserve_bytes
 
-# A volume with less room than a batch may need, above its reserve, refuses appends.
+# A volume with less space than a batch may need, beyond its reserve, refuses appends.
 _BATCH_BYTES = 1 << 20
-# With less than this, and less than this share of the volume, it is soon full.
+# With less than this, and less than this share of the volume, the disk is almost full.
 _SCARCE_BYTES = 1 << 30
 _SCARCE_SHARE = 0.02
 

@@ -1,4 +1,4 @@
-"""What a setting does, from Ottla's own tables. Pure: it needs no broker."""
+"""Explains a setting from Ottla's own tables. Pure: it needs no broker."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ _LONGEST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A setting of one kind (topic, broker or group). Empty texts where nothing is to be said.
+    """A setting of one kind (topic, broker or group). Texts may be empty.
 
     `default_words` has a long number as people say it beside; `synonyms` give the value where
     the setting is not set itself, or stand in for it, finest first.
@@ -52,7 +52,7 @@ class Explanation:
 
 
 def explanations(name: str) -> list[Explanation]:
-    """The setting `name` of each kind that has it; none where there is no such setting."""
+    """The setting `name` of each kind that has it; empty if there is none."""
     found = [_explanation(kind, table[name]) for kind, table in _TABLES if name in table]
     if name in FORMER_SETTINGS:
         found.append(
@@ -67,7 +67,7 @@ def explanations(name: str) -> list[Explanation]:
 
 
 def settings_with(part: str) -> list[Explanation]:
-    """The settings whose names contain `part`. Raises OttlaError, naming the nearest, for none."""
+    """The settings whose names contain `part`. Raises OttlaError, naming similar ones."""
     found = [
         _explanation(kind, entry)
         for kind, table in _TABLES
@@ -98,7 +98,7 @@ def _explanation(kind: str, setting: Setting) -> Explanation:
 
 
 def _with_words(setting: Setting, default: str | None) -> str | None:
-    """Long numbers as people say them beside."""
+    """A long number, followed by its value with a unit."""
     value = setting.default
     if not isinstance(value, int) or isinstance(value, bool) or value < 1000:
         return default if default != "" else "(empty)"
@@ -112,7 +112,7 @@ def _with_words(setting: Setting, default: str | None) -> str | None:
 
 
 def _synonyms(kind: str, name: str) -> list[str]:
-    """What gives its value where it is not set itself, or stands in for it, finest first."""
+    """The settings that give its default or replace it, finest unit first."""
     if kind == "topic":
         return [f"broker's {other}" for other, _ in TOPIC_SYNONYMS.get(name, ())]
     if kind == "group":

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, as one finding for each trouble and cause."""
+"""Faults of a cluster: one finding for each trouble and cause."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ottla.base.ids import TopicPartition
 
 
 class Trouble(StrEnum):
-    """What can be wrong; findings are listed in this order."""
+    """The kinds of trouble, in the order of their listing."""
 
     DIRECTORY_OFFLINE = "log directory offline"
     DISK_FULL = "disk full"
@@ -23,7 +23,7 @@ class Trouble(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Partitions with one trouble of one cause, and what helps. Sentences without full stop."""
+    """Partitions with one trouble of one cause, and the remedy. Sentences without full stop."""
 
     trouble: Trouble
     cause: str

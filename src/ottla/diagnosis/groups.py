@@ -1,4 +1,4 @@
-"""Groups of any kind: their members, how far they are in each partition, and their lag."""
+"""Groups of any kind: members, positions in each partition, and lag."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ottla.diagnosis.retention import GroupLoss, group_losses
 
 @dataclass(frozen=True, slots=True)
 class GroupPosition:
-    """A partition that a consumer group has committed in, or that a member has.
+    """A partition in which a consumer group has committed, or which a member is assigned.
 
     `committed` None: nothing is committed; `end_offset` None: the partition is gone or has no
     leader. `loss` is None where the brokers do not say it.
@@ -37,7 +37,7 @@ class GroupPosition:
 
     @property
     def beyond_end(self) -> int:
-        """How far the committed offset lies beyond the end of the log; 0 where it does not."""
+        """How far the committed offset is beyond the end of the log; else 0."""
         if self.committed is None or self.end_offset is None:
             return 0
         return max(0, self.committed - self.end_offset)
@@ -45,7 +45,7 @@ class GroupPosition:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupPosition:
-    """A partition that a share group reads, with the ids of the members that have it."""
+    """A partition that a share group reads, with the member ids assigned to it."""
 
     name: TopicPartition
     start_offset: int | None
@@ -59,7 +59,7 @@ def is_classic(listing: GroupListing) -> bool:
 
 
 async def listed_group(admin: Admin, group_id: str) -> GroupListing:
-    """The group as it is listed. Raises GROUP_ID_NOT_FOUND, naming the nearest."""
+    """The group in the group list. Raises GROUP_ID_NOT_FOUND, naming a similar one."""
     listed = {listing.group_id: listing for listing in await admin.groups.all()}
     if group_id not in listed:
         names = list(listed)
@@ -70,7 +70,7 @@ async def listed_group(admin: Admin, group_id: str) -> GroupListing:
 
 
 async def described_group(admin: Admin, group_id: str) -> GroupDescription:
-    """The group. Raises GROUP_ID_NOT_FOUND, naming the nearest.
+    """The group's description. Raises GROUP_ID_NOT_FOUND, naming a similar one.
 
     Of a group of the consumer protocol (KIP-848) only the state is known.
     """
@@ -84,7 +84,7 @@ async def described_group(admin: Admin, group_id: str) -> GroupDescription:
 
 
 async def positions(admin: Admin, description: GroupDescription) -> list[GroupPosition]:
-    """How far a consumer group is, partition by partition."""
+    """A consumer group's positions by partition."""
     committed = await admin.groups.offsets(description.group_id)
     owners = {name: member for member in description.members for name in member.partitions}
     names = sorted({*committed, *owners})
@@ -98,7 +98,7 @@ async def positions(admin: Admin, description: GroupDescription) -> list[GroupPo
 
 
 async def share_positions(admin: Admin, description: GroupDescription) -> list[ShareGroupPosition]:
-    """How far a share group is, partition by partition."""
+    """A share group's positions by partition."""
     found = await admin.share_groups.positions(description.group_id)
     members: dict[TopicPartition, list[str]] = {}
     for member in description.members:
@@ -116,6 +116,6 @@ async def share_positions(admin: Admin, description: GroupDescription) -> list[S
 
 
 def total_lag(lags: Iterable[int | None]) -> int | None:
-    """The lag of a group: the sum of those that are known; None where none is."""
+    """The lag of a group: the sum of the known ones; None if none is known."""
     known = [lag for lag in lags if lag is not None]
     return sum(known) if known else None

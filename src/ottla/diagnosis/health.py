@@ -1,4 +1,4 @@
-"""Which partitions are in trouble, why, and what helps, in sentences. Pure.
+"""Finds partitions in trouble, with causes and remedies in sentences. Pure.
 
 Four numbers say how far partitions are from all being well: under-replicated (a replica is not
 in sync), offline (no leader), under min ISR (acks=all is refused), at min ISR (the next replica
@@ -14,7 +14,7 @@ from ottla.diagnosis.findings import Finding, Trouble
 
 
 def counts(standings: Iterable[PartitionStanding]) -> dict[str, int]:
-    """How many partitions are in each trouble; an offline one is under min ISR, too."""
+    """The number of partitions in each trouble; an offline one is also under min ISR."""
     every = list(standings)
     return {
         "under_replicated": sum(one.is_under_replicated for one in every),
@@ -31,7 +31,7 @@ def findings(
     *,
     has_controller: bool = True,
 ) -> list[Finding]:
-    """All that is wrong with partitions; `moving` are those with a reassignment under way."""
+    """All troubles of partitions; `moving` are those with a reassignment in progress."""
     every = list(standings)
     widest = max((len(one.replicas) for one in every), default=0)
     grouped: dict[tuple[Trouble, str, str], list[TopicPartition]] = {}
@@ -77,7 +77,7 @@ def _explained(
     *,
     is_moving: bool,
 ) -> tuple[str, str]:
-    """Cause and remedy. `widest` is the greatest number of replicas of any partition."""
+    """The cause and remedy. `widest` is the largest number of replicas of any partition."""
     if trouble is Trouble.OFFLINE:
         return _offline(one, live)
     cause, remedy = _missing(one, live, widest, is_moving=is_moving)
@@ -110,7 +110,7 @@ def _missing(
 
 
 def _without(down: Sequence[int], live: int, widest: int) -> str:
-    """What helps where brokers are down: a drain needs a live broker for every replica."""
+    """The remedy if brokers are down: a drain needs a live broker for every replica."""
     again = f"start {_named(down)} again"
     if live < widest:
         return (

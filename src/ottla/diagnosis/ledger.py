@@ -1,4 +1,4 @@
-"""Where offsets of a partition went that are no records any more. Pure."""
+"""Lists the offsets of a partition without records, by cause. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from ottla.client.ranges.account import CompactedBy, OffsetAccount
 
 @dataclass(frozen=True, slots=True)
 class OffsetLoss:
-    """So many offsets that went by one cause. `at_ms` -1: it is not known when."""
+    """Offsets lost to one cause. `at_ms` -1: the time is unknown."""
 
     term: str
     offsets: int

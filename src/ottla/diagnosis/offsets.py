@@ -1,4 +1,4 @@
-"""Partitions of a topic, and the offsets that their logs have by name or by time."""
+"""The partitions of a topic, and offsets in their logs by name or by time."""
 
 from collections.abc import Iterable
 
@@ -32,7 +32,7 @@ async def partitions_of(
 
 
 async def offsets_at(cluster: Cluster, partitions: Iterable[TopicPartition], at: int) -> Offsets:
-    """Offsets by name (EARLIEST, LATEST) or time in ms; -1 where no record is as late."""
+    """Offsets by name (EARLIEST, LATEST) or time in ms; -1 if all records are older."""
     found = await list_offsets(cluster, dict.fromkeys(partitions, at))
     return {partition: entry.offset for partition, entry in found.items()}
 

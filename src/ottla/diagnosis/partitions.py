@@ -1,4 +1,4 @@
-"""Partitions as they stand, and where their logs begin and end."""
+"""The state of partitions, and the bounds of their logs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ottla.client.consumer.offsets import EARLIEST, LATEST
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """A partition and the ends of its log; offsets are None where it has no leader."""
+    """A partition and the bounds of its log; offsets are None if it has no leader."""
 
     view: PartitionView
     start_offset: int | None
@@ -25,12 +25,12 @@ class PartitionOffsets:
 
     @property
     def offset_count(self) -> int:
-        """Offsets in use; 0 where they are not known."""
+        """The number of offsets in use; 0 if unknown."""
         return (self.end_offset or 0) - (self.start_offset or 0)
 
 
 async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[PartitionStanding]:
-    """How `names` stand, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+    """The state of the partitions `names`, in their order. Raises UNKNOWN_TOPIC_OR_PARTITION."""
     found = await admin.partitions.standings(sorted({name.topic for name in names}))
     known = {one.name: one for one in found}
     for name in names:
@@ -40,7 +40,7 @@ async def standings_of(admin: Admin, names: Sequence[TopicPartition]) -> list[Pa
 
 
 async def offsets_of(admin: Admin, view: TopicView) -> list[PartitionOffsets]:
-    """Where the logs of a topic's partitions begin and end, by their leaders."""
+    """The start and end of the logs of a topic's partitions, from their leaders."""
     led = [
         TopicPartition(view.name, entry.index)
         for entry in view.partitions
@@ -77,5 +77,5 @@ def brokers_down(views: Iterable[TopicView], live: Collection[int]) -> tuple[int
 
 
 def fewest_alive(view: TopicView, live: Collection[int]) -> int:
-    """How many replicas are alive of the partition that has the fewest alive."""
+    """The number of live replicas of the partition that has fewest."""
     return min(sum(broker in live for broker in entry.replicas) for entry in view.partitions)

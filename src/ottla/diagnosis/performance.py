@@ -1,4 +1,4 @@
-"""How fast one client produces and consumes, and how long acknowledgements take."""
+"""Measures how fast one client produces and consumes, and the latency of acknowledgements."""
 
 import os
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What one client did. Latencies are of batches, from the call to the acknowledgement."""
+    """One client's results. Latencies are per batch, from the call to the acknowledgement."""
 
     records: int
     bytes: int
@@ -41,8 +41,8 @@ class Performance:
 async def produce(
     bootstrap: str, topic: str, count: int, record_bytes: int, options: ProducerOptions
 ) -> Performance:
-    """Send `count` records of random bytes as fast as they are taken. Raises DeliveryFailed."""
-    # Parts of it, each from another place: no two records are equal.
+    """Send `count` records of random bytes as fast as they are accepted. Raises DeliveryFailed."""
+    # Each record is a different part of it, so no two are equal.
     random = os.urandom(record_bytes + _AT_ONCE)
     values = [random[start : start + record_bytes] for start in range(_AT_ONCE)]
     begun: dict[Delivery, float] = {}
@@ -50,7 +50,7 @@ async def produce(
     async with Producer(
         bootstrap, **options, on_delivery=lambda one: ended.update({one: monotonic()})
     ) as producer:
-        # The topic and its leaders are found before the clock runs.
+        # The topic and its leaders are found before the clock starts.
         await partitions_of(connections_of(producer), topic)
         began_s = monotonic()
         for start in range(0, count, _AT_ONCE):

@@ -1,4 +1,4 @@
-"""Which of the quotas that are set apply to a client. Pure."""
+"""Selects the quotas that apply to a client. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ottla.quota.table import QuotaTable
 
 @dataclass(frozen=True, slots=True)
 class HeldLimit:
-    """A limit that applies, and the entity it is set for."""
+    """A limit that applies, and the entity for which it is set."""
 
     key: QuotaKey
     limit: float

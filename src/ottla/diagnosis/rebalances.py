@@ -11,14 +11,17 @@ from ottla.wire.messages.describe_rebalances import DescribedRebalance
 
 @dataclass(frozen=True, slots=True)
 class GroupRebalances:
-    """A group as it is, and its rebalances that brokers remember."""
+    """A group's state, and its rebalances that brokers remember."""
 
     group: GroupDescription
     story: RebalanceStory
 
 
 async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
-    """Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker where there is no Ottla."""
+    """Get a group's rebalances.
+
+    Raises OttlaError GROUP_ID_NOT_FOUND, and UnsupportedByBroker if no broker is Ottla.
+    """
     group = await admin.groups.describe(group_id)
     if group.state == "Dead":
         raise OttlaError(
@@ -29,7 +32,7 @@ async def rebalances_of(admin: Admin, group_id: str) -> GroupRebalances:
 
 
 def first_cause(one: DescribedRebalance) -> str | None:
-    """Which member did what first, and how many causes there are besides; None without causes."""
+    """The first cause with its member, and the number of other causes; None without causes."""
     if not one.causes:
         return None
     first = one.causes[0]

@@ -1,4 +1,4 @@
-"""When retention deletes records, for which readers it waits, and what groups lose by it."""
+"""Explains when retention deletes records, which readers it waits for, and what groups lose."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from ottla.client.common.errors import UnsupportedByBroker
 from ottla.metadata.decisions import DecisionKind
 
 _MINUTE_MS = 60_000
-# Requests in flight at a time.
+# Requests in flight at the same time.
 _AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLoss:
-    """What retention has deleted before a group read it, and when it deletes the next record.
+    """The records that a group lost to retention, and the time of the next deletion.
 
     `time_left_ms` None: nothing deletes it as the settings are; 0: it may go at any time.
     """
@@ -31,7 +31,7 @@ class GroupLoss:
 
     @property
     def words(self) -> str | None:
-        """`12 deleted unread, in 2 hours`; None where nothing is lost, nor will be."""
+        """`12 deleted unread, in 2 hours`; None if nothing is or will be lost."""
         words = [f"{self.deleted_unread} deleted unread"] if self.deleted_unread else []
         if self.time_left_ms is not None:
             words.append(in_words(self.time_left_ms))
@@ -40,7 +40,10 @@ class GroupLoss:
 
 @dataclass(frozen=True, slots=True)
 class ReaderStanding:
-    """A group that retention waits for. `committed` None: nothing is, or it is not known."""
+    """A group that retention waits for.
+
+    `committed` is None if nothing is committed or it is unknown.
+    """
 
     group_id: str
     committed: int | None
@@ -50,7 +53,7 @@ class ReaderStanding:
 
 @dataclass(frozen=True, slots=True)
 class RetentionDiagnosis:
-    """How a partition's retention stands, its readers, and what they have lost already."""
+    """The retention state of a partition, its readers, and their losses."""
 
     standing: RetentionStanding
     readers: tuple[ReaderStanding, ...]
@@ -58,7 +61,7 @@ class RetentionDiagnosis:
 
 
 async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis:
-    """When records of `name` are deleted, and which groups that waits for.
+    """When records of `name` are deleted, and which groups delay that.
 
     Raises UnsupportedByBroker where the cluster is no Ottla.
     """
@@ -66,7 +69,7 @@ async def retention_of(admin: Admin, name: TopicPartition) -> RetentionDiagnosis
     offsets = [first.log_start_offset, *first.readers.values()]
     story = await admin.decisions.about(name)
     unread = tuple(one for one in story.records if one.kind == DecisionKind.DELETED_UNREAD)
-    # The times hold for a reader that retention waits for, where there is one.
+    # The times are those for a reader that retention waits for, if there is one.
     reader = next(iter(first.readers), "")
     standing = await admin.logs.retention(name, offsets, group_id=reader)
     return RetentionDiagnosis(standing, readers_of(standing), unread)
@@ -93,7 +96,7 @@ def readers_of(standing: RetentionStanding) -> tuple[ReaderStanding, ...]:
 async def group_losses(
     admin: Admin, group_id: str, committed: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, GroupLoss]:
-    """What a group has lost in its partitions, and when it loses the next; {} of Kafka's brokers.
+    """A group's losses by partition, and when it loses the next record; {} from Kafka's brokers.
 
     Partitions that are gone or have no leader are left out.
     """
@@ -114,14 +117,14 @@ async def group_losses(
 
 
 def loss_of(standing: RetentionStanding, offset: int) -> GroupLoss:
-    """The loss of a group that has committed `offset`; `standing` has one time, that of it."""
+    """The loss of a group that has committed `offset`, the only one with a time in `standing`."""
     (left,) = standing.times_left
     deleted = max(0, standing.log_start_offset - offset)
     return GroupLoss(standing.log_start_offset, deleted, left.left_ms)
 
 
 def in_words(left_ms: int) -> str:
-    """`now`, or `in 2 hours 5 minutes`: no finer than minutes once there are some."""
+    """`now`, or `in 2 hours 5 minutes`: in minutes at the finest, if it is more than one."""
     if not left_ms:
         return "now"
     if left_ms >= _MINUTE_MS:

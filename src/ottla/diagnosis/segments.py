@@ -1,4 +1,4 @@
-"""The batches in a partition's `.log` files, damaged ones included, without a broker.
+"""Reads the batches in a partition's `.log` files, also damaged ones, without a broker.
 
 Files are read as they are: nothing is cut, repaired or locked, so this may run beside a broker.
 """
@@ -20,7 +20,7 @@ from ottla.storage.recovery.damage import valid_batch_behind
 class SegmentBatch:
     """A batch at `position` of `buffer`, the content of `file`.
 
-    `fault` None: its checksum is right.
+    `fault` is None if its checksum is right.
     """
 
     file: Path
@@ -32,7 +32,7 @@ class SegmentBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes from `position` on that are no batch, and why.
+    """Bytes from `position` on that are no batch, and the reason.
 
     `is_end`: nothing valid follows, as after a crash; the broker cuts them off when it starts.
     """
@@ -45,7 +45,7 @@ class NoBatch:
 
 
 def segments(path: Path) -> list[Path]:
-    """The segment that `path` is, or those of the partition whose folder it is, in order.
+    """The segment at `path`, or those of the partition with that folder, in order.
 
     Raises OttlaError(LOG_DIR_NOT_FOUND).
     """
@@ -58,7 +58,7 @@ def segments(path: Path) -> list[Path]:
 
 
 def batches_in(file: Path) -> Iterator[SegmentBatch | NoBatch]:
-    """Each batch of a segment, and what lies between and behind batches."""
+    """Each batch of a segment, and the bytes between and after batches."""
     with file.open("rb") as opened:
         if file.stat().st_size == 0:
             return
@@ -112,7 +112,7 @@ def _batch(file: Path, buffer: memoryview, position: int, header: BatchHeader) -
 
 
 class _Mapped:
-    """A file in memory, as `valid_batch_behind` reads it."""
+    """A mapped file, in the form that `valid_batch_behind` reads."""
 
     def __init__(self, content: memoryview) -> None:
         self._content = content

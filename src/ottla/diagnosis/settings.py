@@ -1,4 +1,4 @@
-"""Which settings of a topic, broker or group were set by its operator. Pure."""
+"""Finds the settings that an operator has set. Pure."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _MIN_ISR = "min.insync.replicas"
 
 
 def set_by_operator(configs: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
-    """The settings that were set rather than left at their defaults, by name."""
+    """The settings that are not at their defaults, by name."""
     return [
         configs[name]
         for name in sorted(configs)
@@ -18,7 +18,7 @@ def set_by_operator(configs: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
 
 
 def _is_first_value(entry: ConfigEntry) -> bool:
-    """Whether it is the `min.insync.replicas` that the first broker of the cluster stored."""
+    """Whether it is the `min.insync.replicas` that the cluster's first broker stored."""
     is_stored = entry.source is ConfigSource.DYNAMIC_DEFAULT_BROKER and entry.name == _MIN_ISR
     return is_stored and any(
         source is ConfigSource.DEFAULT and value == entry.value

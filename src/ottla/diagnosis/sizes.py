@@ -1,4 +1,4 @@
-"""How much disk topics take, by the answers of the brokers that have their logs."""
+"""Sums the disk usage of topics, from the brokers that have their logs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class TopicSize:
 
 
 async def topic_sizes(admin: Admin, names: Sequence[str] | None) -> list[TopicSize]:
-    """The sizes of the topics `names` (None: of all), the largest first.
+    """The sizes of the topics `names` (None: all), the largest first.
 
     Replicas on brokers that are down are not counted. Raises UnknownTopic.
     """

@@ -1,4 +1,4 @@
-"""Transactions that hold readers of committed records back, and those that no coordinator ends."""
+"""Finds transactions that hold back read_committed consumers or that no coordinator ends."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from ottla.client.admin.transactions import OpenTransaction
 
 @dataclass(frozen=True, slots=True)
 class StableDiagnosis:
-    """The last stable offset of a partition, and its open transactions: the first holds it back.
+    """The last stable offset of a partition, and its open transactions.
+
+    The first one holds it back.
 
     Readers of committed records see the offsets before it, others those before `high_watermark`.
     """
@@ -21,12 +23,12 @@ class StableDiagnosis:
 
     @property
     def held_back(self) -> int:
-        """Offsets that readers of committed records do not see yet."""
+        """The number of offsets not yet visible to read_committed consumers."""
         return self.high_watermark - self.last_stable_offset
 
 
 async def stable_offset_of(admin: Admin, name: TopicPartition) -> StableDiagnosis:
-    """What holds back the last stable offset of `name`."""
+    """The open transactions that hold back the last stable offset of `name`."""
     stable, end = await admin.logs.stable_offsets(name)
     return StableDiagnosis(stable, end, await admin.transactions.open_in([name]))
 
@@ -34,7 +36,7 @@ async def stable_offset_of(admin: Admin, name: TopicPartition) -> StableDiagnosi
 async def hanging_transactions(
     admin: Admin, topics: Sequence[str], *, older_than_ms: int, now_ms: int
 ) -> list[OpenTransaction]:
-    """Transactions of `topics` (none: of all) that hang and were not written to for so long.
+    """Hanging transactions of `topics` (none: all) without writes for this long.
 
     Partitions without a leader are left out.
     """
@@ -46,7 +48,7 @@ async def hanging_transactions(
 def hanging(
     opened: Iterable[OpenTransaction], older_than_ms: int, now_ms: int
 ) -> list[OpenTransaction]:
-    """Of `opened`, those that no coordinator knows and that were not written to for so long."""
+    """The members of `opened` unknown to all coordinators, without writes for this long."""
     return [
         one
         for one in opened

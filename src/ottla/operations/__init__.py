@@ -1,4 +1,13 @@
-"""Changes of a cluster that take more than one request: planned as values, then carried out.
+"""Changes of a cluster that take several requests: planned as values, then carried out.
+
+A plan is a frozen value that can be shown before anything changes; a function that takes it and an
+`Admin` of `ottla.client` carries it out, and reports progress to a callback. Changes that have
+begun continue in the cluster when the caller stops waiting. Nothing here prints, asks a person, or
+reads options. `lake`, `testing` and `cli` may import it; it imports `diagnosis`, `client` and the
+cores below.
+
+Begin with `plans` (the contents of a plan of moves) and `moves` (its execution); `drain`, `balance`
+and `placement` make such plans.
 
 A plan is a frozen value that can be shown before anything changes; a function that takes it and an
 `Admin` of `ottla.client` carries it out, and reports progress to a callback. What has begun

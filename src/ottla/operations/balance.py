@@ -1,4 +1,4 @@
-"""The plan that spreads replicas and leaders evenly over the brokers."""
+"""Plans to spread replicas and leaders evenly over the brokers."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from ottla.operations.plans import MovePlan, move_plan
 
 @dataclass(frozen=True, slots=True)
 class BalancePlan:
-    """What moves, and which partitions are given back to their first replica as leader."""
+    """The moves, and the partitions whose leadership returns to their first replica."""
 
     moves: MovePlan
     given_back: tuple[TopicPartition, ...]
 
     def __bool__(self) -> bool:
-        """Whether anything is to be done."""
+        """Whether there is anything to do."""
         return bool(self.moves.plan or self.given_back)
 
 
 async def plan_balance(admin: Admin) -> BalancePlan:
-    """Let each broker have as many replicas, and lead as often, as any other.
+    """Plan to give each broker as many replicas and leaders as any other.
 
     Partitions that are being moved count with the replicas they will have, and stay as they are.
     """

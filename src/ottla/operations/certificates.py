@@ -1,4 +1,4 @@
-"""An authority and certificates for a laptop: made with `cryptography`, an extra of Ottla."""
+"""Creates an authority and certificates for a laptop; needs the extra `cryptography`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ class Issued:
 
     @property
     def pem(self) -> bytes:
-        """Key and certificate in one PEM text, as `ssl.keystore.location` takes it."""
+        """Key and certificate in one PEM text, for `ssl.keystore.location`."""
         return key_pem(self.key) + self.certificate.public_bytes(Encoding.PEM)
 
 
 @dataclass(frozen=True, slots=True)
 class DevelopmentFiles:
-    """What was made. `authority_is_new` is False where the authority was there already."""
+    """The created files. `authority_is_new` is False if the authority existed already."""
 
     folder: Path
     authority_is_new: bool
@@ -90,7 +90,7 @@ def make_development_files(
         authority = new_authority("Ottla development authority", now)
         write_private(found.authority_key, key_pem(authority.key))
         write_private(found.authority, authority.certificate.public_bytes(Encoding.PEM), 0o644)
-    # Names of the former one stay: a broker that runs takes the new one over.
+    # Names of the former certificate stay, because a running broker reloads it.
     former = [] if found.authority_is_new else _hosts_in(found.server)
     names = list(dict.fromkeys([*hosts, *former, *LOCAL_HOSTS]))
     write_private(found.server, issue(authority, names[0], now, hosts=names).pem)
@@ -108,9 +108,9 @@ def _hosts_in(path: Path) -> list[str]:
 
 
 def load_authority(certificate: Path, key: Path) -> Issued:
-    """An authority from its files.
+    """Load an authority from its files.
 
-    Raises OSError; ValueError where they hold something else, or the key is not the certificate's.
+    Raises OSError; ValueError if they are invalid or do not match.
     """
     private = load_key(key)
     found = x509.load_pem_x509_certificate(certificate.read_bytes())
@@ -130,7 +130,7 @@ def load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 def new_authority(
     name: str, now: datetime, key: ec.EllipticCurvePrivateKey | None = None
 ) -> Issued:
-    """A root of its own, with a new key where none is given."""
+    """A new root authority, with a new key if none is given."""
     key = key or ec.generate_private_key(ec.SECP256R1())
     subject = common_name(name)
     usage = _key_usage(signs_certificates=True)
@@ -147,7 +147,7 @@ def new_authority(
 def issue(
     authority: Issued, name: str, now: datetime, *, hosts: Iterable[str] = (), days: int = _DAYS
 ) -> Issued:
-    """A certificate for CN=`name`; with `hosts` a broker's, else a client's.
+    """A certificate for CN=`name`: a broker's with `hosts`, else a client's.
 
     With negative `days` it has expired. It does not outlive its authority.
     """
@@ -178,7 +178,7 @@ def common_name(name: str) -> x509.Name:
 
 
 def hosts_of(certificate: x509.Certificate) -> list[str]:
-    """The names and addresses that it is for."""
+    """The names and addresses in the certificate."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):
@@ -205,7 +205,7 @@ def serves(
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A key as PEM, in the clear (PKCS#8, which Java reads)."""
+    """A key as unencrypted PEM (PKCS#8, which Java reads)."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 

@@ -1,4 +1,4 @@
-"""Compacts a topic at once, and waits for it."""
+"""Compacts a topic at once, and waits for completion."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ _POLL_S = 0.1
 async def compact(
     admin: Admin, topic: str, *, timeout_s: float | None = None
 ) -> list[CompactionStanding]:
-    """Have every replica of the topic compacted now; with `timeout_s`, wait until it is done.
+    """Request compaction of every replica of the topic now; with `timeout_s`, wait for it.
 
     Raises UnknownTopic, BrokerRefused where the topic is not compacted, REQUEST_TIMED_OUT; and,
     when it waited, UNKNOWN_SERVER_ERROR with the reasons of the brokers that failed.
@@ -39,5 +39,5 @@ async def compact(
 
 
 def is_done(one: CompactionStanding) -> bool:
-    """Whether the cleaner has done what was asked of it."""
+    """Whether the cleaner has finished the request."""
     return one.wanted_end < 0 and not one.is_running

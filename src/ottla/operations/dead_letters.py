@@ -1,4 +1,4 @@
-"""Lists dead letters of a topic and sends their records again, each once.
+"""Lists a topic's dead letters, and sends their records again, each once.
 
 A redrive is one transaction for each portion of letters: their records, and behind them in the
 letters' own topic a mark for each. So a letter is marked if and only if its record was sent, and
@@ -23,7 +23,7 @@ from ottla.record.dead_letters import (
     parse_mark,
 )
 
-# Letters of one transaction.
+# Letters per transaction.
 _PORTION = 500
 _POLL_MS = 1_000
 _IDLE_POLLS = 60
@@ -31,9 +31,9 @@ _IDLE_POLLS = 60
 
 @dataclass(frozen=True, slots=True)
 class FoundLetter:
-    """A letter, where it stands, and its record as far as it came along."""
+    """A letter, its place, and its record as far as it was copied."""
 
-    # In the topic of letters; of a table's letters the file has it, and `offset` is the row.
+    # For letters in a topic, its name; for a table's letters the file, and `offset` is the row.
     source: str
     partition: int
     offset: int
@@ -46,21 +46,21 @@ class FoundLetter:
 
     @property
     def place(self) -> str:
-        """What commands call it."""
+        """The letter's name in commands."""
         return f"{self.source}-{self.partition}@{self.offset}"
 
     @property
     def is_bare(self) -> bool:
-        """Whether the record did not come along: its content stands in its own topic only."""
+        """Whether the record was not copied: its content is only in its own topic."""
         return self.key is None and self.value is None
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What a redrive did."""
+    """The results of a redrive."""
 
     sent: int
-    # Letters that were redriven before, and are not again.
+    # Letters that were redriven before and are skipped.
     skipped: int
     # Letters without content whose records are gone from their topics, or may have been null.
     gone: int
@@ -102,7 +102,7 @@ async def redrive(
     to: str | None = None,
     again: bool = False,
 ) -> Redriven:
-    """Send the records of the chosen letters again: to their own topics and partitions, or `to`.
+    """Send the records of the chosen letters again: to their own topics and partitions, or to `to`.
 
     Of several redrives of one topic at once, the last goes on and the others are fenced. Letters
     that were redriven are passed over unless `again`. Raises OttlaError.
@@ -110,7 +110,7 @@ async def redrive(
     async with Producer(
         bootstrap, transactional_id=f"ottla-redrive-{topic}", client_id="ottla-redrive"
     ) as producer:
-        # Before the letters are read: no other redrive's marks come after this.
+        # Before the letters are read, so that no other redrive's marks can follow.
         await producer.init_transactions()
         letters = [one for one in await letters_of(admin, bootstrap, topic) if chosen(one)]
         due = [one for one in letters if again or not one.redriven]
@@ -134,7 +134,7 @@ async def send_again(producer: Producer, one: FoundLetter, to: str | None) -> No
         to or one.letter.topic,
         one.value,
         one.key,
-        # Records of one key stay in order where they stood in one partition.
+        # Records of one key stay in order if they were in one partition.
         partition=None if to else one.letter.partition,
         headers=[*one.headers, (REDRIVEN_FROM, one.place.encode())],
     )
@@ -175,7 +175,7 @@ async def _records(
     partition: int | None = None,
     span: tuple[int, int] | None = None,
 ) -> AsyncIterator[tuple[int, Record]]:
-    """Yield the committed records of a topic that are there now, or of a span of one partition."""
+    """Yield committed records: of a topic up to its present end, or of a span in a partition."""
     described = (await admin.topics.describe_all([topic]))[0]
     numbers = [one.index for one in described.partitions]
     places = [TopicPartition(topic, n) for n in numbers if partition is None or n == partition]
@@ -204,7 +204,7 @@ async def _polled(
     idle = 0
     while open_places:
         if idle >= _IDLE_POLLS:
-            # Marks may stand there: what is not known to be marked would be sent twice.
+            # There may be marks in it: a letter not known to be marked could be sent twice.
             raise OttlaError(
                 ErrorCode.REQUEST_TIMED_OUT,
                 f"{min(open_places)} gave no record for {_IDLE_POLLS} s before its end; try again",
@@ -216,5 +216,5 @@ async def _polled(
             for record in records:
                 if record.offset < end:
                     yield records.partition, record
-        # The position passes markers of transactions, too.
+        # The position also advances past transaction markers.
         open_places -= {one for one in open_places if await consumer.position(one) >= ends[one]}

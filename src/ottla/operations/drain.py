@@ -1,4 +1,4 @@
-"""The plan that moves all replicas, or all leadership, off one broker."""
+"""Plans to move all replicas, or all leadership, off one broker."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from ottla.operations.plans import MovePlan, move_plan
 
 @dataclass(frozen=True, slots=True)
 class DrainPlan:
-    """What moves off the broker; `stay` are partitions that no other broker could lead."""
+    """The moves off the broker; `stay` are partitions that no other broker could lead."""
 
     moves: MovePlan
     stay: tuple[TopicPartition, ...]
 
 
 async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> DrainPlan:
-    """Move all replicas off the broker, or (`only_leaders`) all leadership.
+    """Plan to move all replicas off the broker, or (`only_leaders`) all leadership.
 
     Raises BROKER_NOT_AVAILABLE where there is no such broker and it has no replicas, and
     INVALID_REPLICATION_FACTOR where the other brokers are too few to take its replicas.
@@ -46,7 +46,7 @@ async def plan_drain(admin: Admin, broker_id: int, *, only_leaders: bool) -> Dra
 def _led_on(
     standings: Iterable[PartitionStanding], plan: Plan, broker_id: int
 ) -> tuple[TopicPartition, ...]:
-    """The partitions that the broker leads and keeps leading."""
+    """The partitions that the broker leads and will keep leading."""
     return tuple(one.name for one in standings if one.name not in plan and one.leader == broker_id)
 
 

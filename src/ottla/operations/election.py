@@ -1,4 +1,4 @@
-"""Leaders elected by command, and what became of each election."""
+"""Elects leaders on request, and reports the outcome of each election."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Outcome = Literal["elected", "not needed", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Election:
-    """One partition's election. `refusal`: why there was none; `standing`: how it is since."""
+    """One partition's election. `refusal`: why it failed; `standing`: the state after it."""
 
     name: TopicPartition
     outcome: Outcome
@@ -24,7 +24,7 @@ class Election:
 
     @property
     def leader(self) -> int | None:
-        """The leader since; None where there is none."""
+        """The leader after the election; None if there is none."""
         if self.standing is None or self.standing.is_offline:
             return None
         return self.standing.leader
@@ -33,7 +33,7 @@ class Election:
 async def elect(
     admin: Admin, kind: ElectionKind, names: Sequence[TopicPartition] | None
 ) -> list[Election]:
-    """Elect leaders of `names` (None: of all partitions that need it), and wait to see them."""
+    """Elect leaders of `names` (None: all partitions that need one), and wait for the results."""
     outcomes = await admin.partitions.elect_leaders(kind, names)
     elected = {name for name, error in outcomes.items() if error is None}
 
@@ -51,7 +51,7 @@ async def elect(
 def election(
     name: TopicPartition, error: OttlaError | None, standing: PartitionStanding | None
 ) -> Election:
-    """What became of an election that ended with `error`, or without one."""
+    """The outcome of an election that ended with `error`, or without one."""
     if error is None:
         return Election(name, "elected", None, standing)
     if error.code is ErrorCode.ELECTION_NOT_NEEDED:

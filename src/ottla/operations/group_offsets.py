@@ -1,4 +1,4 @@
-"""Moves the offsets from which a group resumes: planned partition by partition, then applied."""
+"""Changes a group's committed offsets: planned by partition, then applied."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,7 @@ def require_idle(description: GroupDescription, doing: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class OffsetMove:
-    """One partition: the offset committed, and the one to commit. None: nothing is committed.
+    """One partition's committed offset, and the one to commit. None: nothing is committed.
 
     For a share group, its start offset. `done` counts acknowledged records at and after
     the old one: they are delivered again.
@@ -55,20 +55,20 @@ class OffsetMove:
 
     @property
     def is_change(self) -> bool:
-        """Whether anything is to be done. No new offset with a note: it could not be found."""
+        """Whether the offset changes; without a new offset but with a note, it was not found."""
         if self.new is None and self.note:
             return False
         return self.new != self.old or self.done > 0
 
     @property
     def change(self) -> int | None:
-        """By how much the offset moves; None where there was none, or will be none."""
+        """The difference of the offsets; None if either is missing."""
         return None if self.old is None or self.new is None else self.new - self.old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetTarget:
-    """Where to: one of these is set. None in `singles`: delete the committed offset."""
+    """The target: one of these is set. None in `singles`: delete the committed offset."""
 
     earliest: bool = False
     latest: bool = False
@@ -80,7 +80,7 @@ class OffsetTarget:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """The offsets of a group now; None: a share group has the partition and no start offset."""
+    """A group's present offsets; None: a share group has the partition without a start offset."""
 
     is_share: bool = False
     offsets: Mapping[TopicPartition, int | None] = field(default_factory=dict)
@@ -89,14 +89,14 @@ class _Standing:
 
 @dataclass(frozen=True, slots=True)
 class OffsetPlan:
-    """What is to be moved, and of which kind of group."""
+    """The offsets to change, and the kind of group."""
 
     is_share: bool
     moves: Sequence[OffsetMove]
 
     @property
     def undoing(self) -> list[tuple[TopicPartition, int | None]]:
-        """The offsets that take it back; None deletes one.
+        """The offsets that undo the change; None deletes one.
 
         A share group forgets whole topics only: of a topic in which it had no start offset
         anywhere, all partitions are forgotten; in a topic where it had some, those without stay.
@@ -115,7 +115,7 @@ class OffsetPlan:
 async def planned(
     admin: Admin, group_id: str, target: OffsetTarget, topics: Sequence[tuple[str, list[int]]]
 ) -> OffsetPlan:
-    """What would change, in order. Raises OttlaError for a group that is active or unknown.
+    """Plan the changes, in order. Raises OttlaError for an active or unknown group.
 
     `topics` restricts it to some topics, or partitions of theirs; else it is all that the group
     has committed. A group that does not exist yet gets committed offsets, if `topics` names any.
@@ -168,7 +168,7 @@ async def _share_group_now(admin: Admin, group_id: str) -> _Standing:
 def wished(
     target: OffsetTarget, place: TopicPartition, start: int, end: int, old: int | None, at_time: int
 ) -> tuple[int | None, str]:
-    """The offset wished for, and what is to be said of it. `at_time` -1: no record is as late."""
+    """The requested offset, and a note on it. `at_time` -1: all records are older."""
     if target.earliest:
         return start, ""
     if target.latest:
@@ -183,7 +183,7 @@ def wished(
 def bounded(
     place: TopicPartition, start: int, end: int, old: int | None, wish: int | None, note: str
 ) -> OffsetMove:
-    """The move, to within what the log holds."""
+    """The move, limited to the log's bounds."""
     if wish is None:
         return OffsetMove(place, start, end, old, wish, note)
     if wish < start:
@@ -200,7 +200,7 @@ async def _places(
     topics: Sequence[tuple[str, list[int]]],
     known: Sequence[TopicPartition],
 ) -> list[TopicPartition]:
-    """The partitions that are meant."""
+    """The selected partitions."""
     if target.singles:
         for place in target.singles:
             await partitions_of(connections_of(admin), place.topic, [place.partition])
@@ -219,7 +219,7 @@ async def _places(
 
 
 async def apply(admin: Admin, group_id: str, plan: OffsetPlan) -> None:
-    """Commit the new offsets. Raises NON_EMPTY_GROUP where a consumer joined meanwhile."""
+    """Commit the new offsets. Raises NON_EMPTY_GROUP if a consumer joined meanwhile."""
     moves = plan.moves
     changed = {move.place: move.new for move in moves if move.is_change and move.new is not None}
     forgotten = [move.place for move in moves if move.is_change and move.new is None]
@@ -247,7 +247,7 @@ async def apply(admin: Admin, group_id: str, plan: OffsetPlan) -> None:
 async def _forgotten_topics(
     admin: Admin, group_id: str, forgotten: Sequence[TopicPartition]
 ) -> list[str]:
-    """The topics of these partitions. Raises OttlaError where they have other partitions, too."""
+    """The topics of these partitions. Raises OttlaError if they have other partitions, too."""
     topics = sorted({place.topic for place in forgotten})
     for topic in topics:
         left = set(await partitions_of(connections_of(admin), topic)) - set(forgotten)

@@ -1,4 +1,4 @@
-"""Carries out plans of where replicas are to be, a few partitions at a time.
+"""Carries out plans of replica placement, a few partitions at a time.
 
 A move that has begun goes on in the cluster even when the caller stops waiting for it; a plan made
 anew then holds what is still to do.
@@ -13,18 +13,18 @@ from ottla.client.admin import Admin
 from ottla.client.admin.partitions import ElectionKind, PartitionStanding
 from ottla.operations.plans import MoveProgress, Plan, progress_of
 
-# Gets (partitions that are done, partitions of the plan).
+# Called with (finished partitions, partitions of the plan).
 OnDone = Callable[[int, int], None]
-# Gets the moves that are under way.
+# Called with the moves in progress.
 OnProgress = Callable[[list[MoveProgress]], None]
 
 _POLL_S = 0.25
-# How often partitions are looked at after an election until they have the leader elected.
+# How often partitions are polled after an election until they have the elected leader.
 _LOOKS = 40
 
 
 async def sizes(admin: Admin) -> dict[TopicPartition, dict[int, int]]:
-    """Bytes of each partition's log by broker, of brokers that are alive."""
+    """The bytes of each partition's log by live broker."""
     found: dict[TopicPartition, dict[int, int]] = {}
     for folder in await admin.logs.directories():
         for name, size in folder.partition_bytes.items():
@@ -33,7 +33,10 @@ async def sizes(admin: Admin) -> dict[TopicPartition, dict[int, int]]:
 
 
 async def begin(admin: Admin, plan: Mapping[TopicPartition, Sequence[int] | None]) -> None:
-    """Begin the moves, or cancel those of None. Raises the first refusal, after all were asked."""
+    """Begin the moves, or cancel those with None.
+
+    Raises the first refusal, after all were requested.
+    """
     refusals = [
         error for error in (await admin.partitions.reassign(plan)).values() if error is not None
     ]
@@ -42,7 +45,7 @@ async def begin(admin: Admin, plan: Mapping[TopicPartition, Sequence[int] | None
 
 
 async def cancel(admin: Admin, names: Iterable[TopicPartition] | None) -> list[TopicPartition]:
-    """Cancel the moves of `names` (None: all) that are under way; the partitions concerned."""
+    """Cancel the moves of `names` (None: all) in progress; return the partitions concerned."""
     wanted = None if names is None else list(names)
     moves = sorted(await admin.partitions.reassignments(wanted))
     if moves:
@@ -51,7 +54,7 @@ async def cancel(admin: Admin, names: Iterable[TopicPartition] | None) -> list[T
 
 
 async def carry_out(admin: Admin, plan: Plan, at_once: int, on_done: OnDone) -> None:
-    """Move all of `plan`, `at_once` partitions at a time, and elect the first replicas.
+    """Carry out `plan`, `at_once` partitions at a time, and elect the first replicas.
 
     Raises the first refusal; moves that had begun by then go on.
     """
@@ -75,7 +78,7 @@ async def carry_out(admin: Admin, plan: Plan, at_once: int, on_done: OnDone) -> 
 
 
 async def lead_first(admin: Admin, names: Sequence[TopicPartition]) -> None:
-    """Elect the first replica of each as leader where it is not, and can be."""
+    """Elect the first replica of each partition as leader, if it is not and can be."""
     outcomes = await admin.partitions.elect_leaders(ElectionKind.PREFERRED, names)
     for error in outcomes.values():
         if error is not None and error.code not in (
@@ -88,7 +91,7 @@ async def lead_first(admin: Admin, names: Sequence[TopicPartition]) -> None:
 async def wait(
     admin: Admin, names: Iterable[TopicPartition] | None, on_progress: OnProgress
 ) -> None:
-    """Return when none of `names` (None: of all partitions) moves any more."""
+    """Wait until none of `names` (None: all partitions) is moving."""
     wanted = None if names is None else list(names)
     while moves := await admin.partitions.reassignments(wanted):
         on_progress(progress_of(moves, await sizes(admin)))
@@ -96,7 +99,7 @@ async def wait(
 
 
 async def under_way(admin: Admin, names: Iterable[TopicPartition] | None) -> list[MoveProgress]:
-    """How far the moves of `names` (None: of all partitions) are."""
+    """The progress of the moves of `names` (None: all partitions)."""
     moves = await admin.partitions.reassignments(None if names is None else list(names))
     return progress_of(moves, await sizes(admin)) if moves else []
 
@@ -104,7 +107,7 @@ async def under_way(admin: Admin, names: Iterable[TopicPartition] | None) -> lis
 async def leaders_seen(
     admin: Admin, names: Sequence[TopicPartition], wanted: Callable[[PartitionStanding], bool]
 ) -> dict[TopicPartition, PartitionStanding]:
-    """How `names` stand once `wanted` holds of all, or after some seconds."""
+    """The state of `names` once all have the `wanted` leader, or after some seconds."""
     topics = sorted({name.topic for name in names})
     for attempt in range(_LOOKS):
         every = {one.name: one for one in await admin.partitions.standings(topics)}

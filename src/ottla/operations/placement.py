@@ -18,7 +18,7 @@ async def plan_placement(
     chosen: Collection[int] | None,
     replicas: int | None,
 ) -> MovePlan:
-    """Put `names` on the `chosen` brokers (None: all that are alive), as many replicas of each.
+    """Plan to put `names` on the `chosen` brokers (None: all live ones), with as many replicas.
 
     Replicas that are on chosen brokers stay there. Raises INVALID_REPLICA_ASSIGNMENT where a
     chosen broker is not alive, INVALID_REPLICATION_FACTOR where they are too few for the
@@ -33,7 +33,7 @@ async def plan_placement(
 
 
 async def plan_reassignment(admin: Admin, wanted: Plan) -> tuple[MovePlan, list[PartitionStanding]]:
-    """What of `wanted` is not so yet, and how the partitions stand.
+    """The part of `wanted` that is still to do, and the partitions' state.
 
     Raises UNKNOWN_TOPIC_OR_PARTITION.
     """

@@ -1,4 +1,4 @@
-"""Plans of where replicas are to be: what they change and cost, and Kafka's file of them. Pure."""
+"""Plans of replica placement: their changes and costs, and Kafka's file format. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,13 +11,13 @@ from ottla.client.admin.partitions import PartitionStanding, Reassignment
 
 # The new replica list of each partition that changes, the preferred leader first.
 Plan = Mapping[TopicPartition, Sequence[int]]
-# Bytes of each partition's log by broker.
+# The bytes of each partition's log by broker.
 Sizes = Mapping[TopicPartition, Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition of a plan: its replicas now and then, and how many bytes one of them has."""
+    """A partition of a plan: its old and new replicas, and the size of one."""
 
     name: TopicPartition
     before: tuple[int, ...]
@@ -26,7 +26,7 @@ class Move:
 
     @property
     def copied_to(self) -> tuple[int, ...]:
-        """Brokers that have no replica now."""
+        """Brokers that get a new replica."""
         return tuple(broker for broker in self.after if broker not in self.before)
 
     @property
@@ -36,14 +36,14 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class MovePlan:
-    """A plan, with what is known of the partitions that it moves."""
+    """A plan, with the data of the partitions it moves."""
 
     plan: Plan
     moves: tuple[Move, ...]
 
     @property
     def copies(self) -> int:
-        """Replicas that are copied."""
+        """The number of replicas to copy."""
         return sum(len(move.copied_to) for move in self.moves)
 
     @property
@@ -53,7 +53,7 @@ class MovePlan:
 
 @dataclass(frozen=True, slots=True)
 class MoveProgress:
-    """A reassignment under way: `copied_bytes` of `total_bytes` are on the `adding` brokers."""
+    """A reassignment in progress: `copied_bytes` of `total_bytes` are on the `adding` brokers."""
 
     name: TopicPartition
     target: tuple[int, ...]
@@ -68,12 +68,12 @@ class MoveProgress:
 
     @property
     def copied_percent(self) -> int | None:
-        """Rounded down; None where nothing is to be copied."""
+        """Rounded down; None if there is nothing to copy."""
         return 100 * self.copied_bytes // self.total_bytes if self.total_bytes else None
 
 
 def move_plan(plan: Plan, standings: Iterable[PartitionStanding], held: Sizes) -> MovePlan:
-    """What `plan` changes, by the partitions as they stand and the sizes of their logs."""
+    """The changes of `plan`, from the partitions' state and log sizes."""
     before = {one.name: one.replicas for one in standings}
     return MovePlan(
         plan,
@@ -85,7 +85,7 @@ def move_plan(plan: Plan, standings: Iterable[PartitionStanding], held: Sizes) -
 
 
 def progress_of(moves: Mapping[TopicPartition, Reassignment], held: Sizes) -> list[MoveProgress]:
-    """How far each move is, by the sizes of the logs now."""
+    """The progress of each move, from the present log sizes."""
     found: list[MoveProgress] = []
     for name, move in sorted(moves.items()):
         sizes = held.get(name, {})
@@ -117,7 +117,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
 
 
 def from_json(text: str, origin: str) -> Plan:
-    """The plan in a text of that form. Raises OttlaError(INVALID_REQUEST) that names `origin`."""
+    """Parse a plan in that form. Raises OttlaError(INVALID_REQUEST) that names `origin`."""
     try:
         entries = json.loads(text)["partitions"]
         plan = {
@@ -136,7 +136,7 @@ def from_json(text: str, origin: str) -> Plan:
 
 
 def bad_plan(origin: str, why: str) -> OttlaError:
-    """The error for a plan that cannot be read."""
+    """The error for an invalid plan."""
     return OttlaError(
         ErrorCode.INVALID_REQUEST,
         f"{origin} is no plan ({why}); write what `ottla partition plan … -o json` writes",

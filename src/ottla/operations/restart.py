@@ -18,7 +18,7 @@ _LISTENING = "0A"
 
 
 def serving(addresses: Iterable[Address]) -> dict[Address, int]:
-    """The process that listens on each address: of this machine, and of a user we may look at."""
+    """The process that listens on each address, of this machine and of a user visible to us."""
     local = {one.port: one for one in addresses if _is_local(one.host)}
     sockets = {inode: local[port] for port, inode in _listeners() if port in local}
     found: dict[Address, int] = {}
@@ -65,14 +65,14 @@ _POLL_S = 0.2
 
 
 async def pids(admin: Admin) -> dict[int, int]:
-    """The processes of the live brokers that run on this machine."""
+    """The process ids of the live brokers on this machine."""
     brokers = (await admin.cluster.describe()).brokers
     found = serving(one.address for one in brokers)
     return {one.broker_id: found[one.address] for one in brokers if one.address in found}
 
 
 async def restart(admin: Admin, broker_id: int, timeout_s: float) -> tuple[int, int]:
-    """Stop the broker in order and have it started again; its old process and its new one.
+    """Stop the broker in order and restart it; return its old and new process id.
 
     Raises OttlaError where it is not run by `ottla start --brokers` on this machine, and
     REQUEST_TIMED_OUT.
@@ -109,5 +109,5 @@ async def _pid_now(admin: Admin, broker_id: int) -> int | None:
     try:
         return (await pids(admin)).get(broker_id)
     except ClientError:
-        # It is stopping, or is not back yet, and no other broker is known.
+        # It is stopping or not back yet, and no other broker is known.
         return None

@@ -1,4 +1,4 @@
-"""Settings changed, and shown before and after; names that do not exist get the nearest."""
+"""Changes settings, and shows old and new values; proposes similar names for unknown ones."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,14 @@ from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ConfigSource, ResourceKind
 from ottla.diagnosis.consequences import notes
 
-# Kafka's brokers answer a change before they know of it themselves.
+# Kafka's brokers answer a change before they apply it themselves.
 _LOOKS_MAX = 30
 _PAUSE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """A setting before and after; None: the broker does not know it, or did not."""
+    """A setting before and after; None: unknown to the broker."""
 
     name: str
     before: ConfigEntry | None
@@ -26,7 +26,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanges:
-    """What was changed.
+    """The changes made.
 
     `unknown` has a sentence for each name that the broker took and Ottla does not know: Kafka's
     brokers store such names, and no part of them reads those. `notes` say what is odd about a
@@ -67,7 +67,7 @@ async def change_settings(
 
 
 def naming_nearest(error: OttlaError, names: Iterable[str], known: Iterable[str]) -> OttlaError:
-    """`error` about settings; where the broker did not propose a name, one of `known` is."""
+    """The `error` about settings, with a proposal from `known` if the broker made none."""
     if error.code not in (ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST):
         return error
     if "did you mean" in error.message:
@@ -76,7 +76,7 @@ def naming_nearest(error: OttlaError, names: Iterable[str], known: Iterable[str]
 
 
 def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """For each of `names` that is not `known`, and is like one that is, a question that says so."""
+    """A question for each unknown one of `names` that proposes a similar one of `known`."""
     known = list(known)
     hints: list[str] = []
     for name in names:
@@ -87,7 +87,7 @@ def nearest_names(names: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 def _is_made(before: ConfigEntry | None, after: ConfigEntry | None, asked: str | None) -> bool:
-    """Whether a change is seen, or cannot be seen, as it changes nothing."""
+    """Whether a change is visible, or cannot be, because it changes nothing."""
     if before is None or after is None or after.is_sensitive:
         return True
     if (before.value, before.source) != (after.value, after.source):

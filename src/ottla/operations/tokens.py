@@ -10,10 +10,7 @@ _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
 
 def settings_with_token(config: Mapping[str, str], found: TokenDescription) -> str:
-    """The text of a `client.properties`: those of `config`, with the token in place of its login.
-
-    It is a secret.
-    """
+    """The text of a `client.properties`: `config` with the token as its login. It is a secret."""
     kept = {name: value for name, value in config.items() if name not in _LOGIN}
     protocol = config.get("security.protocol", "SASL_PLAINTEXT").upper()
     mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms", ""))

@@ -1,4 +1,4 @@
-"""Topics created and deleted, with what is worth knowing at that moment."""
+"""Creates and deletes topics, and reports facts worth knowing at that moment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DELETE_DELAY = "file.delete.delay.ms"
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """A topic that is there now; `is_new`: it was created. `live` are the brokers alive."""
+    """An existing topic; `is_new`: it was just created. `live` are the live brokers."""
 
     view: TopicView
     is_new: bool
@@ -36,12 +36,12 @@ class CreatedTopic:
 
     @property
     def brokers_down(self) -> tuple[int, ...]:
-        """Brokers that have replicas of it and are down."""
+        """Brokers with replicas of it that are down."""
         return brokers_down([self.view], self.live)
 
     @property
     def notes(self) -> list[str]:
-        """What its owner should know, a sentence each."""
+        """Notes for its owner, a sentence each."""
         down = self.brokers_down
         found = notes(self.replication_factor, self.values)
         if down:
@@ -52,7 +52,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True)
 class DeletedTopics:
-    """When the brokers remove the files, and which brokers do so only when they are back."""
+    """When the brokers remove the files, and which brokers do so only after their return."""
 
     delay_ms: int
     brokers_down: tuple[int, ...]
@@ -96,6 +96,6 @@ async def delete_topics(admin: Admin, names: Sequence[str]) -> DeletedTopics:
 
 
 async def _delete_delay_ms(admin: Admin, name: str) -> int:
-    """How long the brokers keep the files of a topic that was deleted."""
+    """How long the brokers keep the files of a deleted topic."""
     found = await admin.configs.describe(ResourceKind.TOPIC, name, [DELETE_DELAY])
     return int(found[DELETE_DELAY].value or 0)

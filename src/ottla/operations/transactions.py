@@ -1,4 +1,4 @@
-"""Ends a transaction that no coordinator knows, and that holds readers back."""
+"""Ends a transaction that no coordinator knows, and that holds back readers."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import TopicPartition

@@ -1,4 +1,4 @@
-"""The ACLs that a command lists and changes: a broker's, or with `--store` those in the store."""
+"""The ACLs that a command lists and changes: a broker's, or those in the store with `--store`."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, TypeVar
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class ListedAcls(Protocol):
-    """What commands need of ACLs."""
+    """The ACL methods that commands use."""
 
     async def find(self, wanted: AclFilter) -> list[Acl]: ...
 
@@ -23,10 +23,10 @@ class ListedAcls(Protocol):
 def with_acls(
     bootstrap: str, store: str | None, work: Callable[[ListedAcls], Awaitable[Result]]
 ) -> Result:
-    """What `work` returns when given the ACLs."""
+    """Run `work` with the ACLs, and return its result."""
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.acls))
-    # Slow to import, and seldom used.
+    # Slow to import, and rarely used.
     from ottla.cli.acl.stored import with_stored_acls  # noqa: PLC0415
 
     return with_stored_acls(store_settings(store), work)

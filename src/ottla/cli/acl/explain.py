@@ -39,7 +39,7 @@ def explain(
 
 
 def _address(host: str) -> str:
-    """The address as brokers see it. Raises BadParameter."""
+    """The address in the form that brokers see. Raises BadParameter."""
     try:
         return str(ip_address(host))
     except ValueError:

@@ -28,7 +28,7 @@ _OPERATIONS = {
 
 
 def rule_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the arguments that say which principal does what to which resource."""
+    """Add the arguments principal, operation and resource."""
     for name in ("resource", "operation", "principal"):
         command = click.argument(name)(command)
     return command
@@ -48,7 +48,7 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rule_of(given: dict[str, Any]) -> Acl:
-    """The ACL that arguments and options name. Raises BadParameter."""
+    """The ACL of the arguments and options. Raises BadParameter."""
     kind = PatternType.PREFIXED if given["prefixed"] else PatternType.LITERAL
     acl = Acl(
         resource_of(given["resource"], kind),

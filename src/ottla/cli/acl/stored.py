@@ -18,15 +18,15 @@ class StoredAcls:
         self._acls = stored.acls
 
     async def find(self, wanted: AclFilter) -> list[Acl]:
-        """The ACLs that a filter means."""
+        """The ACLs that match a filter."""
         return self._acls.matching(wanted)
 
     async def create(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs, which have been checked. Raises StoreError."""
+        """Add ACLs that were checked already. Raises StoreError."""
         await self._acls.create(acls)
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
-        """Delete the ACLs that a filter means, and return them. Raises StoreError."""
+        """Delete the ACLs that match a filter, and return them. Raises StoreError."""
         found = self._acls.matching(wanted)
         await self._acls.delete(found)
         return found
@@ -35,7 +35,7 @@ class StoredAcls:
 def with_stored_acls(
     settings: BrokerSettings, work: Callable[[StoredAcls], Awaitable[Result]]
 ) -> Result:
-    """What `work` returns when given the ACLs in the store that `settings` name."""
+    """Run `work` with the ACLs in the store of `settings`, and return its result."""
 
     async def main() -> Result:
         async with stored_security(settings) as stored:

@@ -72,7 +72,7 @@ def show_lines(
 
 
 def _check(principal: str | None, resource: str | None) -> None:
-    """Refuse what no line has. Raises BadParameter."""
+    """Refuse filters that no line can match. Raises BadParameter."""
     if principal is not None and ":" not in principal:
         raise click.BadParameter(
             f"{principal} lacks its type: write User:{principal}", param_hint="--principal"
@@ -103,5 +103,5 @@ def _row(line: Line) -> dict[str, str]:
 
 
 def _printable(text: str) -> str:
-    """What a client chose must not steer the terminal."""
+    """Escape characters that a client chose, so that they cannot control the terminal."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -12,7 +12,7 @@ from ottla.diagnosis.audit_log import AuditVerdict, verify_audit
 from ottla.security.audit.verification import Remark, Verified
 
 _HASH = re.compile("[0-9a-f]{64}")
-# As of other verify commands.
+# The same as in other verify commands.
 _DAMAGED = 3
 _UNPROVEN = (
     "Not proven without --head: that nothing was cut off at the end together with the head file, "
@@ -87,7 +87,7 @@ def _show_anchor(verdict: AuditVerdict) -> None:
 
 
 def _unproven(verdict: AuditVerdict, chain: Verified) -> Iterator[str]:
-    """What the hash of a line says nothing of."""
+    """The lines that the hash does not cover."""
     if chain.first < chain.proven_from:
         yield f"lines before line {chain.proven_from}, where the chain is broken"
     if chain.retention_line > chain.anchor_line:

@@ -1,4 +1,4 @@
-"""Log cleaners as `ottla cluster health` shows them: a line for people, a row for programs."""
+"""Log cleaners in the output of `ottla cluster health`: a line for people, a row for programs."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from ottla.client.admin.compaction import CleanerStanding
 
 
 def cleaner_line(cleaner: CleanerStanding) -> str | None:
-    """What a cleaner does, in a line; None where there is nothing to compact."""
+    """A cleaner's state in one line; None if it has nothing to compact."""
     if not cleaner.logs:
         return None
     parts = [f"cleaner of broker {cleaner.broker_id}: {counted(cleaner.logs, 'log')}"]
@@ -22,7 +22,7 @@ def cleaner_line(cleaner: CleanerStanding) -> str | None:
 
 
 def cleaner_row(cleaner: CleanerStanding) -> dict[str, Any]:
-    """All that a broker says of its cleaner."""
+    """The whole state of a broker's cleaner."""
     last = None
     if cleaner.last is not None:
         last = {

@@ -57,7 +57,7 @@ def _cells(one: LogDirectory) -> dict[str, Any]:
         "path": one.path,
         "replicas": len(one.partition_bytes),
         "logs": size_words(sum(one.partition_bytes.values())),
-        # Kafka before 3.3 does not say.
+        # Kafka before 3.3 does not report it.
         "usable": None if one.usable_bytes < 0 else size_words(one.usable_bytes),
         "total": None if one.total_bytes < 0 else size_words(one.total_bytes),
     }

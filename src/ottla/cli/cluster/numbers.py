@@ -6,7 +6,7 @@ from ottla.base.quantities import counted
 
 
 def numbers_sentence(partitions: int, numbers: Mapping[str, int]) -> str:
-    """How many partitions there are, and how many of them are in which trouble."""
+    """The number of partitions, and the number in each kind of trouble."""
     words = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in numbers.items())
     return f"{counted(partitions, 'partition')}: {words}".replace("min isr", "min ISR").replace(
         "under replicated", "under-replicated"

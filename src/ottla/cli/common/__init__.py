@@ -1,1 +1,1 @@
-"""What the commands share: options, the connection to a cluster, errors, completion of names."""
+"""The shared parts of commands: options, connection to a cluster, errors, completion of names."""

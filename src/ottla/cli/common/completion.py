@@ -1,4 +1,4 @@
-"""Names that a shell completes, of topics and what else a cluster has, where it answers quickly."""
+"""Shell completion of topics and other names, if the cluster answers quickly."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -10,7 +10,7 @@ from ottla.cli.common.connect import administration
 from ottla.client.admin import Admin
 from ottla.client.connection.cluster import connections_of
 
-# A person waits for each letter.
+# A person waits for the completion.
 _PATIENCE_S = 2.0
 
 
@@ -29,7 +29,7 @@ def groups(context: click.Context, _param: click.Parameter, incomplete: str) -> 
 
 
 def partitions(context: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The topics that begin so; once a topic is written to its end, its partitions as well."""
+    """The topics with this prefix; after a topic's full name, its partitions as well."""
 
     async def ask(admin: Admin) -> list[str]:
         views = await admin.topics.all(internal=True)
@@ -75,5 +75,5 @@ def _names(
     try:
         return sorted(name for name in asyncio.run(found()) if name.startswith(incomplete))
     except (OttlaError, TimeoutError):
-        # The command itself says what is wrong.
+        # The command itself reports the error.
         return []

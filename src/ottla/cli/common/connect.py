@@ -1,4 +1,4 @@
-"""How a command reaches its cluster: a loop for one piece of work, and errors without waiting."""
+"""Connects a command to its cluster: one loop per command, and no retries on errors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -13,16 +13,16 @@ Result = TypeVar("Result")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run `work` to its end; ctrl-C ends it in order and raises KeyboardInterrupt."""
+    """Run `work` to its end; ctrl-C stops it in order and raises KeyboardInterrupt."""
     return asyncio.run(work)
 
 
 async def reach(cluster: Cluster) -> None:
-    """Raise at once where no broker answers: a person waits, so nothing is tried again."""
+    """Raise at once if no broker answers: a person is waiting, so there are no retries."""
     await cluster.any_connection()
     if cluster.options.security.identity is None:
-        # Where clients must log in, versions are answered and the next request is not. Once more,
-        # as a broker may stop just now.
+        # If a login is required, ApiVersions is answered and the next request is not. Tried twice,
+        # because a broker may be stopping at this moment.
         try:
             await cluster.refresh()
         except ConnectionFailed:
@@ -32,14 +32,14 @@ async def reach(cluster: Cluster) -> None:
 
 @asynccontextmanager
 async def administration(bootstrap: str) -> AsyncIterator[Admin]:
-    """An `Admin` of a cluster that answers."""
+    """An `Admin` of a cluster that has answered."""
     async with Admin(bootstrap, client_id="ottla-cli") as admin:
         await reach(connections_of(admin))
         yield admin
 
 
 def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[Result]]) -> Result:
-    """What `work` returns when given an `Admin`."""
+    """Run `work` with an `Admin`, and return its result."""
 
     async def main() -> Result:
         async with administration(bootstrap) as admin:

@@ -16,7 +16,7 @@ USAGE = "USAGE"
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether the words of a command ask for JSON; they may be wrong otherwise."""
+    """Whether the arguments ask for JSON, even if others of them are wrong."""
     for place, word in enumerate(words):
         if word == "--":
             return False
@@ -28,17 +28,17 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def show_error(error: OttlaError, words: Sequence[str]) -> None:
-    """Print what went wrong while the command was carried out."""
+    """Print the error of a command that was run."""
     if not wants_json(words):
         click.echo(f"ottla: {error.message}{_here(error)} ({error.code.name})", err=True)
         return
-    # By the form of our sentences: what happened; what to do.
+    # Split by the form of our sentences: what happened; what to do.
     message, _, remedy = f"{error.message}{_here(error)}".partition("; ")
     _show_object(error.code.name, message, remedy)
 
 
 def show_misuse(error: click.ClickException, words: Sequence[str]) -> None:
-    """Print what is wrong with the words of the command."""
+    """Print the error of wrong arguments."""
     if not wants_json(words):
         error.show()
         return
@@ -48,7 +48,7 @@ def show_misuse(error: click.ClickException, words: Sequence[str]) -> None:
 
 
 def _show_object(code: str, message: str, remedy: str) -> None:
-    # Only a mistake pays for the import.
+    # Imported only after a mistake.
     import json  # noqa: PLC0415
 
     answer = {"error": {"code": code, "message": message, "remedy": remedy or None}}
@@ -56,7 +56,7 @@ def _show_object(code: str, message: str, remedy: str) -> None:
 
 
 def _here(error: OttlaError) -> str:
-    """What helps where no broker answers on this machine."""
+    """The remedy if no broker answers on this machine."""
     what = error.message
     is_here = "localhost" in what and "is a broker running there?" in what
     is_here = is_here and error.code is ErrorCode.NETWORK_EXCEPTION

@@ -1,4 +1,4 @@
-"""Options that several commands have, each said once."""
+"""The options that several commands share."""
 
 import os
 import shlex
@@ -18,13 +18,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 _BOOTSTRAP = "localhost:9092"
-# Secrets that are words; others may be PEM, or a login over several lines.
+# Secrets of one line; others may be PEM, or a login over several lines.
 _OF_ONE_LINE = ("password", ".secret.key", ".master.key")
 _BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
 
 
 def bootstrap(command: Command) -> Command:
-    """`--bootstrap`: which cluster; and `--config`: how to log in there."""
+    """`--bootstrap`: the cluster; and `--config`: the settings to log in to it."""
     return _config(_bootstrap(command))
 
 
@@ -58,7 +58,7 @@ def _use_config(_context: click.Context, _option: click.Parameter, path: str | N
 
 
 def use_config(path: str) -> None:
-    """Every client of this process, and of those that it starts, reads the file."""
+    """Make every client of this process, and of its child processes, read the file."""
     os.environ[CONFIG_VARIABLE] = os.path.abspath(path)
 
 
@@ -75,7 +75,7 @@ def _bootstrap(command: Command) -> Command:
 
 
 def store(command: Command) -> Command:
-    """`--store`: the store itself instead of a broker (`cli.start.store_place`)."""
+    """`--store`: the store itself in place of a broker (see `cli.start.store_place`)."""
     return click.option(
         "--store",
         metavar="PLACE",
@@ -85,7 +85,7 @@ def store(command: Command) -> Command:
 
 
 def bootstrap_words(bootstrap: str) -> str:
-    """What a command that is printed needs in order to reach the same cluster."""
+    """The options with which a printed command reaches the same cluster."""
     if bootstrap == os.environ.get(_BOOTSTRAP_VARIABLE, _BOOTSTRAP):
         return ""
     return f" --bootstrap {shlex.quote(bootstrap)}"
@@ -118,9 +118,9 @@ def settings(example: str) -> Callable[[Command], Command]:
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
-    """Read what `--set` was given; spans and sizes with units become plain numbers.
+    """Parse the values of `--set`; spans and sizes with units become plain numbers.
 
-    A secret is read from a file, as other users of the machine can see the words of a command.
+    A secret is read from a file, because other users of the machine can see a command's arguments.
     """
     parsed: dict[str, str] = {}
     for assignment in assignments:
@@ -133,7 +133,7 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
 
 
 def _secret(name: str, value: str) -> str:
-    """What stands in FILE, for `@FILE`. Messages do not repeat other values."""
+    """The content of FILE, for `@FILE`. Messages do not repeat other values."""
     if not value.startswith("@"):
         raise click.BadParameter(
             f"{name} is a secret, and other users of this machine can see the words of a command: "
@@ -168,7 +168,7 @@ def unset(command: Command) -> Command:
 
 
 def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str, str | None]:
-    """What `--set` and `--unset` ask for; None returns a setting to its default."""
+    """The changes in `--set` and `--unset`; None returns a setting to its default."""
     changes: dict[str, str | None] = dict(parse_settings(assignments))
     for name in unset:
         if name in changes:
@@ -178,7 +178,7 @@ def parse_changes(assignments: Iterable[str], unset: Iterable[str]) -> dict[str,
 
 
 def at_once(command: Command) -> Command:
-    """`--at-once`: how many partitions of a plan move side by side."""
+    """`--at-once`: how many partitions of a plan move at the same time."""
     return click.option(
         "--at-once",
         type=click.IntRange(1),
@@ -194,7 +194,7 @@ def yes(command: Command) -> Command:
 
 
 def confirm(question: str) -> None:
-    """Ask on a terminal; for no, end with 1. Raises UsageError where there is no terminal."""
+    """Ask on a terminal; exit with 1 for no. Raises UsageError if there is no terminal."""
     if not sys.stdin.isatty():
         raise click.UsageError("there is no terminal to confirm this on; add --yes")
     if not click.confirm(question, err=True):

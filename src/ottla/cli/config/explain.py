@@ -1,4 +1,4 @@
-"""`ottla config explain`: what a setting does, from Ottla's own tables, without a broker."""
+"""`ottla config explain`: the effect of a setting, from Ottla's own tables, without a broker."""
 
 from typing import Any
 

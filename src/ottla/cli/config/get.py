@@ -1,4 +1,4 @@
-"""`ottla config get`: settings, and where their values come from."""
+"""`ottla config get`: settings, and the sources of their values."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""What has settings, as people name it: a topic, a broker by its id, all brokers, a group."""
+"""Resources with settings, as people name them: a topic, a broker by id, all brokers, a group."""
 
 import click
 
@@ -18,7 +18,7 @@ TABLES: dict[str, dict[str, Setting]] = {
     "broker": BROKER_SETTINGS,
     "group": GROUP_SETTINGS,
 }
-# What people write for the settings that hold for every broker; the protocol's word is "".
+# People's name for the settings of all brokers; the protocol's is "".
 _ALL = "all"
 
 kind_argument = click.argument("kind", type=click.Choice(list(KINDS)))
@@ -26,7 +26,7 @@ name_argument = click.argument("name")
 
 
 async def require(admin: Admin, kind: str, name: str) -> None:
-    """Raise where the topic or broker does not exist, naming what does."""
+    """Raise if the topic or broker does not exist, naming those that do."""
     if kind == "topic":
         await admin.topics.describe_all([name])
     elif kind == "broker" and name != _ALL:
@@ -40,5 +40,5 @@ async def require(admin: Admin, kind: str, name: str) -> None:
 
 
 def resource(kind: str, name: str) -> str:
-    """The name by which the protocol knows it."""
+    """The resource's name in the protocol."""
     return "" if kind == "broker" and name == _ALL else name

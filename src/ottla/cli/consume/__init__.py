@@ -1,1 +1,1 @@
-"""`ottla consume`, in `consume`; `reading` reads, `shape` turns a record into what is shown."""
+"""`ottla consume`, in `consume`; `reader` reads, `shape` formats records."""

@@ -1,4 +1,4 @@
-"""The offsets that a place in a log, such as `--from -10`, means in each partition."""
+"""Resolves a position in a log, such as `--from -10`, to an offset in each partition."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from ottla.diagnosis.offsets import Offsets, offsets_at
 async def resolved(
     cluster: Cluster, partitions: Iterable[TopicPartition], position: Position
 ) -> Offsets:
-    """The offset of `position` in each partition, within what its log holds."""
+    """The offset of `position` in each partition, limited to the log's bounds."""
     partitions = list(partitions)
     starts = await offsets_at(cluster, partitions, EARLIEST)
     if position.kind == "earliest":

@@ -18,14 +18,14 @@ from ottla.client.connection.cluster import Cluster, connections_of
 from ottla.client.consumer.offsets import LATEST
 from ottla.diagnosis.offsets import Offsets, offsets_at, partitions_of
 
-# Records asked for at once: enough for speed, few enough to show them soon.
+# Records per poll: enough for speed, few enough to show them soon.
 _POLL_RECORDS = 10_000
 _POLL_MS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be read, and how it is to be shown."""
+    """The records to read, and how to show them."""
 
     words: tuple[str, ...]
     regex: bool
@@ -41,7 +41,7 @@ class Wish:
 
 
 async def read(bootstrap: str, wish: Wish) -> None:
-    """Show what is wished for on standard output, up to the end wished for."""
+    """Show the requested records on standard output, up to the requested end."""
     settings = ConsumerOptions(
         group_id=wish.group,
         enable_auto_commit=False,
@@ -72,7 +72,7 @@ async def read(bootstrap: str, wish: Wish) -> None:
 
 
 async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
-    """Say where the log ends, if there is no record at the place that was asked for."""
+    """Report the log's end, if there is no record at the requested position."""
     if wish.start.kind not in ("offset", "time"):
         return
     ends = await offsets_at(cluster, starts, LATEST)
@@ -81,7 +81,7 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
     empty = {
         place: end for place, end in ends.items() if (asked if is_offset else starts[place]) >= end
     }
-    # Of some partitions a time finds nothing as a rule; an offset names one record of each.
+    # A time usually has no record in some partitions; an offset names one record of each.
     if not empty or (not is_offset and len(empty) < len(ends)):
         return
     where = ", ".join(f"{place} ends at offset {end}" for place, end in sorted(empty.items()))
@@ -91,7 +91,7 @@ async def _say_if_beyond(cluster: Cluster, starts: Offsets, wish: Wish) -> None:
 
 
 async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish) -> Offsets:
-    """Where to end: the end of the log as it is now, or the first record of a time."""
+    """The end offsets: the present log ends, or the first records at or after a time."""
     ends = await consumer.end_offsets(partitions)
     if wish.until is not None:
         found = await offsets_at(connections_of(consumer), partitions, wish.until)
@@ -102,20 +102,20 @@ async def _ends(consumer: Consumer, partitions: list[TopicPartition], wish: Wish
 
 
 class _Reader:
-    """Shows records until enough is shown."""
+    """Shows records up to the requested count or end."""
 
     def __init__(
         self, consumer: Consumer, wish: Wish, ends: Offsets | None, assigned: asyncio.Event
     ) -> None:
         self._consumer = consumer
-        # Set once it is known which partitions are read.
+        # Set once the assigned partitions are known.
         self._assigned = assigned
         self._wish = wish
         self._ends = ends
         self._shown = 0
 
     async def read(self) -> None:
-        """Show records up to the count or the end, or for ever; commit those that were shown."""
+        """Show records up to the count or the end, or forever; commit those that were shown."""
         while not await self._is_done():
             found = (await self._consumer.poll(_POLL_MS / 1000, self._limit())).by_partition
             for records in found:
@@ -125,7 +125,7 @@ class _Reader:
                 await self._commit(found)
 
     async def _commit(self, found: list[Records]) -> None:
-        """Commit positions, but none beyond the end, since records there were not shown."""
+        """Commit positions, but not beyond the end, because those records were not shown."""
         positions: Offsets = {}
         for records in found:
             place = TopicPartition(records.topic, records.partition)
@@ -139,9 +139,9 @@ class _Reader:
         if wish.count is None:
             return _POLL_RECORDS
         if wish.pattern is not None and not wish.group:
-            # How many it takes is not known.
+            # The number of records needed is not known.
             return _POLL_RECORDS
-        # A group commits all that is polled, so no more than is shown.
+        # A group commits every polled record, so no more are polled than shown.
         return min(wish.count - self._shown, _POLL_RECORDS)
 
     async def _is_done(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a record is shown: as text, as JSON, or as a format string says. Pure."""
+"""Formats a record: as text, as JSON, or by a format string. Pure."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from ottla.record.codec import Record
 
 Shape = Callable[[TopicPartition, Record], bytes]
 
-# Everything a terminal may take for a command, shown instead of obeyed.
+# Characters that a terminal could interpret are shown escaped.
 _HARMLESS = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in b"\t\n"
 }
@@ -23,7 +23,7 @@ _COLOURS = {"key": "blue", "string": "green", "number": "cyan", "word": "magenta
 
 
 def values(*, keys: bool, is_terminal: bool) -> Shape:
-    """The value and a line feed; with `keys`, the key and a tab before it. Null is empty."""
+    """The value and a line feed; with `keys`, preceded by the key and a tab. Null is empty."""
     if is_terminal:
 
         def shown(_: TopicPartition, record: Record) -> bytes:
@@ -45,7 +45,7 @@ def json_lines(place: TopicPartition, record: Record) -> bytes:
 
 
 def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
-    """Values that are JSON indented, coloured on a terminal; with `whole`, the entire record."""
+    """Values that are JSON, indented, coloured on a terminal; with `whole`, the entire record."""
 
     def shown(place: TopicPartition, record: Record) -> bytes:
         if whole:
@@ -63,9 +63,9 @@ def pretty(*, keys: bool, whole: bool, is_terminal: bool) -> Shape:
 
 
 def as_object(place: TopicPartition, record: Record) -> dict[str, Any]:
-    """The record for JSON, which `ottla produce --json` reads back byte for byte.
+    """The record as JSON, which `ottla produce --json` reads back byte for byte.
 
-    Bytes that are not UTF-8 stand as base64 under `…_base64`, in headers as `{"base64": …}`.
+    Bytes that are not UTF-8 are base64 under `…_base64`, in headers `{"base64": …}`.
     """
     answer: dict[str, Any] = {
         "topic": place.topic,
@@ -127,7 +127,7 @@ def _parts(template: str) -> list[bytes | Shape]:
     while fields:
         field = fields.pop(0)
         if not field:
-            # Two signs in a row: one is meant, and what follows is text.
+            # Two percent signs mean one, and text follows.
             parts.append(b"%" + (fields.pop(0) if fields else "").encode())
             continue
         if field[0] not in _FIELDS:
@@ -140,7 +140,7 @@ def _parts(template: str) -> list[bytes | Shape]:
 
 
 def _length(content: bytes | None) -> bytes:
-    """As kcat: -1 stands for null."""
+    """The length as in kcat: -1 means null."""
     return b"-1" if content is None else str(len(content)).encode()
 
 
@@ -158,7 +158,7 @@ def _harmless(content: bytes | None) -> str:
 
 
 def _parsed(content: bytes | None) -> tuple[bool, Any]:
-    """Whether `content` is JSON, and what it says."""
+    """Whether `content` is JSON, and its value."""
     text = _text(content)
     if text is None:
         return False, None

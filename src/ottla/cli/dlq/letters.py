@@ -1,4 +1,4 @@
-"""Which letters a command is about: those of a topic or a table, chosen by their properties."""
+"""Selects dead letters of a topic or a table, by their properties."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,14 +22,14 @@ _OPTIONS = (
 
 
 def choosing(command: Command) -> Command:
-    """Give a command the options that choose letters; partition and offset are the record's."""
+    """Add the options that select letters; partition and offset are those of the record."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def chosen_by(given: dict[str, Any]) -> Callable[[FoundLetter], bool]:
-    """Whether the options choose a letter."""
+    """Whether the options select a letter."""
 
     def is_chosen(one: FoundLetter) -> bool:
         letter = one.letter
@@ -48,7 +48,7 @@ def chosen_by(given: dict[str, Any]) -> Callable[[FoundLetter], bool]:
 
 
 def is_table(source: str) -> bool:
-    """Whether letters are looked for in a table: a path or a URL. No topic has a slash."""
+    """Whether the source is a table: a path or a URL. No topic's name has a slash."""
     return "/" in source or Path(source).is_dir()
 
 

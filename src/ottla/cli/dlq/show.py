@@ -1,4 +1,4 @@
-"""`ottla dlq show`: dead letters with all that is known of their records."""
+"""`ottla dlq show`: dead letters in full, with their records."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def _fields(one: FoundLetter) -> dict[str, Any]:
 
 
 def _text(content: bytes | None) -> str | None:
-    """Bytes as text, other ones as hexadecimal digits."""
+    """Bytes as text, or in hexadecimal if they are not text."""
     if content is None:
         return None
     try:

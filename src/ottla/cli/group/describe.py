@@ -24,7 +24,7 @@ from ottla.diagnosis.groups import (
 _MEMBER_COLUMNS = ["client_id", "host", "member_id", "instance_id", "partitions"]
 _PARTITION_COLUMNS = ["topic", "partition", "committed", "end_offset", "lag", "loss", "client_id"]
 _SHARE_COLUMNS = ["topic", "partition", "start_offset", "lag", "members"]
-# A group, and a row of each of its partitions.
+# A group, and a row for each of its partitions.
 _Group = tuple[GroupDescription, list[dict[str, Any]]]
 
 

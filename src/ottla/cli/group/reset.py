@@ -1,4 +1,4 @@
-"""`ottla group reset`: moves the offsets from which a group resumes; shown first, then done."""
+"""`ottla group reset`: moves a group's committed offsets; shows the changes first."""
 
 import shlex
 from collections.abc import Sequence
@@ -145,7 +145,7 @@ def _row(move: OffsetMove) -> dict[str, Any]:
 def _undo(
     group_id: str, undoing: Sequence[tuple[TopicPartition, int | None]], bootstrap: str
 ) -> str | None:
-    """The command that puts the old offsets back; None where nothing is changed."""
+    """The command that restores the old offsets; None if nothing changes."""
     parts = [
         f"--to-offset {shlex.quote(f'{name.topic}:{name.partition}={back}')}"
         for name, offset in undoing

@@ -1,4 +1,4 @@
-"""`ottla log`: what stands in the files of a log, and what became of offsets. A file per verb."""
+"""`ottla log`: the contents of log files, and the fate of offsets. A file per verb."""
 
 import click
 

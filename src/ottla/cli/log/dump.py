@@ -147,7 +147,7 @@ def _control(record: Record) -> str:
 
 
 def _readable(content: bytes | None) -> str | None:
-    """Text where it is text, else its bytes in hexadecimal digits."""
+    """Bytes as text, or in hexadecimal if they are not text."""
     if content is None:
         return None
     try:

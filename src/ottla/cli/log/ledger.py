@@ -1,4 +1,4 @@
-"""`ottla log ledger`: what became of each offset of a partition, by the account of its leader."""
+"""`ottla log ledger`: the fate of each offset of a partition, from its leader's account."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""`ottla partition cancel`: takes back moves that have not ended."""
+"""`ottla partition cancel`: cancels moves in progress."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`ottla partition elect`: leaders elected by command."""
+"""`ottla partition elect`: elects leaders."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`ottla partition plan`: on which brokers partitions could be."""
+"""`ottla partition plan`: plans on which brokers partitions could be."""
 
 import click
 

@@ -107,7 +107,7 @@ def _read(file: Path) -> Plan:
 
 
 def _outcome(plan: MovePlan, *, ended: bool, throttled: bool) -> str:
-    """What became of a reassignment, for people."""
+    """The outcome of a reassignment, for people."""
     if not plan.moves:
         return "They are there already."
     if ended:

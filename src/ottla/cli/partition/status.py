@@ -1,4 +1,4 @@
-"""`ottla partition status`: which partitions are moving, and how far they are."""
+"""`ottla partition status`: the partitions that are moving, and their progress."""
 
 import click
 

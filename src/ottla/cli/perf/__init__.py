@@ -1,4 +1,4 @@
-"""`ottla perf`: how fast a cluster takes and gives records. A file per verb."""
+"""`ottla perf`: measures how fast a cluster takes and returns records. A file per verb."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`ottla perf consume`: how fast records are given."""
+"""`ottla perf consume`: measures how fast records are returned."""
 
 import click
 

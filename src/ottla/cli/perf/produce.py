@@ -1,4 +1,4 @@
-"""`ottla perf produce`: how fast records are taken."""
+"""`ottla perf produce`: measures how fast records are accepted."""
 
 import click
 

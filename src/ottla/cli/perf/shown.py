@@ -1,4 +1,4 @@
-"""A measurement as it is shown, to people and to programs."""
+"""Formats a measurement, for people and for programs."""
 
 from typing import Any
 

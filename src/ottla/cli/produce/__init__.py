@@ -1,1 +1,1 @@
-"""`ottla produce`, in `produce`; `sending` hands lines (`lines`) to a producer, under a bar."""
+"""`ottla produce`, in `produce`; `sender` passes `lines` to a producer, with a progress bar."""

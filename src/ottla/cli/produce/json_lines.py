@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 
-# The others that `consume` shows say where the record was.
+# The other fields of `consume` give the record's origin.
 _FIELDS = ("key", "key_base64", "value", "value_base64", "headers", "timestamp", "partition")
 _OF_THE_SOURCE = ("topic", "offset", "time")
 
 
 class JsonRecord(NamedTuple):
-    """A record to send; None for a timestamp or partition that the producer chooses."""
+    """A record to send; a timestamp or partition of None is left to the producer."""
 
     key: bytes | None
     value: bytes | None
@@ -27,11 +27,11 @@ class JsonRecord(NamedTuple):
 
 
 class _Wrong(ValueError):
-    """What is wrong with a line."""
+    """The fault in a line."""
 
 
 def record_of(line: bytes, number: int) -> JsonRecord:
-    """The record in a line. Raises OttlaError INVALID_RECORD, which names the line."""
+    """Parse the record in a line. Raises OttlaError INVALID_RECORD, which names the line."""
     try:
         return _record(json.loads(line))
     except (_Wrong, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -56,7 +56,7 @@ def _record(content: Any) -> JsonRecord:
         _bytes_of(content, "key"),
         _bytes_of(content, "value"),
         _headers(content.get("headers") or []),
-        # A record without one, of Kafka's first formats, is shown with -1.
+        # A record without a timestamp, in Kafka's first formats, has -1.
         None if timestamp_ms == -1 else timestamp_ms,
         _whole(content, "partition"),
     )

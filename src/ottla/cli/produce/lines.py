@@ -1,4 +1,4 @@
-"""Lines of files and of standard input, in lists as they come, without stopping the loop."""
+"""Lines of files and standard input, in lists as they arrive, without blocking the loop."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ async def lines_of(
 
 
 def size_of(paths: Iterable[Path]) -> int | None:
-    """How many bytes there will be to read; None where that is not known."""
+    """The number of bytes to read; None if unknown."""
     paths = list(paths)
     found = [path.stat() for path in paths] if paths else [os.fstat(STDIN)]
     if all(stat.S_ISREG(entry.st_mode) for entry in found):
@@ -45,7 +45,7 @@ async def cut(
     chunks: AsyncGenerator[bytes], on_read: Callable[[int], None]
 ) -> AsyncGenerator[list[bytes]]:
     """The lines in `chunks`; a line may reach over several chunks."""
-    # What has come of a line that is not whole yet.
+    # The parts of an incomplete line.
     parts: list[bytes] = []
     async for chunk in chunks:
         on_read(len(chunk))
@@ -86,7 +86,7 @@ class _Readable:
         try:
             loop.add_reader(self._descriptor, _set, readable)
         except PermissionError:
-            # /dev/null and its like always have something to read.
+            # /dev/null and similar files always have something to read.
             self._can_wait = False
             return
         try:

@@ -17,7 +17,7 @@ from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec
 
 _ACKS: dict[str, Acks] = {"0": 0, "1": 1, "all": "all"}
-# A rate of fewer records, or in a shorter time, means nothing.
+# With fewer records, or in a shorter time, a rate is meaningless.
 _RATED_RECORDS = 100
 _RATED_S = 0.5
 

@@ -1,4 +1,4 @@
-"""A bar on standard error while records are sent; nothing where that is no terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 import sys
 from time import monotonic
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# What takes less time gets no bar.
+# Shorter operations show no bar.
 _PATIENCE_S = 0.4
 
 
 class Bar:
-    """Counts bytes read and records delivered; shows them on a terminal once it takes a while."""
+    """Counts bytes read and records delivered; shows them on a terminal after a short delay."""
 
     def __init__(self, title: str, total_bytes: int | None, *, shown: bool = True) -> None:
         self.read_bytes = 0
@@ -24,11 +24,11 @@ class Bar:
         self._task: TaskID | None = None
 
     def on_read(self, count: int) -> None:
-        """So many bytes more were read."""
+        """Count bytes read."""
         self.read_bytes += count
 
     def update(self, records: int) -> None:
-        """So many records are delivered by now."""
+        """Set the number of delivered records."""
         if not self._wanted:
             return
         elapsed_s = monotonic() - self._started_s
@@ -45,12 +45,12 @@ class Bar:
         )
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
     def _open(self) -> "Progress":
-        # Imported only where the bar is shown: it takes long.
+        # Imported only if the bar is shown, because the import is slow.
         from rich.console import Console  # noqa: PLC0415
         from rich.progress import (  # noqa: PLC0415
             BarColumn,

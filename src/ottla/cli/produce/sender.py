@@ -1,4 +1,4 @@
-"""Sends lines to a topic, and counts what was delivered; the work behind `ottla produce`."""
+"""Sends lines to a topic, and counts delivered records, for `ottla produce`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks, Codec
 from ottla.diagnosis.offsets import partitions_of
 
-# Errors of single records: what comes after them may well be taken.
+# Errors of single records: later records may still be accepted.
 _OF_ONE_RECORD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -53,7 +53,7 @@ class Form(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """What became of the records so far."""
+    """The outcome of the records so far."""
 
     started_s: float = field(default_factory=monotonic)
     finished_s: float = 0.0
@@ -61,11 +61,11 @@ class Sent:
     delivered: int = 0
     failed: int = 0
     first_error: OttlaError | None = None
-    # The error after which it makes no sense to go on.
+    # The error after which sending more is useless.
     final: bool = False
     created: bool = False
     interrupted: bool = False
-    # Partition: records delivered, first offset, last offset (-1 with acks=0).
+    # By partition: delivered records, first offset, last offset (-1 with acks=0).
     partitions: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def on_delivery(self, delivery: Delivery) -> None:
@@ -108,7 +108,7 @@ async def send(bootstrap: str, topic: str, files: Sequence[Path], form: Form, ba
             try:
                 await _send_all(producer, topic, files, form, bar, sent)
             except asyncio.CancelledError:
-                # Ctrl-C: what was read is still sent and counted.
+                # Ctrl-C: lines already read are still sent and counted.
                 sent.interrupted = True
             await producer.flush()
             sent.finished_s = monotonic()
@@ -129,7 +129,7 @@ async def _send_all(
 
 
 async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
-    """Whether the topic is there, and how large its batches may be.
+    """Check whether the topic exists, and return its batch size limit.
 
     No batch is larger than the topic allows, so that a record that is too large fails alone.
     """
@@ -140,7 +140,7 @@ async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
         try:
             configs = await admin.configs.describe(ResourceKind.TOPIC, topic, [_LIMIT])
         except BrokerRefused:
-            # A user may be allowed to write and not to read settings.
+            # A user may have permission to write but not to read settings.
             return _BATCH_BYTES
     limit = configs[_LIMIT].value if _LIMIT in configs else None
     return max(1, min(_BATCH_BYTES, int(limit))) if limit else _BATCH_BYTES
@@ -149,7 +149,7 @@ async def _look(bootstrap: str, topic: str, sent: Sent) -> int:
 async def _send_lines(
     producer: Producer, topic: str, lines: list[bytes], form: Form, sent: Sent
 ) -> None:
-    """Hand the lines to the producer; what it cannot take is counted."""
+    """Pass the lines to the producer; count those that it refuses."""
     if form.as_json:
         await _send_json(producer, topic, lines, form, sent)
         return
@@ -174,7 +174,7 @@ async def _send_lines(
         elif values:
             await producer.send_batch(topic, values, keys, partition=form.partition)
     except ClientError as error:
-        # Refused before it was sent, and the rest of these lines with it.
+        # Refused before sending, with the rest of these lines.
         fault = error
     if fault is not None:
         sent.on_error(fault)
@@ -202,7 +202,7 @@ async def _send_json(
 
 
 def _split(lines: list[bytes], separator: bytes) -> tuple[list[bytes | None], list[bytes | None]]:
-    """Keys and values of the lines up to the first that cannot be split."""
+    """Split keys and values of the lines, up to the first that cannot be split."""
     keys: list[bytes | None] = []
     values: list[bytes | None] = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""The options that name the entity of a quota, and limits as they are shown."""
+"""The options that name a quota's entity, and the display of limits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,5 +45,5 @@ def entity_of(given: dict[str, Any]) -> QuotaEntity:
 
 
 def number(limit: float | None) -> float | int | None:
-    """A limit; a whole one without a fraction."""
+    """A limit; whole numbers have no fraction."""
     return int(limit) if limit is not None and limit == int(limit) else limit

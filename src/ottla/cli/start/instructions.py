@@ -1,4 +1,4 @@
-"""What to type in order to reach a secured broker: each line works as it stands. Pure."""
+"""The commands that connect to a secured broker, each usable as printed. Pure."""
 
 import shlex
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from ottla.operations.secure.settings import ADMINISTRATOR
 
 
 def address_for_clients(host: str, port: int) -> str:
-    """An IPv6 address in brackets, with which `--host` may have been given already."""
+    """The host for clients: an IPv6 address in brackets, whether `--host` had them or not."""
     bare = host.strip("[]")
     return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
 
 
 def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
-    """Blocks of lines, each with a heading. Files are named, so that no secret is shown."""
+    """Blocks of lines, each with a heading. Files are named, so no secret is shown."""
     first, all_of_them = addresses[0], ",".join(addresses)
     java = shlex.quote(str(files.for_java))
     tool = f"--bootstrap-server {first} --command-config {java}"

@@ -24,7 +24,7 @@ from ottla.operations.secure.settings import (
 
 
 def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
-    """Make or find again what brokers with the settings `given` need, users in the store included.
+    """Create, or find again, the files and users that brokers with the settings `given` need.
 
     Raises OttlaError: a setting contradicts security, a file or the store cannot be used.
     """
@@ -42,7 +42,7 @@ def secure(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
 
 
 async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several: bool) -> list[str]:
-    """Make the users that are missing. The administrator's password may have been changed."""
+    """Create missing users. The administrator's password may have been changed."""
     async with stored_security(settings) as stored:
         if several:
             password = kept_password(files.broker_password)
@@ -52,7 +52,7 @@ async def _keep_users(settings: BrokerSettings, files: SecureFolder, *, several:
 
 
 def _place_of_store(settings: BrokerSettings) -> str:
-    """As `--store` takes it."""
+    """The store's address, in the form of `--store`."""
     return settings.text("coordination.connect") or settings.log_dirs[0]
 
 
@@ -71,12 +71,12 @@ async def _keep_administrator(stored: StoredSecurity, files: SecureFolder, store
 
 
 def _names_of_this_machine() -> list[str]:
-    """Its names and addresses, for a listener on every interface."""
+    """This machine's names and addresses, for a listener on every interface."""
     names = [socket.gethostname(), socket.getfqdn()]
     try:
         found = socket.getaddrinfo(names[0], None)
     except OSError:
-        # The machine does not know its own name: clients reach it by another one.
+        # The machine cannot resolve its own name: clients use another one.
         found = []
     names += [str(address[0]).partition("%")[0] for *_, address in found]
     return [name for name in dict.fromkeys(names) if name and name.isascii()]

@@ -1,4 +1,4 @@
-"""What `--secure` has made for brokers that are about to start."""
+"""The files and settings that `--secure` has prepared for brokers about to start."""
 
 import logging
 import threading
@@ -16,16 +16,16 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """Files, settings to add to those that were given, and sentences for the person who starts."""
+    """Files, settings to add to the given ones, and messages for the user."""
 
     files: SecureFolder
     settings: dict[str, str]
     notes: list[str]
-    # Makes certificates that are about to expire; gives more sentences.
+    # Renews certificates that expire soon; returns more messages.
     renew: Callable[[], list[str]]
 
     def keep_renewed(self) -> None:
-        """Renew certificates for as long as this process runs; brokers take new ones over."""
+        """Renew certificates for as long as this process runs; brokers reload them."""
         threading.Thread(target=self._renew_daily, name="ottla-renewal", daemon=True).start()
 
     def _renew_daily(self) -> None:

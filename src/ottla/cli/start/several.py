@@ -1,4 +1,4 @@
-"""Several brokers on one machine: a process each, under one command.
+"""Runs several brokers on one machine: a process each, under one command.
 
 The brokers' code is imported once, before the processes part, so that three start about as fast
 as one and share its memory. Nothing else is made before: no loop, no thread, no lock.
@@ -27,19 +27,20 @@ _log = logging.getLogger(__name__)
 
 STORE_FILE = "store.sqlite"
 _PROPERTIES = re.compile(r"broker-(\d+)\.properties")
-# To a broker: all the others stop, too. So ctrl-C reaches them; SIGTERM stops one among many.
+# A signal to one broker by which the others stop, too. Ctrl-C reaches them so; SIGTERM stops a
+# single one.
 ALL_STOP = signal.SIGINT
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
-# How a broker ends that is to be started again (sysexits' EX_TEMPFAIL).
+# The exit code of a broker that is to be restarted (sysexits' EX_TEMPFAIL).
 _AGAIN = 75
 _REPLICAS = 3
-# For a broker that is started by hand: the first consumer of a group does not wait for others.
+# For brokers started by hand: a group's first consumer does not wait for others.
 AT_HAND = {"group.initial.rebalance.delay.ms": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to start, where, and with which settings besides."""
+    """The brokers to start, their folders, and additional settings."""
 
     brokers: int
     data: Path
@@ -67,15 +68,15 @@ class Plan:
         }
 
     def folder(self, number: int) -> Path:
-        """Where a broker's logs lie."""
+        """The folder of a broker's logs."""
         return self.data.absolute() / f"broker-{number}"
 
     def properties(self, number: int) -> Path:
-        """A file with which the broker can be started by itself."""
+        """A settings file with which the broker can be started separately."""
         return self.data.absolute() / f"broker-{number}.properties"
 
     def left_out(self) -> list[int]:
-        """Brokers that an earlier start made in this folder and this plan does not start."""
+        """Brokers that an earlier start created in this folder and this plan does not start."""
         return [number for number in brokers_in(self.data) if number > self.brokers]
 
     def require_place(self) -> None:
@@ -91,7 +92,7 @@ class Plan:
         """Make the folder and files."""
         make_private_folder(self.data)
         for number in range(1, self.brokers + 1):
-            # There may be passwords among them.
+            # It may contain passwords.
             write_private(self.properties(number), properties_text(self.settings(number)).encode())
 
 
@@ -104,7 +105,7 @@ def brokers_in(data: Path) -> list[int]:
 
 
 def require_single(data: Path) -> None:
-    """Raise OttlaError where `data` holds a cluster or a member: a new broker would begin empty."""
+    """Raise OttlaError if `data` holds a cluster or a member: a new broker would begin empty."""
     member = data.absolute().with_suffix(".properties")
     if member.exists() and brokers_in(member.parent):
         raise OttlaError(
@@ -132,13 +133,13 @@ class Brokers:
         self._plan = plan
         self._log_layout = log_layout
         self._numbers: dict[int, int] = {}
-        # Ready brokers write their ports to one pipe; from the other they learn that we have ended.
+        # Ready brokers write their ports to one pipe; from the other they notice the parent's end.
         self._ports_in, self._ports_out = os.pipe()
         self._alive, self._hold = os.pipe()
         self._stopping = False
 
     def start(self) -> None:
-        """Fork a process for each broker. Raises OttlaError where a setting is wrong."""
+        """Fork a process for each broker. Raises OttlaError if a setting is wrong."""
         settings = {
             number: BrokerSettings(self._plan.settings(number))
             for number in range(1, self._plan.brokers + 1)
@@ -155,7 +156,8 @@ class Brokers:
             self._fork(number, chosen)
 
     def _fork(self, number: int, settings: BrokerSettings) -> None:
-        # Until it is known a signal would not stop it, and in it would stop the others.
+        # Until the child is registered, a signal would not stop it; in the child it would stop the
+        # others.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         process = os.fork()
         if process == 0:
@@ -183,7 +185,7 @@ class Brokers:
             waiting -= set(self._reap())
 
     def watch(self) -> int:
-        """Wait until every broker has ended; the exit code."""
+        """Wait until every broker has ended; return the exit code."""
         while self._numbers:
             try:
                 process, status = os.wait()
@@ -244,19 +246,19 @@ class Brokers:
                 os.kill(process, ALL_STOP)
 
     def _run(self, number: int, settings: BrokerSettings) -> None:
-        """What the process of one broker does. Does not return."""
+        """Run one broker in its process. Does not return."""
         os.close(self._ports_in)
         os.close(self._hold)
         layout = self._log_layout.replace("%(message)s", f"broker {number}: %(message)s")
         for handler in logging.getLogger().handlers:
             handler.setFormatter(OneLineFormatter(layout))
-        # The parent passes signals on; this thread stops the broker where the parent has died.
+        # The parent forwards signals; this thread stops the broker if the parent has died.
         threading.Thread(target=_end_with, args=(self._alive,), daemon=True).start()
         from ottla.broker.process.broker import Broker  # noqa: PLC0415
         from ottla.broker.process.main import run  # noqa: PLC0415
 
         def on_ready(broker: Broker) -> None:
-            # Where the parent has died nothing reads it, and `_end_with` stops this broker.
+            # If the parent has died, no process reads it, and `_end_with` stops this broker.
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._ports_out, f"{number} {broker.port}\n".encode())
 
@@ -275,7 +277,7 @@ class Brokers:
         except OttlaError as error:
             sys.stderr.write(f"broker {number} cannot start: {error.message}\n")
         except Exception:  # noqa: BLE001
-            # The process ends here, so that nothing above would log it.
+            # The process ends here, so no code above would log the error.
             _log.exception("broker %d ended by a mistake of ours", number)
         finally:
             sys.stderr.flush()
@@ -283,6 +285,6 @@ class Brokers:
 
 
 def _end_with(pipe: int) -> None:
-    """Stop this process in order when the process with the other end of the pipe has ended."""
+    """Stop this process in order when the process at the pipe's other end has ended."""
     os.read(pipe, 1)
     os.kill(os.getpid(), ALL_STOP)

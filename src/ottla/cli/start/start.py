@@ -1,4 +1,4 @@
-"""`ottla start`: one command, and a broker serves."""
+"""`ottla start`: starts a broker with one command."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import PROTOCOL
 from ottla.operations.secure.settings import ADMINISTRATOR
 
-# Time, level, what happened.
+# Time, level, message.
 LOG_LAYOUT = "%(asctime)s %(levelname)-7s %(message)s"
 
 _CONTRACT = {
@@ -36,7 +36,7 @@ _CONTRACT = {
 @click.option("--brokers", type=int, default=1, show_default=True, help="How many brokers.")
 @click.option(
     "--data",
-    # Whether it can be read is found out below, where the message names its owner.
+    # Readability is checked below, where the message names the owner.
     type=click.Path(path_type=Path, file_okay=False, readable=False),
     default=Path("ottla-data"),
     show_default=True,
@@ -94,7 +94,7 @@ def start(
     }
     made = _secured(texts, data, several=False) if secure else None
     settings = BrokerSettings(texts if made is None else {**texts, **made.settings})
-    # As it was typed, or where `--set log.dirs` puts it.
+    # As typed, or the folder in `--set log.dirs`.
     has_own = "log.dirs" in given or "log.dir" in given
     folders = ", ".join(settings.log_dirs) if has_own else str(data)
     # The broker is imported last, so that a wrong option is refused at once.
@@ -130,14 +130,14 @@ def _start_several(plan: Plan, *, secure: bool, form: str) -> int:
     plan.prepare()
     running = Brokers(plan, LOG_LAYOUT)
     running.start()
-    # Before anything is said: a program that reads it may send a signal at once.
+    # Before any output: a program that reads it may send a signal at once.
     with running.stopped_by_signals():
         _announce(plan, dict(sorted(running.ports())), made, form)
         return running.watch()
 
 
 def _announce(plan: Plan, ports: Mapping[int, int], made: Secured | None, form: str) -> None:
-    """Say where the brokers serve, to a person or to a program."""
+    """Print where the brokers serve, for people or for programs."""
     addresses = [address_for_clients(plan.host, port) for port in ports.values()]
     if form == "json":
         answer = {"bootstrap": ",".join(addresses), "data": str(plan.data)}
@@ -161,7 +161,7 @@ def _say_if_plain() -> None:
 
 
 def _require_decision(data: Path, secure: bool | None) -> None:
-    """Refuse to open a folder to every client that was secured before, unless that is asked for."""
+    """Refuse to open a secured folder to every client, unless that is requested."""
     try:
         was_secured = SecureFolder(data.absolute()).is_there
     except OSError as error:
@@ -180,7 +180,7 @@ def _require_decision(data: Path, secure: bool | None) -> None:
 
 
 def _secured(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
-    """What `--secure` adds, with a line for each thing to know. Raises OttlaError."""
+    """The settings that `--secure` adds, with messages. Raises OttlaError."""
     try:
         from ottla.cli.start.secure import secure  # noqa: PLC0415  # An extra, and slow to import.
     except ModuleNotFoundError as error:
@@ -198,7 +198,7 @@ def _secured(given: Mapping[str, str], data: Path, *, several: bool) -> Secured:
 
 
 def _files(made: Secured | None) -> dict[str, object]:
-    """The answer's part for programs; no secret."""
+    """The part of the output for programs; it has no secret."""
     if made is None:
         return {}
     files = made.files
@@ -212,10 +212,10 @@ def _files(made: Secured | None) -> dict[str, object]:
 
 
 def _instruct(made: Secured | None, addresses: list[str]) -> None:
-    """Say how clients reach secured brokers, and keep their certificates fresh."""
+    """Print how clients reach secured brokers, and keep their certificates renewed."""
     if made is None:
         return
-    # A client cannot connect to every interface.
+    # No client can connect to the wildcard address.
     reached = [
         f"localhost:{port}" if is_wildcard(host.strip("[]")) else f"{host}:{port}"
         for host, _, port in (address.rpartition(":") for address in addresses)

@@ -1,4 +1,4 @@
-"""What `--store` names: a store's address, a broker's settings file, or a folder of brokers."""
+"""Resolves `--store`: a store's address, a broker's settings file, or a folder of brokers."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from ottla.base.settings import BrokerSettings, read_broker_settings
 from ottla.cli.start.several import STORE_FILE
 
 _OF_ONE_BROKER = "ottla-store.sqlite"
-# Where a broker's settings say which store is its own.
+# The broker settings that determine its store.
 _PLACES = ("log.dirs", "log.dir", "coordination.connect")
 
 
 def store_settings(place: str) -> BrokerSettings:
-    """Settings that name the store of `place`. Raises OttlaError where it names none."""
+    """Settings that name the store of `place`. Raises OttlaError if it names none."""
     scheme, colon, _ = place.partition(":")
     if colon and scheme in ("sqlite", "zookeeper"):
         return BrokerSettings({"coordination.connect": place})
@@ -37,7 +37,7 @@ def store_settings(place: str) -> BrokerSettings:
         )
     settings = read_broker_settings(path)
     if settings.static.keys().isdisjoint(_PLACES):
-        # Kafka's default, /tmp/kafka-logs, would be a new store that no broker reads.
+        # Kafka's default, /tmp/kafka-logs, would be a new store that no broker uses.
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
             f"--store {place}: the file names no store; set log.dirs or coordination.connect in it"

@@ -1,4 +1,4 @@
-"""Gives all nodes of a broker's store new ACLs."""
+"""Rewrites the ACLs of all nodes of a broker's store."""
 
 import asyncio
 from dataclasses import replace
@@ -40,7 +40,7 @@ async def _rewrite(settings: BrokerSettings, address: str, *, protects: bool) ->
             " zookeeper.ssl.keystore.location with zookeeper.ssl.client.enable=true",
         )
     store = await connect(address, access=replace(access, protects=protects))
-    # An extra, which `connect` names where it is missing.
+    # An optional extra, which `connect` names if it is missing.
     from ottla.coordination.zookeeper.store import ZookeeperStore  # noqa: PLC0415
 
     assert isinstance(store, ZookeeperStore)

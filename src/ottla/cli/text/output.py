@@ -1,4 +1,4 @@
-"""Answers as tables for people or as JSON for programs.
+"""Shows answers as tables for people or as JSON for programs.
 
 On a terminal a table is never wider than its lines: the widest columns of text are wrapped, and
 where even that is not enough each row is shown as lines of name and value. What goes into a pipe
@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-# A column of text is not wrapped to less than this, and to less than the first only where there
-# is no other way.
+# The least width to which a column of text is wrapped; below the second only if there is no other
+# way.
 _COMFORTABLE = 34
 _NARROWEST = 14
 _GAP = "  "
@@ -25,7 +25,7 @@ _GAP = "  "
 def show(
     form: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, empty: str = ""
 ) -> None:
-    """Print `rows`: as JSON all they hold, as a table the `columns`. `empty` is said for none."""
+    """Print `rows`: as JSON completely, as a table the `columns`; `empty` if there are none."""
     if form == "json":
         click.echo(json.dumps(list(rows), indent=2, default=str))
         return
@@ -46,14 +46,14 @@ def show(
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that reads the output; None where it is none."""
+    """The terminal's width in columns; None if the output is no terminal."""
     if "COLUMNS" not in os.environ and not sys.stdout.isatty():
         return None
     return shutil.get_terminal_size().columns
 
 
 def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -> list[int] | None:
-    """Widths of columns so that all fit into `width`; None where they cannot.
+    """Column widths that fit into `width`; None if that is impossible.
 
     The widest columns of text give way first, then the first one, which holds the name that a
     reader looks for and copies. Numbers are never wrapped.
@@ -72,7 +72,7 @@ def fitted(natural: Sequence[int], numeric: Sequence[bool], width: int | None) -
 
 
 def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | None:
-    """The column of text to make narrower, None where all are as narrow as they may be."""
+    """The column of text to narrow next; None if all are at their minimum."""
     for least in (_COMFORTABLE, _NARROWEST):
         texts = [i for i, number in enumerate(numeric) if not number and widths[i] > least]
         if texts:
@@ -81,7 +81,7 @@ def _next_to_give_way(widths: Sequence[int], numeric: Sequence[bool]) -> int | N
 
 
 def _show_apart(titles: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """Each row as lines of name and value, an empty line between rows."""
+    """Print each row as lines of name and value, separated by empty lines."""
     for number, line in enumerate(cells):
         if number:
             click.echo()
@@ -97,12 +97,12 @@ def show_one(form: str, answer: Mapping[str, Any]) -> None:
 
 
 def show_title(text: str) -> None:
-    """A line above a table."""
+    """Print a line above a table."""
     click.secho(text, bold=True)
 
 
 def _show_named(pairs: Iterable[tuple[str, str]]) -> None:
-    """Lines of name and value, the values below each other."""
+    """Print lines of name and value, with aligned values."""
     pairs = list(pairs)
     indent = max((len(name) for name, _ in pairs), default=0) + len(_GAP)
     width = terminal_width()
@@ -115,7 +115,7 @@ def _show_named(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
-    """A row of columns two blanks apart, numbers to the right; several lines where one wraps."""
+    """A row of columns two blanks apart, numbers right-aligned; several lines if one wraps."""
     columns = [_wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
     lines = []
     for number in range(max(map(len, columns))):
@@ -132,8 +132,7 @@ def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool])
 def _wrapped(text: str, width: int | None) -> list[str]:
     if width is None or len(text) <= width:
         return [text]
-    # A word that is longer than the column (a topic's name, an address) is broken: no part of
-    # it may be lost.
+    # A word longer than the column (a topic's name, an address) is broken: no part may be lost.
     return textwrap.wrap(text, width, break_on_hyphens=False) or [text]
 
 

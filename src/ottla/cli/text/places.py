@@ -1,4 +1,4 @@
-"""Partitions as people name them: `flights-0`, or `flights` for all of a topic."""
+"""Parses partitions as people name them: `flights-0`, or `flights` for all of a topic."""
 
 from collections.abc import Iterable, Sequence
 
@@ -65,7 +65,7 @@ def broker_list(text: str) -> tuple[int, ...]:
 
 
 def few(names: Iterable[object], most: int = 5) -> str:
-    """The first of `names`, and how many more there are."""
+    """The first few of `names`, and the number of the others."""
     every = [str(name) for name in names]
     more = f" and {len(every) - most:,} more" if len(every) > most else ""
     return ", ".join(every[:most]) + more

@@ -1,4 +1,4 @@
-"""Plans of moves and their progress as commands show them, and write them for programs."""
+"""Formats plans of moves and their progress, for people and for programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,12 +14,12 @@ STATUS_COLUMNS = ["partition", "to", "coming", "going", "copied", "bytes_left"]
 
 
 def plan_rows(plan: MovePlan) -> list[dict[str, Any]]:
-    """A row for each partition of the plan: its replicas now and then, and what is copied."""
+    """A row for each partition of the plan: old and new replicas, and bytes to copy."""
     return [_row(move) for move in plan.moves]
 
 
 def plan_sentence(plan: MovePlan) -> str:
-    """How much the plan changes and copies."""
+    """A sentence with the plan's changes and bytes to copy."""
     count = len(plan.moves)
     changes = f"{count:,} {'partition changes' if count == 1 else 'partitions change'}"
     if not plan.copies:
@@ -29,7 +29,7 @@ def plan_sentence(plan: MovePlan) -> str:
 
 
 def status_rows(moves: Sequence[MoveProgress]) -> list[dict[str, Any]]:
-    """A row for each move: which replicas come and go, and how much is copied."""
+    """A row for each move: added and removed replicas, and copied bytes."""
     return [
         {
             "partition": str(move.name),
@@ -44,7 +44,7 @@ def status_rows(moves: Sequence[MoveProgress]) -> list[dict[str, Any]]:
 
 
 def on_done(form: str) -> OnDone:
-    """Shows people on standard error how many partitions are done; programs get nothing."""
+    """Show people on standard error the number of finished partitions; programs get nothing."""
 
     def shown(done: int, total: int) -> None:
         if form == "table":
@@ -54,7 +54,7 @@ def on_done(form: str) -> OnDone:
 
 
 def on_progress(form: str) -> OnProgress:
-    """Shows people on standard error how much is to be copied yet, each time that has changed."""
+    """Show people on standard error the bytes still to copy, whenever that changes."""
     before: list[str] = []
 
     def shown(moves: list[MoveProgress]) -> None:

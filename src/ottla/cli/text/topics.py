@@ -1,4 +1,4 @@
-"""Topics as people name them: by whole names, or by regular expressions."""
+"""Parses topics as people name them: by whole names, or by regular expressions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def regex(command: Command) -> Command:
-    """`--regex`: what the names of topics mean."""
+    """`--regex`: the names are regular expressions."""
     return click.option(
         "--regex",
         "-r",

@@ -18,9 +18,9 @@ _PLAIN_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in every partition of a topic.
+    """A position in every partition of a topic.
 
-    `number` is the offset, the count of last records, or the time in ms; 0 where none belongs.
+    `number` is the offset, the count of last records, or the time in ms; otherwise 0.
     """
 
     kind: Literal["earliest", "latest", "offset", "last", "time"]
@@ -64,7 +64,7 @@ def span(text: str | int) -> int:
 
 
 def interval(text: str | int) -> int:
-    """A span that is longer than nothing."""
+    """A span greater than zero."""
     found = span(text)
     if not found:
         raise click.BadParameter(f"{text!r} is too short; write {units.SPAN_FORMS}")

@@ -76,7 +76,7 @@ def create(
 
 @contextmanager
 def _written_later(path: Path | None) -> Iterator[Callable[[str], object]]:
-    """A file that only this user can read; it is there before the token, and whole or not at all.
+    """A private file, created before the token, and written completely or not at all.
 
     Raises OttlaError.
     """

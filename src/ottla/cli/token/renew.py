@@ -1,4 +1,4 @@
-"""`ottla token renew`: lets a delegation token be good for longer."""
+"""`ottla token renew`: extends a delegation token's validity."""
 
 import click
 

@@ -69,7 +69,7 @@ def alter(
 
 @dataclass(frozen=True, slots=True)
 class _Altered:
-    """A topic before and after, and its settings that were changed."""
+    """A topic before and after, and its changed settings."""
 
     before: TopicView
     after: TopicView

@@ -1,4 +1,4 @@
-"""Partitions in some trouble, for `ottla topic describe --under-replicated` and its like."""
+"""Partitions in trouble, for `ottla topic describe --under-replicated` and similar options."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 def list_where(
     conditions: Iterable[Condition], words: Sequence[str], regex: bool, bootstrap: str, form: str
 ) -> None:
-    """Show the partitions of the topics that `words` name (all without) of which any holds."""
+    """Show the partitions of the named topics (or of all) that meet any of the conditions."""
     wanted = list(conditions)
 
     async def work(admin: Admin) -> list[PartitionStanding]:
@@ -34,7 +34,7 @@ def list_where(
 
 
 def standing_row(one: PartitionStanding) -> dict[str, Any]:
-    """How one partition stands, for a table or for JSON."""
+    """The state of one partition, for a table or for JSON."""
     return {
         "partition": str(one.name),
         "leader": None if one.is_offline else one.leader,

@@ -49,7 +49,7 @@ def delete_records(
         cluster, places = connections_of(admin), await named(admin, words)
         starts = await offsets_at(cluster, places, EARLIEST)
         if before.kind == "offset":
-            # Beyond the end it is the broker's to refuse.
+            # An offset beyond the end is refused by the broker.
             return starts, {place: max(starts[place], before.number) for place in places}
         return starts, await resolved(cluster, places, before)
 

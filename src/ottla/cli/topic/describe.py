@@ -1,4 +1,4 @@
-"""`ottla topic describe`: topics with their settings, or partitions in some trouble."""
+"""`ottla topic describe`: topics with their settings, or partitions in trouble."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def describe(
 
 @dataclass(frozen=True, slots=True)
 class _Topic:
-    """What the brokers say of a topic."""
+    """The brokers' description of a topic."""
 
     view: TopicView
     partitions: list[PartitionOffsets]
@@ -88,7 +88,7 @@ class _Topic:
 
     @property
     def notes(self) -> list[str]:
-        """What is odd about its settings."""
+        """The contradictions of its settings."""
         values = {entry.name: entry.value for entry in self.configs.values()}
         return notes(len(self.view.partitions[0].replicas), values)
 

@@ -1,4 +1,4 @@
-"""`ottla topic offsets`: where logs begin and end, and which record came at a time."""
+"""`ottla topic offsets`: the start and end of logs, and the first record at a time."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def offsets(words: tuple[str, ...], time_ms: int | None, bootstrap: str, form: s
             if place in at:
                 offset, timestamp_ms = at[place].offset, at[place].timestamp_ms
                 row["offset"] = offset if offset >= 0 else None
-                # An end of the log has no record of its own, and no time.
+                # An end of the log has no record, and so no time.
                 row["timestamp"] = timestamp_ms if timestamp_ms >= 0 else None
                 row["time"] = iso(timestamp_ms) if timestamp_ms >= 0 else None
             rows.append(row)

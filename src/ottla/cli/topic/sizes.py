@@ -1,4 +1,4 @@
-"""`ottla topic sizes`: how much disk topics take."""
+"""`ottla topic sizes`: the disk usage of topics."""
 
 from dataclasses import asdict
 

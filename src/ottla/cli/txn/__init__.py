@@ -1,4 +1,4 @@
-"""`ottla txn`: transactions, as coordinators and partitions know them. A file per verb."""
+"""`ottla txn`: transactions of coordinators and partitions. A file per verb."""
 
 import click
 

@@ -39,7 +39,7 @@ def describe(transactional_id: str, bootstrap: str, form: str) -> None:
 
 
 def description(one: TransactionDescription) -> dict[str, Any]:
-    """A transaction as it is shown."""
+    """The printed form of a transaction."""
     return {
         "transactional_id": one.transactional_id,
         "state": one.state,

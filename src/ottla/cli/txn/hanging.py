@@ -15,7 +15,7 @@ from ottla.client.admin.transactions import OpenTransaction
 from ottla.diagnosis.transactions import hanging_transactions
 
 _COLUMNS = ["partition", "start_offset", "producer_id", "producer_epoch", "last_written"]
-# Longer than any transaction may take, unless transaction.max.timeout.ms says otherwise.
+# Longer than any transaction may take, unless transaction.max.timeout.ms is raised.
 _OLDEST_MS = 15 * 60_000
 
 

@@ -41,7 +41,7 @@ def add(name: str, store: str | None, bootstrap: str) -> None:
 
 
 def _require_name(name: str) -> None:
-    """Refuse a name that no principal of an ACL can have. Raises UsageError."""
+    """Refuse a name that no ACL principal can have. Raises UsageError."""
     if name.startswith("User:"):
         raise click.UsageError(
             f"{name} would be the principal User:{name}: give the name without User:"

@@ -12,13 +12,13 @@ _BYTES_MAX = 64 << 10
 
 
 def read_password(user: str) -> str:
-    """The new password of a user. Raises UsageError where there is none."""
+    """The new password of a user. Raises UsageError if there is none."""
     try:
         password = _read(user)
         # Bytes that are not UTF-8 may have been read as lone surrogates.
         password.encode()
     except UnicodeError:
-        # The error's own text shows the password.
+        # The original error's text contains the password.
         raise click.UsageError(
             "the password is not UTF-8, as which clients send it: save its file as UTF-8"
         ) from None
@@ -42,5 +42,5 @@ def _read(user: str) -> str:
             f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True
         )
         return str(asked)
-    # Editors and shells of Windows begin a text with a byte order mark.
+    # Editors and shells on Windows begin a text with a byte order mark.
     return sys.stdin.read(_BYTES_MAX).removeprefix("\ufeff")

@@ -19,7 +19,7 @@ class StoredUsers:
         self._stored = stored
 
     async def find(self, names: Iterable[str] | None = None) -> list[UserDescription]:
-        """The users of these names that exist; without names, all."""
+        """The existing users with these names; all users without names."""
         known = self._stored.users.all()
         return [
             UserDescription(name, {kind: each.iterations for kind, each in held.items()})
@@ -28,7 +28,7 @@ class StoredUsers:
         ]
 
     async def set_password(self, name: str, password: str) -> None:
-        """Make a user, or give it another password. Raises OttlaError."""
+        """Create a user, or set another password. Raises OttlaError."""
         if not name:
             raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "a user's name must not be empty")
         await self._stored.set_password(name, password)
@@ -44,7 +44,7 @@ class StoredUsers:
 def with_stored_users(
     settings: BrokerSettings, work: Callable[[StoredUsers], Awaitable[Result]]
 ) -> Result:
-    """What `work` returns when given the users in the store that `settings` name."""
+    """Run `work` with the users in the store of `settings`, and return its result."""
 
     async def main() -> Result:
         async with stored_security(settings) as stored:

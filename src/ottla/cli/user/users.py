@@ -1,4 +1,4 @@
-"""The users that a command lists and changes: a broker's, or with `--store` those in the store."""
+"""The users that a command lists and changes: a broker's, or those in the store with `--store`."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 class ListedUsers(Protocol):
-    """What commands need of users."""
+    """The user methods that commands use."""
 
     async def find(self, names: Sequence[str] | None = None) -> list[UserDescription]: ...
 
@@ -23,10 +23,10 @@ class ListedUsers(Protocol):
 def with_users(
     bootstrap: str, store: str | None, work: Callable[[ListedUsers], Awaitable[Result]]
 ) -> Result:
-    """What `work` returns when given the users."""
+    """Run `work` with the users, and return its result."""
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.users))
-    # Slow to import, and seldom used.
+    # Slow to import, and rarely used.
     from ottla.cli.user.stored import with_stored_users  # noqa: PLC0415
 
     return with_stored_users(store_settings(store), work)

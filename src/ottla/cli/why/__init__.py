@@ -1,4 +1,4 @@
-"""`ottla why`: the decisions that made a partition or a group what it is. A file per question."""
+"""`ottla why`: explains the state of a partition or a group by decisions. A file per question."""
 
 import click
 

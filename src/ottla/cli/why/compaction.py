@@ -1,4 +1,4 @@
-"""`ottla why compaction`: what the cleaners do about a log, and why."""
+"""`ottla why compaction`: the cleaners' state for a log, with reasons."""
 
 from dataclasses import asdict
 from typing import Any

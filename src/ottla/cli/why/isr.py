@@ -1,4 +1,4 @@
-"""`ottla why isr`: why the ISR of a partition is what it is."""
+"""`ottla why isr`: the decisions that led to a partition's ISR."""
 
 import click
 

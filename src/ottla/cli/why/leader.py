@@ -1,4 +1,4 @@
-"""`ottla why leader`: why a partition has the leader that it has, or none."""
+"""`ottla why leader`: the decisions that led to a partition's leader, or to none."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`ottla why lso`: what holds readers of committed records back."""
+"""`ottla why lso`: the transaction that holds back read_committed consumers."""
 
 import click
 

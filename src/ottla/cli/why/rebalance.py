@@ -1,4 +1,4 @@
-"""`ottla why rebalance`: why a group rebalanced, what it cost, and which setting decided."""
+"""`ottla why rebalance`: the causes and costs of a group's rebalances."""
 
 from typing import Any
 

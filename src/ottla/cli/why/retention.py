@@ -1,4 +1,4 @@
-"""`ottla why retention`: when records are deleted, and for which readers that waits."""
+"""`ottla why retention`: when records are deleted, and which readers delay that."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
 
 
 def _lines(standing: RetentionStanding) -> list[str]:
-    """The settings, and what they mean for the oldest record."""
+    """The settings, and their effect on the oldest record."""
     oldest = standing.times_left[0]
     lines = [
         f"cleanup.policy={standing.cleanup_policy}  retention.ms={standing.retention_ms}  "

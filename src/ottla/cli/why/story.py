@@ -1,4 +1,4 @@
-"""A partition as it stands and the decisions behind that, for `why isr` and `why leader`."""
+"""The state of a partition with its decisions, for `why isr` and `why leader`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""The files of secured brokers in their data folder: which there are, and clients' settings.
+"""The files of secured brokers in their data folder, and clients' settings.
 
-They are made at the first start (`making`) and found again at the next one.
+They are created at the first start (`setup`) and found again at the next one.
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class SecureFolder:
 
     @property
     def password(self) -> Path:
-        """The administrator's."""
+        """The file with the administrator's password."""
         return self.folder / "admin.password"
 
     @property
     def broker_password(self) -> Path:
-        """By which brokers log in to each other."""
+        """The file with the password by which brokers log in to each other."""
         return self.folder / "broker.password"
 
     @property
@@ -51,7 +51,7 @@ class SecureFolder:
 
     @property
     def stores(self) -> dict[str, str]:
-        """Where brokers find key, certificate and authority."""
+        """The key store and trust store settings of brokers."""
         return {
             "ssl.keystore.location": str(self.certificate),
             "ssl.truststore.location": str(self.authority),
@@ -59,18 +59,21 @@ class SecureFolder:
 
     @property
     def is_there(self) -> bool:
-        """Whether brokers of this folder were started with --secure. The password may be gone.
+        """Whether brokers of this folder were started with --secure.
 
         Raises PermissionError where the folder is another user's.
         """
         return any(path.exists() for path in (self.password, self.authority_key, self.for_java))
 
     def login(self) -> ClientLogin:
-        """The administrator's; a new password where there is none. Raises OttlaError, OSError."""
+        """The administrator's login; with a new password if there is none.
+
+        Raises OttlaError, OSError.
+        """
         return ClientLogin(ADMINISTRATOR, kept_password(self.password), str(self.authority))
 
     def write_clients(self) -> None:
-        """Write the settings of clients, as the folder and the password are now. Raises OSError."""
+        """Write the clients' settings for the present folder and password. Raises OSError."""
         login = self.login()
         for path, settings in (
             (self.for_java, login.for_java()),

@@ -76,14 +76,14 @@ _BYTES: Final = 24
 
 
 def new_password() -> str:
-    """Letters, digits, hyphens and underscores: no file and no shell reads them otherwise."""
+    """A random password of characters that need no quoting in files or shells."""
     return urlsafe_b64encode(random_bytes(_BYTES)).decode()
 
 
 def kept_password(path: Path) -> str:
-    """The password in a file; a new one where there is none. Raises OttlaError, OSError."""
+    """The password in a file; a new one if there is none. Raises OttlaError, OSError."""
     if not path.exists():
-        # On the disk before it is used: a user whose password is lost could not log in.
+        # Durable before its use: a user whose password is lost could not log in.
         write_private(path, f"{new_password()}\n".encode(), durably=True)
     password = path.read_text(encoding="utf-8-sig", errors="replace").strip()
     if not password or any(character in password for character in '"\\\n\ufffd'):

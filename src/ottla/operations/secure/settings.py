@@ -1,4 +1,4 @@
-"""The settings of secured brokers, and what contradicts them. Pure."""
+"""The settings of secured brokers, and checks for contradicting ones. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ from ottla.operations.secure.login import MECHANISM, PROTOCOL, jaas
 from ottla.security.principal import ANONYMOUS, Principal, parse_super_users
 
 ADMINISTRATOR: Final = "admin"
-# By whom brokers log in to each other. ACLs give it nothing: their proof of the secret does.
+# The user by which brokers log in to each other. It needs no ACLs, as brokers prove the secret.
 BROKERS: Final = "broker"
 
 _AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -25,7 +25,7 @@ _INTER_BROKER: Final = ("inter.broker.listener.name", "security.inter.broker.pro
 
 
 def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, str]:
-    """What to add to the settings `given`, which include listeners.
+    """The settings to add to `given`, which include listeners.
 
     `stores` are `ssl.keystore.…` and `ssl.truststore.…`, of PEM. What is given stays; raises
     OttlaError(INVALID_CONFIG) for what contradicts security.
@@ -48,7 +48,7 @@ def secured(given: Mapping[str, str], stores: Mapping[str, str]) -> dict[str, st
 
 
 def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
-    """What to add besides where there are several brokers, which log in to each other."""
+    """The settings to add if there are several brokers, which log in to each other."""
     added = {
         "sasl.mechanism.inter.broker.protocol": MECHANISM,
         "sasl.jaas.config": jaas(BROKERS, password),
@@ -57,7 +57,7 @@ def broker_login(given: Mapping[str, str], password: str) -> dict[str, str]:
 
 
 def certificate_hosts(settings: BrokerSettings) -> list[str]:
-    """The names by which clients reach listeners, as far as settings name them.
+    """The host names by which clients reach listeners, as far as settings name them.
 
     Raises OttlaError(INVALID_CONFIG) for one that cannot stand in a certificate.
     """
@@ -86,7 +86,7 @@ def _check_stores(given: Mapping[str, str]) -> None:
 
 
 def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
-    """Refuse what would let a client in without TLS, without a login, or past the ACLs."""
+    """Refuse settings that would admit a client without TLS, without a login, or past the ACLs."""
     for address in listen_addresses(settings):
         if not address.is_tls:
             raise _contradiction(
@@ -120,7 +120,7 @@ def _check(settings: BrokerSettings, given: Mapping[str, str]) -> None:
 
 
 def _check_strangers(settings: BrokerSettings) -> None:
-    """Refuse a listener that lets clients in without a login or a certificate."""
+    """Refuse a listener that admits clients without a login or a certificate."""
     auth = "ssl.client.auth"
     for address in listen_addresses(settings):
         own = settings.of_listener(address.name, auth) or settings.text(auth)
@@ -133,7 +133,7 @@ def _check_strangers(settings: BrokerSettings) -> None:
 
 
 def _check_brokers(settings: BrokerSettings) -> None:
-    """Refuse what would let brokers talk to each other, or to others, in the clear."""
+    """Refuse settings by which brokers would communicate unencrypted."""
     protocol = settings.text("security.inter.broker.protocol")
     if "security.inter.broker.protocol" in settings.static and not protocol.endswith("SSL"):
         raise _contradiction(

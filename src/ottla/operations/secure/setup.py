@@ -1,4 +1,4 @@
-"""Makes what secured brokers keep in their data folder, by `cryptography`, an extra.
+"""Creates the files of secured brokers in their data folder; needs the extra `cryptography`.
 
 A certificate is made anew before it expires, or where it lacks a name.
 """
@@ -28,15 +28,15 @@ from ottla.operations.certificates import (
 from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.settings import ADMINISTRATOR
 
-# Renewed when less time is left: a laptop may sleep for weeks.
+# Certificates with less time left are renewed: a laptop may sleep for weeks.
 _MARGIN: Final = timedelta(days=60)
-# A certificate's own name; clients compare the names of hosts.
+# A certificate's own name; clients compare host names.
 _NAME: Final = "ottla"
 _AUTHORITY: Final = "Ottla development authority"
 
 
 def prepare(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
-    """Make what is missing; sentences about what a person must know.
+    """Create missing files; return messages for the user.
 
     Raises OttlaError where a file cannot be used or written.
     """
@@ -66,7 +66,7 @@ def stores_in_memory(hosts: Iterable[str], now: datetime) -> dict[str, str]:
 
 
 def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]:
-    """Make certificates that are missing or about to expire; sentences, as `prepare`.
+    """Create certificates that are missing or expire soon; return messages, as `prepare`.
 
     Certificates without the authority's key are their owner's and stay. Raises OttlaError, OSError.
     """
@@ -84,7 +84,7 @@ def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]
     authority, notes = _authority(files, now)
     wanted = list(dict.fromkeys([*hosts, *LOCAL_HOSTS]))
     if found is None or not serves(found, authority, wanted, now, now + _MARGIN):
-        # Former names stay: brokers that run may be reached by them, and take the new one over.
+        # Former names stay: running brokers may be reached by them, and reload the certificate.
         former = [] if found is None else hosts_of(found)
         made = issue(authority, _NAME, now, hosts=dict.fromkeys([*wanted, *former]))
         write_private(files.certificate, made.pem, durably=True)
@@ -92,7 +92,7 @@ def renew(files: SecureFolder, hosts: Iterable[str], now: datetime) -> list[str]
 
 
 def _require_own(files: SecureFolder, issuer: x509.Name) -> None:
-    """Refuse to replace a certificate, with its key, that an authority of others has signed."""
+    """Refuse to replace a certificate and key signed by a foreign authority."""
     authority = _found(files.authority)
     own = {common_name(_AUTHORITY), *([] if authority is None else [authority.subject])}
     if issuer not in own:
@@ -161,7 +161,7 @@ def _authority(files: SecureFolder, now: datetime) -> tuple[Issued, list[str]]:
 
 
 def _sign_again(files: SecureFolder, now: datetime) -> Issued:
-    """With its old key: clients that have the former certificate accept what this one signs."""
+    """Sign with the old key: clients with the former certificate accept what this one signs."""
     made = new_authority(_AUTHORITY, now, load_key(files.authority_key))
     _write_authority(files, made)
     return made
