@@ -21,7 +21,7 @@ from ottla.lake.row_hash import MODULUS
 from ottla.lake.schema import ROW_SCHEMA
 from ottla.lake.stores.store import FileStore
 from ottla.lake.verifying.file_findings import FileFindings, checked_rows
-from ottla.lake.verifying.findings import Findings
+from ottla.lake.verifying.findings import CheckFindings
 from ottla.lake.verifying.history_comparison import compare_history, history_contradictions
 from ottla.lake.verifying.latest_comparison import compare, contradictions
 
@@ -73,14 +73,14 @@ class BucketTask:
     def offsets(self) -> int:
         return 0
 
-    def run(self) -> Findings:
+    def run(self) -> CheckFindings:
         """Check the bucket, and compare it with the replay where there is one."""
         return check_bucket(self)
 
 
-def check_bucket(job: BucketTask) -> Findings:
+def check_bucket(job: BucketTask) -> CheckFindings:
     """Check the bucket's files and rows, and compare it with the replay where there is one."""
-    found = Findings()
+    found = CheckFindings()
     visible = _rows(job, job.visible, found)
     found.rows += visible.num_rows
     found.hash = (found.hash + changelog_hash(visible)) % MODULUS
@@ -113,13 +113,13 @@ def _columns(job: BucketTask, is_state: bool = True) -> pa.Schema:
     return pa.schema([*ROW_SCHEMA, *more, *times])
 
 
-def _rows(job: BucketTask, files: Sequence[DataFile], found: Findings) -> pa.Table:
+def _rows(job: BucketTask, files: Sequence[DataFile], found: CheckFindings) -> pa.Table:
     """The rows of files, as far as they can be read."""
     schema = _columns(job)
     return pa.concat_tables([schema.empty_table(), *(_rows_of(job, one, found) for one in files)])
 
 
-def _rows_of(job: BucketTask, file: DataFile, found: Findings) -> pa.Table:
+def _rows_of(job: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table:
     schema = _columns(job)
     is_history = job.changelog.keeps == "history"
     typed = layout_of(job.schemas.get(file.path)).added
@@ -146,7 +146,7 @@ def _rows_of(job: BucketTask, file: DataFile, found: Findings) -> pa.Table:
     return rows.select(schema.names)
 
 
-def _check_rows(job: BucketTask, file: DataFile, rows: pa.Table, found: Findings) -> None:
+def _check_rows(job: BucketTask, file: DataFile, rows: pa.Table, found: CheckFindings) -> None:
     if job.changelog.keeps == "history":
         ended = rows.num_rows - rows.column("valid_to").null_count
         if ended != (rows.num_rows if file.closed else 0):

@@ -25,7 +25,7 @@ from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import account_of, skipped_lines
 from ottla.lake.verifying.differences import Differences
 from ottla.lake.verifying.file_findings import FileFindings, checked_rows
-from ottla.lake.verifying.findings import Findings, is_among
+from ottla.lake.verifying.findings import CheckFindings, is_among
 from ottla.lake.verifying.replay import ChangelogFiles, ReplayedTopic, Replaying, bucket_tasks
 from ottla.ledger.partition import PartitionLedger
 
@@ -80,12 +80,12 @@ def check_changelog(
     bootstrap: Bootstrap | None,
     run: Workers,
     bounds: LogBounds,
-) -> tuple[list[Findings], list[PartitionLedger]]:
+) -> tuple[list[CheckFindings], list[PartitionLedger]]:
     """Check the table of these manifests, against the topic where a cluster is given.
 
     Returns what was found, and what the replay of the topic met, by ranges.
     """
-    whole = Findings()  # Of no bucket.
+    whole = CheckFindings()  # Of no bucket.
     letters = _read_letters(table.store, manifests)
     whole.dead_letters += letters.rows
     whole.of_dead_letters += letters.problems
@@ -112,7 +112,7 @@ def check_changelog(
     return found, [part.read.ledger for part in replay.parts]
 
 
-def _by_partition(found: Sequence[Findings]) -> dict[int, Differences]:
+def _by_partition(found: Sequence[CheckFindings]) -> dict[int, Differences]:
     sums: dict[int, Differences] = {}
     for one in found:
         for partition, differences in one.differences.items():

@@ -8,7 +8,7 @@ from ottla.ledger.partition import Unreadable
 
 
 @dataclass(slots=True)
-class Findings:
+class CheckFindings:
     """What a task found. Problems stand in four lists, for the order in which a report has them."""
 
     rows: int = 0

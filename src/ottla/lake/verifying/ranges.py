@@ -23,7 +23,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.telling import account_of, explained, skipped_lines, told
 from ottla.lake.verifying.differences import Differences, compared, hashes_of, named, sum_of
 from ottla.lake.verifying.file_findings import check_file
-from ottla.lake.verifying.findings import Findings, is_among
+from ottla.lake.verifying.findings import CheckFindings, is_among
 from ottla.lake.verifying.held import HeldFile, exists, rows_of
 from ottla.lake.verifying.jobs import RangeJob
 from ottla.ledger.partition import RangeAccount, Unreadable
@@ -52,7 +52,7 @@ class CheckTask:
     def offsets(self) -> int:
         return 0
 
-    def run(self) -> Findings:
+    def run(self) -> CheckFindings:
         """Check the job's files, and compare its range with the topic. Raises OttlaError."""
         job = self.job
         with closing(connect(job.bootstrap)) if job.bootstrap else nullcontext() as cluster:
@@ -66,9 +66,9 @@ class RangeChecker:
         self._cluster = cluster
         self._typed: dict[str, TypedCheck] = {}
 
-    def check(self, job: RangeJob) -> Findings:
+    def check(self, job: RangeJob) -> CheckFindings:
         """Check each file of the job, and compare the range with the topic. Raises OttlaError."""
-        found = Findings()
+        found = CheckFindings()
         with DamagedFiles(job.store) as damaged:
             for held in job.files:
                 if not held.is_foreign:
@@ -184,7 +184,7 @@ def _by_schema(held: HeldFile) -> list[tuple[int, int, TableSchema]]:
     return found
 
 
-def _check_file(job: RangeJob, held: HeldFile, found: Findings, damaged: DamagedFiles) -> None:
+def _check_file(job: RangeJob, held: HeldFile, found: CheckFindings, damaged: DamagedFiles) -> None:
     in_file = check_file(job.store, held.file, job.topic, held.layout, damaged, held.buckets)
     if held.is_dead:
         found.dead_letters += in_file.rows
@@ -202,7 +202,7 @@ def _compare(
     wanted: Range,
     cluster: Cluster,
     described: TopicDescription,
-    found: Findings,
+    found: CheckFindings,
     damaged: DamagedFiles,
 ) -> None:
     """Compare the range with the topic: by sums, and row by row where those differ."""

@@ -29,7 +29,7 @@ from ottla.lake.tables.columns import buckets_of_table
 from ottla.lake.telling import account_of, told, told_of_loss
 from ottla.lake.verifying.changelog import check_changelog
 from ottla.lake.verifying.counts import more_than_counted
-from ottla.lake.verifying.findings import Findings
+from ottla.lake.verifying.findings import CheckFindings
 from ottla.lake.verifying.jobs import plan_jobs
 from ottla.lake.verifying.ranges import CheckTask
 from ottla.lake.verifying.reading import TableAsRead, read_table
@@ -151,7 +151,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
     return report
 
 
-def _merge(findings: Sequence[Findings], report: Verification) -> int:
+def _merge(findings: Sequence[CheckFindings], report: Verification) -> int:
     """Add what the jobs found to the report; return the hash of all their rows."""
     for found in findings:
         report.rows += found.rows
