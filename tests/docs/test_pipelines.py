@@ -13,8 +13,10 @@ def test_pipeline_of_the_page_is_one() -> None:
     """Every key that it shows is known."""
     (text,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     pipeline = parse(re.sub(r"^# ", "", text, flags=re.MULTILINE), "write-a-pipeline.md")
-    assert (pipeline.topic, pipeline.every_s, pipeline.max_bytes) == ("flights", 10, 256_000_000)
-    assert pipeline.spark.conf == {"spark.executor.memory": "4g"}
+    options = pipeline.options
+    assert pipeline.topic == "flights"
+    assert (options["every"], options["max_bytes"]) == (10_000, 256_000_000)
+    assert options["conf"] == {"spark.executor.memory": "4g"}
 
 
 def test_page_names_every_metric() -> None:
