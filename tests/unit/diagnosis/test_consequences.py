@@ -78,7 +78,7 @@ def test_notes_are_of_settings_in_effect_and_of_those_that_were_changed() -> Non
         "segment.bytes": "1073741824",
     }
     (note,) = notes(1, settings)
-    assert note.startswith("segment.ms=5000 is above retention.ms=1000: segments are deleted")
+    assert note.startswith("segment.ms=5000 is above retention.ms=1000: only whole segments are")
     assert notes(1, settings, {"segment.ms"}) == [note]
     assert notes(1, settings, {"retention.ms"}) == [note]
     assert notes(1, settings, {"segment.bytes"}) == []
