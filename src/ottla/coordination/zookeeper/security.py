@@ -37,7 +37,7 @@ class ZookeeperSecurity:
     def acl(self, path: str) -> list[object]:
         """The ACL of one of our nodes: all rights for its creator.
 
-        Anyone may read unless sensitive.
+        Other clients may read the nodes that are not sensitive.
         """
         if not self.access.protects:
             return list(OPEN_ACL_UNSAFE)
