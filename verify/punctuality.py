@@ -2,7 +2,7 @@
 
 *No needless shrink* (R-12): a leader proposes a follower out only if the follower did not hold all
 that the leader had for `replica.lag.time.max.ms`, or if it lacked records and sent no fetch for the
-time of a dead broker, and enough remain. *No late member*: a leader that looks proposes every
+time of a dead broker, or if it reported a full disk, and enough remain. *No late member*: a leader that looks proposes every
 follower out that was late for so long.
 
 A follower held all at a moment if its last fetch before said so and nothing was appended between
@@ -26,7 +26,15 @@ class FollowerLimits:
 
 
 class _Follower:
-    __slots__ = ("caught_ms", "contact_ms", "fetched_ms", "growths", "held_all", "leader_end")
+    __slots__ = (
+        "caught_ms",
+        "contact_ms",
+        "fetched_ms",
+        "growths",
+        "held_all",
+        "is_full",
+        "leader_end",
+    )
 
     def __init__(self, now_ms: int) -> None:
         # When it held all, by its fetches up to the one before the last.
@@ -38,6 +46,8 @@ class _Follower:
         self.leader_end = -1
         self.held_all = False
         self.growths = 0
+        # Whether its last fetch reported a full disk.
+        self.is_full = False
 
 
 class TermSeen:
@@ -62,6 +72,14 @@ class TermSeen:
         if follower in self._followers:
             seen = self._followers[follower]
             seen.contact_ms = max(seen.contact_ms, now_ms)
+
+    def on_room(self, follower: Id, now_ms: int, *, is_full: bool) -> None:
+        """A fetch of the follower arrived that reports whether its disk is full."""
+        self._followers.setdefault(follower, _Follower(now_ms)).is_full = is_full
+
+    def is_full(self, follower: Id) -> bool:
+        """Whether the last fetch of the follower reported a full disk."""
+        return follower in self._followers and self._followers[follower].is_full
 
     def on_fetch(self, follower: Id, offset: int, now_ms: int) -> None:
         """A fetch was accepted: the follower holds everything below `offset`."""
@@ -98,7 +116,8 @@ class TermSeen:
             if now_ms - caught_ms >= limits.lag_ms:
                 continue
             told = f"caught up {now_ms - caught_ms} ms ago, heard of {now_ms - seen.contact_ms}"
-            if now_ms - max(caught_ms, seen.contact_ms) < limits.silence_ms:
+            is_in_contact = now_ms - max(caught_ms, seen.contact_ms) < limits.silence_ms
+            if is_in_contact and not seen.is_full:
                 wrongs.append(f"needless shrink: {follower} leaves {list(isr)}: {told} ms ago")
             elif len(isr) - len(leaving) < limits.min_isr:
                 wrongs.append(f"needless shrink: {follower} leaves too few of {list(isr)}: {told}")

@@ -25,6 +25,16 @@ def test_a_follower_is_needed_until_it_lacked_records_in_silence_for_long_enough
     assert seen.needless(ISR, (3,), LIMITS, 1_040) == []
 
 
+def test_a_follower_with_a_full_disk_may_leave_at_once_where_enough_remain() -> None:
+    """Once it reports room again it is needed as before."""
+    seen = idle_until(1_000)
+    seen.on_room(3, 1_001, is_full=True)
+    assert seen.needless(ISR, (3,), LIMITS, 1_001) == []
+    assert len(seen.needless(ISR, (3,), FollowerLimits(100, 40, min_isr=3), 1_001)) == 1
+    seen.on_room(3, 1_002, is_full=False)
+    assert len(seen.needless(ISR, (3,), LIMITS, 1_002)) == 1
+
+
 def test_too_few_may_not_remain_for_the_sake_of_silence() -> None:
     """Silent followers stay where writes could not go on without them; late ones do not."""
     seen = idle_until(1_000)

@@ -90,6 +90,13 @@ class BrokerWatch:
         """A fetch of a follower came, whatever it asks for."""
         self._contact_ms[broker_id] = self.now_ms()
 
+    def on_room(self, follower: int, topic_id: UUID, wanted: FetchPartition) -> None:
+        """A follower reports whether its disk is full, before the leader decides on that."""
+        for partition, term in self._terms.items():
+            place = partition.topic_partition
+            if partition.topic_id == topic_id and place.partition == wanted.partition:
+                term.seen.on_room(follower, self.now_ms(), is_full=wanted.is_full)
+
     def on_fetch(
         self,
         partition: Partition,
@@ -134,8 +141,9 @@ class BrokerWatch:
             term.seen.on_contact(follower, max(self._contact_ms.get(follower, awake_ms), awake_ms))
         limits = FollowerLimits(leader.lag_ms_max, leader.silence_ms_max, leader.term.min_isr)
         wrongs = term.seen.needless(isr, leaving, limits, now_ms)
-        if leaving and not wrongs and now_ms - awake_ms < _LISTENING_MS:
-            wrongs = [f"needless shrink: {leaving} leave, judged after a pause without listening"]
+        unheard = [follower for follower in leaving if not term.seen.is_full(follower)]
+        if unheard and not wrongs and now_ms - awake_ms < _LISTENING_MS:
+            wrongs = [f"needless shrink: {unheard} leave, judged after a pause without listening"]
         for wrong in wrongs:
             self._fail(f"{wrong}, of {partition.topic_partition} led by {leader.term.broker_id}")
         for follower, _ in change.joining:
@@ -159,6 +167,7 @@ class _WatchedSessions(ReplicaSessions):
     def _ask(
         self, session: ReplicaSession, topic_id: UUID, wanted: FetchPartition
     ) -> tuple[Partition | None, Answer]:
+        self.watch.on_room(session.broker_id, topic_id, wanted)
         partition, answer = super()._ask(session, topic_id, wanted)
         if partition is not None:
             self.watch.on_fetch(partition, session, wanted, answer)
