@@ -1,9 +1,9 @@
 """Two laws about leaving an ISR, judged from all appends and fetches, not by the leader's state.
 
 *No needless shrink* (R-12): a leader proposes a follower out only if the follower did not hold all
-that the leader had for `replica.lag.time.max.ms`, or if it lacked records and sent no fetch for the
-time of a dead broker, or if it reported a full disk, and enough remain. *No late member*: a leader that looks proposes every
-follower out that was late for so long.
+that the leader had for `replica.lag.time.max.ms`, or, where enough remain, if it lacked records and
+sent no fetch for the time of a dead broker or reported a full disk. *No late member*: a leader that
+looks proposes every follower out that was late for so long.
 
 A follower held all at a moment if its last fetch before said so and nothing was appended between
 them. It held all at a fetch also where its next fetch reached the log's end of that moment: a busy
