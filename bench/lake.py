@@ -176,7 +176,7 @@ def _load(session: Any, node: Node, topic: str, target: Path, **settings: Any) -
         str(target),
         bootstrap=node.bootstrap,
         spark_session=session,
-        watch=ottla.lake.Watch(on_step=lambda step: at.update({step: time.monotonic()})),
+        watch=ottla.lake.Observer(on_step=lambda step: at.update({step: time.monotonic()})),
         **settings,
     )
     return at["manifest written"] - at["spark started"]

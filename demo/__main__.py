@@ -91,7 +91,7 @@ class Demo:
                 worker.stop()
 
     def _follow(self, cluster: Cluster, progress: Progress) -> dict[str, Any]:
-        """Watch until all is loaded, and disturb; what the producer told at its end."""
+        """Observer until all is loaded, and disturb; what the producer told at its end."""
         delivered = progress.add_task("acknowledged", total=flights.TOTAL)
         loaded = progress.add_task("flights in the lake", total=flights.TOTAL)
         known = progress.add_task("planes in the lake", total=flights.PLANES)

@@ -119,11 +119,11 @@ def counts() -> list[Count]:
               sum(len(list(pairs(beside))) for beside in packages), 19, 0),
         Count("modules named by a gerund", sum(map(gerund, modules)), 63, 30),
         Count("files of less than 40 lines",
-              sum(lines[name] < 40 for name in modules if name not in folders), 159, 80),
+              sum(lines[name] < 40 for name in modules if name not in folders), 158, 80),
         Count("files of less than 60 lines with one importer",
-              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 108, 30),
-        Count("lines in src/", sum(lines.values()), 145_800, 125_000),
-        Count("files in src/", len(modules), 1_358, 1_050),
+              sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 109, 30),
+        Count("lines in src/", sum(lines.values()), 145_300, 125_000),
+        Count("files in src/", len(modules), 1_359, 1_050),
     ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def compete(
                 target,
                 bootstrap=bootstrap,
                 runner=ottla.lake.run_here,
-                watch=ottla.lake.Watch(on_step=meet),
+                watch=ottla.lake.Observer(on_step=meet),
             )
             results.put("won" if done.rows == _RECORDS else f"loaded {done.rows} rows")
         except LoadLost:

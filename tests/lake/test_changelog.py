@@ -237,7 +237,7 @@ def kill(step):
         os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.changelog(
     sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], runner=ottla.lake.run_here,
-    watch=ottla.lake.Watch(on_step=kill),
+    watch=ottla.lake.Observer(on_step=kill),
     buckets=4,
 )
 """
@@ -301,7 +301,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
             keep(node, topic, tmp_path)
 
     with pytest.raises(LoadLost, match="another load committed version 2"):
-        keep(node, topic, tmp_path, watch=ottla.lake.Watch(on_step=overtaken))
+        keep(node, topic, tmp_path, watch=ottla.lake.Observer(on_step=overtaken))
     keep(node, topic, tmp_path)
     assert rows(tmp_path) == writer.rows()
     assert problems(tmp_path, node) == []

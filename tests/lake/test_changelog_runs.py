@@ -62,7 +62,7 @@ def test_of_two_long_running_writers_the_older_one_stops(
                 topic,
                 tmp_path,
                 every="20ms",
-                watch=ottla.lake.Watch(stop=stop, on_run=lambda _: began.set()),
+                watch=ottla.lake.Observer(stop=stop, on_run=lambda _: began.set()),
             )
         except OttlaError as error:
             ended.append(error)
@@ -86,7 +86,7 @@ def test_of_two_long_running_writers_the_older_one_stops(
             topic,
             tmp_path,
             every="20ms",
-            watch=ottla.lake.Watch(stop=newer, on_run=on_run),
+            watch=ottla.lake.Observer(stop=newer, on_run=on_run),
         )
     finally:
         stop.set()
@@ -117,7 +117,7 @@ def test_a_run_by_hand_may_come_between(node: Node, make_topic: MakeTopic, tmp_p
         topic,
         tmp_path,
         every="10ms",
-        watch=ottla.lake.Watch(stop=stop, on_run=on_run),
+        watch=ottla.lake.Observer(stop=stop, on_run=on_run),
     )
     assert sum(seen) == 1
     assert values(tmp_path) == {b"a": b"2"}
@@ -148,10 +148,10 @@ def test_a_failure_that_is_tried_again_is_told(
         topic,
         tmp_path,
         every="10ms",
-        watch=ottla.lake.Watch(
+        watch=ottla.lake.Observer(
             stop=stop,
             on_run=on_run,
-            watch=ottla.lake.Watch(on_step=on_step),
+            watch=ottla.lake.Observer(on_step=on_step),
             on_trouble=lambda error: told.append(error.message),
         ),
     )

@@ -300,7 +300,7 @@ def test_a_load_that_fails_leaves_no_dead_letters_behind(
             raise Killed
 
     with pytest.raises(Killed):
-        load(node, topic, tmp_path, decode=decode, watch=ottla.lake.Watch(on_step=kill))
+        load(node, topic, tmp_path, decode=decode, watch=ottla.lake.Observer(on_step=kill))
     load(node, topic, tmp_path, decode=decode)
     send(node, topic, [b"y"])
     load(node, topic, tmp_path)

@@ -47,8 +47,8 @@ def follow(tmp_path: Path) -> Callable[..., list[FollowProgress]]:
     def run(node: Node, topic: str, **arguments: Any) -> list[FollowProgress]:
         commits: list[FollowProgress] = []
         given = {"once": True, "runner": run_here, "every": "500ms", **arguments}
-        watch = given.pop("watch", ottla.lake.Watch(on_commit=commits.append))
-        if watch.on_commit is ottla.lake.Watch().on_commit:
+        watch = given.pop("watch", ottla.lake.Observer(on_commit=commits.append))
+        if watch.on_commit is ottla.lake.Observer().on_commit:
             watch = replace(watch, on_commit=commits.append)
         ottla.lake.follow(topic, str(tmp_path), bootstrap=node.bootstrap, watch=watch, **given)
         return commits
@@ -141,7 +141,7 @@ def test_it_goes_on_until_it_is_stopped(
         node,
         topic,
         once=False,
-        watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        watch=ottla.lake.Observer(stop=stop, on_commit=on_commit),
         every="100ms",
     )
     assert sum(seen) == 300
@@ -177,7 +177,7 @@ def test_killed_at_any_step_of_a_commit_nothing_is_lost_or_doubled(
     topic = make_topic(node, partitions=2)
     produce(node, topic, 0, 200)
     with pytest.raises(Killed):
-        follow(node, topic, watch=ottla.lake.Watch(on_step=_kill_at(step, turn)), max_bytes=1000)
+        follow(node, topic, watch=ottla.lake.Observer(on_step=_kill_at(step, turn)), max_bytes=1000)
     follow(node, topic)
     require_all(node, topic, tmp_path, 200)
 
@@ -199,7 +199,7 @@ def test_killed_over_a_table_of_another_format(
         follow(
             node,
             topic,
-            watch=ottla.lake.Watch(on_step=_kill_at(step, 3)),
+            watch=ottla.lake.Observer(on_step=_kill_at(step, 3)),
             max_bytes=1000,
             format=table_format,
         )
@@ -232,7 +232,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
             raise OttlaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a worker was killed")
         return done
 
-    follow(node, topic, runner=runner, watch=ottla.lake.Watch(on_trouble=troubles.append))
+    follow(node, topic, runner=runner, watch=ottla.lake.Observer(on_trouble=troubles.append))
     assert [error.message for error in troubles] == ["a worker was killed"] * 2
     require_all(node, topic, tmp_path, 100)
 
@@ -241,7 +241,7 @@ def test_a_task_that_fails_is_tried_again_from_the_table(
 
     produce(node, topic, 100, 110)
     with pytest.raises(OttlaError, match="no"):
-        follow(node, topic, runner=never, watch=ottla.lake.Watch(on_trouble=troubles.append))
+        follow(node, topic, runner=never, watch=ottla.lake.Observer(on_trouble=troubles.append))
 
 
 def test_the_older_of_two_writers_stops(
@@ -303,7 +303,7 @@ def test_a_topic_made_anew_stops_it(
             node,
             topic,
             once=False,
-            watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+            watch=ottla.lake.Observer(stop=stop, on_commit=on_commit),
         )
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_ID
     assert len(loaded(tmp_path)) == 50
@@ -317,7 +317,7 @@ def test_on_spark_it_does_the_same(
     produce(either, topic, 0, 600)
     tasks: list[Any] = []
     on_spark = {"runner": None, "spark_session": spark}
-    watch = ottla.lake.Watch(on_progress=tasks.append)
+    watch = ottla.lake.Observer(on_progress=tasks.append)
     commits = follow(either, topic, max_bytes=4000, watch=watch, **on_spark)
     assert len(commits) > 1
     assert len([one for one in tasks if one.tasks_done == one.tasks]) == len(commits)
@@ -337,7 +337,7 @@ def test_on_spark_it_does_the_same(
         either,
         topic,
         once=False,
-        watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        watch=ottla.lake.Observer(stop=stop, on_commit=on_commit),
         **on_spark,
     )
     assert sum(seen) == 200
@@ -363,7 +363,7 @@ def test_workers_of_spark_are_up_before_it_takes_a_table_over(
         node,
         topic,
         once=False,
-        watch=ottla.lake.Watch(on_step, stop=stop, on_commit=lambda _: stop.set()),
+        watch=ottla.lake.Observer(on_step, stop=stop, on_commit=lambda _: stop.set()),
         **on_spark,
     )
     assert jobs["head written"] == jobs["following"] == 1

@@ -25,7 +25,7 @@ MakeTopic = Callable[..., str]
 def followed(node: Node, topic: str, target: Path, **arguments: Any) -> list[FollowProgress]:
     """The commits of a follow in this process."""
     commits: list[FollowProgress] = []
-    watch = ottla.lake.Watch(on_commit=commits.append)
+    watch = ottla.lake.Observer(on_commit=commits.append)
     given = {"runner": run_here, "every": "100ms", "watch": watch, **arguments}
     ottla.lake.follow(topic, str(target), bootstrap=node.bootstrap, **given)
     return commits
@@ -49,7 +49,7 @@ def test_it_ends_when_the_table_is_at_an_offset_that_is_not_there_yet(
         if progress.manifest.total_rows == 30:
             produce(node, topic, 30, 60)
 
-    followed(node, topic, tmp_path, end="0:45", watch=ottla.lake.Watch(on_commit=on_commit))
+    followed(node, topic, tmp_path, end="0:45", watch=ottla.lake.Observer(on_commit=on_commit))
     assert [row["offset"] for row in rows_of(tmp_path)] == list(range(45))
     assert followed(node, topic, tmp_path, end="0:45") == []
     assert sum(one.manifest.rows for one in followed(node, topic, tmp_path, end="latest")) == 15
@@ -99,7 +99,7 @@ def test_records_become_typed_columns_and_bad_ones_dead_letters(
         tmp_path,
         decode=decode,
         dead_letter_topic=dead,
-        watch=ottla.lake.Watch(stop=stop, on_commit=on_commit),
+        watch=ottla.lake.Observer(stop=stop, on_commit=on_commit),
     )
     # As one that was killed before it had sent the last letter.
     send(b"worst")

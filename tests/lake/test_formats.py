@@ -123,7 +123,7 @@ def kill(step):
         os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.load(
     sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], format=sys.argv[4],
-    runner=ottla.lake.run_here, watch=ottla.lake.Watch(on_step=kill),
+    runner=ottla.lake.run_here, watch=ottla.lake.Observer(on_step=kill),
 )
 """
 
@@ -169,7 +169,7 @@ def test_loser_of_a_race_says_so_wherever_it_stands(
             assert load().removed == ()
 
     with pytest.raises(LoadLost, match="another load committed version 1"):
-        load(watch=ottla.lake.Watch(on_step=overtaken))
+        load(watch=ottla.lake.Observer(on_step=overtaken))
     assert values_by_format(tmp_path, kind) == numbered(0, 300)
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
     assert len(os.listdir(tmp_path / "_ottla/manifests")) == 1

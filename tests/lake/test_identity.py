@@ -55,7 +55,7 @@ def test_a_topic_made_anew_during_a_load_is_refused(
 
     load = partial(ottla.lake.load, topic, str(tmp_path), bootstrap=either.bootstrap)
     with pytest.raises(OttlaError) as caught:
-        load(runner=run_here, watch=ottla.lake.Watch(on_step=interfere))
+        load(runner=run_here, watch=ottla.lake.Observer(on_step=interfere))
 
     assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_ID
     assert f"id was {old_id} and is {topic_id(either, topic)}" in caught.value.message
@@ -101,7 +101,7 @@ def test_a_deleted_topic_is_refused(
             str(tmp_path),
             bootstrap=either.bootstrap,
             runner=run_here,
-            watch=ottla.lake.Watch(on_step=interfere),
+            watch=ottla.lake.Observer(on_step=interfere),
         )
     assert existing_table(str(tmp_path)).latest() == (None, None)
 

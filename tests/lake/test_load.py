@@ -93,7 +93,7 @@ def kill(step):
         os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.load(
     sys.argv[1], sys.argv[2], bootstrap=sys.argv[3], runner=ottla.lake.run_here,
-    watch=ottla.lake.Watch(on_step=kill),
+    watch=ottla.lake.Observer(on_step=kill),
 )
 """
 
@@ -133,7 +133,7 @@ def test_of_two_at_once_one_wins_and_the_other_says_so(
                 str(tmp_path),
                 bootstrap=node.bootstrap,
                 runner=run_here,
-                watch=ottla.lake.Watch(on_step=wait),
+                watch=ottla.lake.Observer(on_step=wait),
             )
         except LoadLost as error:
             return error.message
@@ -169,7 +169,7 @@ def test_loser_of_a_race_says_so_wherever_it_stands(
             assert load().removed == ()
 
     with pytest.raises(LoadLost, match="another load committed version 1"):
-        load(watch=ottla.lake.Watch(on_step=overtaken))
+        load(watch=ottla.lake.Observer(on_step=overtaken))
     assert values(tmp_path) == numbered(0, 300)
     assert len(os.listdir(tmp_path / "data")) == len(ottla.lake.files(str(tmp_path)))
     assert os.listdir(tmp_path / "_ottla" / "running") == []

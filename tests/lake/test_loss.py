@@ -67,7 +67,7 @@ def test_what_is_deleted_between_plan_and_read_is_a_loss(
 
     load = partial(ottla.lake.load, topic, bootstrap=either.bootstrap, runner=run_here)
     with pytest.raises(OttlaError, match=f"{topic}-0: 20 of the offsets 10 to 100") as caught:
-        load(str(tmp_path / "a"), watch=ottla.lake.Watch(on_step=retention))
+        load(str(tmp_path / "a"), watch=ottla.lake.Observer(on_step=retention))
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert existing_table(str(tmp_path / "a")).latest() == (None, None)
     # What was gone before its plan is none, whatever words the start has.

@@ -27,7 +27,7 @@ def test_progress_ends_with_everything_and_leaves_the_session_as_it_was(
             topic,
             str(tmp_path),
             bootstrap=node.bootstrap,
-            watch=ottla.lake.Watch(on_progress=seen.append, lag_s=5.0),
+            watch=ottla.lake.Observer(on_progress=seen.append, lag_s=5.0),
         )
         assert context.getLocalProperty("spark.jobGroup.id") == "mine"
     finally:

@@ -274,7 +274,7 @@ def test_loads_commit_meanwhile_and_it_comes_on_top(
         "0:0",
         "0:20",
         decode=wider(),
-        watch=ottla.lake.Watch(on_step=load_more),
+        watch=ottla.lake.Observer(on_step=load_more),
     )
     assert done.manifest is not None
     assert done.manifest.version == 5
@@ -303,7 +303,7 @@ def test_a_compaction_that_takes_its_files_is_met_again(
             "0:7",
             "0:23",
             decode=wider(),
-            watch=ottla.lake.Watch(on_step=compact),
+            watch=ottla.lake.Observer(on_step=compact),
         )
 
     if times == 1:
@@ -326,7 +326,7 @@ def kill(step):
             os.kill(os.getpid(), signal.SIGKILL)
 ottla.lake.replace(
     {topic!r}, {folder!r}, start="0:7", end="0:23", bootstrap={bootstrap!r}, decode=wider(),
-    runner=ottla.lake.run_here, watch=ottla.lake.Watch(on_step=kill),
+    runner=ottla.lake.run_here, watch=ottla.lake.Observer(on_step=kill),
 )
 """
 # Step, how often it comes before the kill, and whether the new rows count then.

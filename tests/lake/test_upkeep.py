@@ -112,7 +112,7 @@ def test_the_view_of_the_files_that_count_has_each_row_once(
             bootstrap=node.bootstrap,
             runner=run_here,
             format=kind,
-            watch=ottla.lake.Watch(on_step=look),
+            watch=ottla.lake.Observer(on_step=look),
         )
     ottla.lake.compact(str(target), master="here")
     assert seen == [100]

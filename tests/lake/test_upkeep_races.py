@@ -95,7 +95,7 @@ def test_a_load_goes_on_top_of_the_upkeep_that_came_first(table: Table, kind: Fo
         table.compact()
         assert ottla.lake.expire(str(table.folder), keep=1).removed
 
-    done = table.load(watch=ottla.lake.Watch(on_step=at("files written", upkeep)))
+    done = table.load(watch=ottla.lake.Observer(on_step=at("files written", upkeep)))
     assert done.manifest is not None
     assert (done.manifest.version, done.rows) == (4, 10)
     assert table.kinds() == ["load", "load", "compaction", "load"]
@@ -110,14 +110,16 @@ def test_also_of_a_replacement_unless_it_changes_columns(table: Table) -> None:
     table.write()
     lost = next(iter(existing_table(str(table.folder)).live_files()))
     (table.folder / lost.path).unlink()
-    table.load(watch=ottla.lake.Watch(on_step=at("files written", table.replace)))
+    table.load(watch=ottla.lake.Observer(on_step=at("files written", table.replace)))
     assert table.kinds() == ["load", "load", "replacement", "load"]
     assert table.rows() == 30
     table.write()
     typed = Decode(value=ValueFormat("string"))
     with pytest.raises(LoadLost):
         table.load(
-            watch=ottla.lake.Watch(on_step=at("files written", lambda: table.replace(decode=typed)))
+            watch=ottla.lake.Observer(
+                on_step=at("files written", lambda: table.replace(decode=typed))
+            )
         )
     assert table.kinds()[-1] == "replacement"
 
@@ -135,7 +137,7 @@ def test_of_two_loads_one_is_lost_also_with_upkeep_between(table: Table, kind: F
         table.compact()
 
     with pytest.raises(LoadLost, match="another load committed"):
-        table.load(watch=ottla.lake.Watch(on_step=at("files written", both)))
+        table.load(watch=ottla.lake.Observer(on_step=at("files written", both)))
     assert table.kinds() == ["load", "load", "compaction", "load", "compaction"]
     assert table.rows(kind) == 30
 
@@ -156,7 +158,7 @@ def test_a_replacement_looks_up_files_again_that_were_compacted(
         "0:3",
         "0:13",
         decode=TYPED,
-        watch=ottla.lake.Watch(on_step=at(step, table.compact_and_expire)),
+        watch=ottla.lake.Observer(on_step=at(step, table.compact_and_expire)),
     )
     assert table.kinds()[:3] == ["load", "load", "compaction"]
     assert table.kinds()[-1] == "replacement"
@@ -201,7 +203,7 @@ def test_a_compaction_whose_files_expire_is_lost(table: Table, kind: Format) -> 
         ottla.lake.compact(
             str(table.folder),
             master="here",
-            watch=ottla.lake.Watch(on_step=at("planned", table.compact_and_expire)),
+            watch=ottla.lake.Observer(on_step=at("planned", table.compact_and_expire)),
         )
     assert table.rows(kind) == 20
 

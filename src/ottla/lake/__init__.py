@@ -65,7 +65,7 @@ from ottla.lake.write.options import (
     ReplaceOptions,
     VerifyOptions,
 )
-from ottla.lake.write.watch import Watch
+from ottla.lake.write.watch import Observer
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 __all__ = [
@@ -95,6 +95,7 @@ __all__ = [
     "LoadTask",
     "Manifest",
     "NewField",
+    "Observer",
     "PartitionLedger",
     "Progress",
     "PublishPace",
@@ -121,7 +122,6 @@ __all__ = [
     "Unreadable",
     "Verification",
     "VerifyOptions",
-    "Watch",
     "certificate",
     "certificate_text",
     "changelog",

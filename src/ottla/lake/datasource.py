@@ -24,7 +24,7 @@ from ottla.lake.sink.stream_writers import stream_writer
 from ottla.lake.sink.writer import OttlaStreamWriter, batch_writer
 from ottla.lake.stream.batch import OttlaReader
 from ottla.lake.stream.micro_batches import MicroBatchReader, UnlimitedReader
-from ottla.lake.stream.options import LATEST, SourceOptions, parse_options, wrong
+from ottla.lake.stream.options import LATEST, StreamOptions, parse_options, wrong
 
 SPARK_VERSION = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 
@@ -59,7 +59,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
         return stream_writer(sink_options(self.options), schema)
 
 
-def stream_reader(options: SourceOptions) -> MicroBatchReader:
+def stream_reader(options: StreamOptions) -> MicroBatchReader:
     """The stream reader for the Spark that is installed."""
     if options.end != LATEST:
         wrong("a stream has no end: leave out ending…, and stop it by trigger(availableNow=True)")

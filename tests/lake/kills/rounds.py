@@ -172,7 +172,7 @@ def _loaded(topic: Topic, folder: Path, form: str, kill: Kill, broker_pid: int) 
             runner=ottla.lake.run_here,
             format=form,
             accept_loss=True,
-            watch=ottla.lake.Watch(on_step=on_step),
+            watch=ottla.lake.Observer(on_step=on_step),
             **more,
         )
     except BaseException as error:  # noqa: BLE001  # A forked process must not go on as a test.

@@ -86,8 +86,8 @@ class _ShownRuns:
 
     @property
     def watch(self) -> Any:
-        """An `ottla.lake.Watch`."""
-        return import_lake().Watch(
+        """An `ottla.lake.Observer`."""
+        return import_lake().Observer(
             on_step=self._on_step,
             on_progress=self._line.on_progress,
             on_run=self.on_run,

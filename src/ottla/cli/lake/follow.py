@@ -155,8 +155,8 @@ class _Shown:
 
     @property
     def watch(self) -> Any:
-        """An `ottla.lake.Watch`."""
-        return import_lake().Watch(
+        """An `ottla.lake.Observer`."""
+        return import_lake().Observer(
             on_step=self.on_step,
             on_progress=None if self._form == "json" else self._line.on_progress,
             on_commit=self.on_commit,

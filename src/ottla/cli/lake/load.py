@@ -48,7 +48,7 @@ def load(
     """  # noqa: D301
     loads = import_lake()
     with ProgressLine(shown=form != "json") as shown:
-        watch = loads.Watch(shown.on_step, shown.on_progress)
+        watch = loads.Observer(shown.on_step, shown.on_progress)
         done = loads.load(topic, target, bootstrap=bootstrap, watch=watch, **given)
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})

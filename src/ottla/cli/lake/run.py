@@ -39,10 +39,10 @@ def run(
     """  # noqa: D301
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
     from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
-    from ottla.lake.write.watch import Watch  # noqa: PLC0415  # As above.
+    from ottla.lake.write.watch import Observer  # noqa: PLC0415  # As above.
 
     with ProgressLine(shown=form != "json") as line:
-        watch = Watch(line.on_step, line.on_progress)
+        watch = Observer(line.on_step, line.on_progress)
         done = running.run(pipeline, watch=watch).done
     if form == "json":
         show_one(form, {**asdict(done), "unexplained": 0})

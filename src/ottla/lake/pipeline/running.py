@@ -20,7 +20,7 @@ from ottla.lake.pipeline.settings import Pipeline
 from ottla.lake.pipeline.status import TableStatus
 from ottla.lake.stream.outages import is_outage
 from ottla.lake.write.options import ChangelogOptions, LoadOptions, RowOptions
-from ottla.lake.write.watch import UNWATCHED, Watch
+from ottla.lake.write.watch import UNWATCHED, Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def run(
     pipeline: Pipeline,
     *,
     on_planned: Callable[[PlannedLoad], None] = lambda _planned: None,
-    watch: Watch = UNWATCHED,
+    watch: Observer = UNWATCHED,
 ) -> PipelineRun:
     """Load once what `pipeline` says. Raises OttlaError; the numbers say so, too.
 

@@ -8,14 +8,14 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from ottla.lake.stream.dividing import planned_tasks
 from ottla.lake.stream.narrowing import Narrowing
-from ottla.lake.stream.options import SourceOptions
+from ottla.lake.stream.options import StreamOptions
 from ottla.lake.stream.reading import read_task
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.
     """Plans on the driver, reads in the tasks."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: StreamOptions) -> None:
         self._options = options
         self._narrowing = Narrowing()
         self.pushFilters = _PushFilters(self._narrowing)

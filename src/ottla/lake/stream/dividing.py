@@ -15,7 +15,7 @@ from ottla.lake.source import Cluster, TopicDescription
 from ottla.lake.splitting import JOIN_BYTES, split
 from ottla.lake.stream.held_back import held_back_in
 from ottla.lake.stream.narrowing import Narrowing
-from ottla.lake.stream.options import SourceOptions
+from ottla.lake.stream.options import StreamOptions
 from ottla.lake.stream.reading import (
     PlannedRange,
     TaskRanges,
@@ -39,7 +39,7 @@ class TopicRead(NamedTuple):
     limits: Limits
 
 
-def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[TaskRanges]:
+def divided(reads: Sequence[TopicRead], options: StreamOptions) -> list[TaskRanges]:
     """Tasks for all that is to be read. Small ranges share one, unless options count."""
     is_counted = options.offsets_per_task is not None or options.tasks_min is not None
     offsets_max = options.offsets_per_task or _OFFSETS_PER_TASK
@@ -71,7 +71,7 @@ def divided(reads: Sequence[TopicRead], options: SourceOptions) -> list[TaskRang
     return tasks_of(planned, -1 if is_counted else JOIN_BYTES)
 
 
-def planned_tasks(options: SourceOptions, narrowing: Narrowing) -> list[TaskRanges]:
+def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRanges]:
     """Tasks for all that a read of these options wants, and `narrowing` leaves of it.
 
     Raises OttlaError where records were deleted, unless the options accept that.
@@ -109,7 +109,7 @@ def _limits(
     return limits_of_read(cluster, described, start, end, positions, narrow)
 
 
-def last_load(options: SourceOptions) -> Mapping[int, int]:
+def last_load(options: StreamOptions) -> Mapping[int, int]:
     """The positions that the last load left in the table of the options."""
     if options.table is None:
         return {}

@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ottla.lake.stream.dividing import last_load
 from ottla.lake.stream.offsets import StreamOffset, from_json, to_json
-from ottla.lake.stream.options import SourceOptions
+from ottla.lake.stream.options import StreamOptions
 from ottla.lake.stream.planner import StreamPlanner
 from ottla.lake.stream.reading import read_task
 
@@ -23,7 +23,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
     another one by now (`latest`): so the end of a first micro-batch has the initial offset with it.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: StreamOptions) -> None:
         self._options = options
         self._planner: StreamPlanner | None = None
         self._initial: StreamOffset | None = None

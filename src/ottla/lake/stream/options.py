@@ -33,7 +33,7 @@ _PASSED_OVER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class StreamOption:
     """An option: its name for Spark, the field it is read into, how its text is read."""
 
     name: str
@@ -178,135 +178,137 @@ def _list(found: object) -> list[object]:
 
 
 OPTIONS = (
-    Option("subscribe", "topics", "topics to read, separated by commas", _names),
-    Option(
+    StreamOption("subscribe", "topics", "topics to read, separated by commas", _names),
+    StreamOption(
         "subscribePattern",
         "topic_pattern",
         "a regular expression (RE2) that whole names of topics match; a stream finds later ones",
         _text,
     ),
-    Option(
+    StreamOption(
         "assign",
         "assigned",
         'partitions to read: `{"TOPIC": [0, 1]}`',
         _assigned,
     ),
-    Option(
+    StreamOption(
         BOOTSTRAP,
         "bootstrap",
         "`host:port,…` of Ottla or Apache Kafka",
         _text,
         "localhost:9092",
     ),
-    Option(
+    StreamOption(
         "config",
         "access",
         "a file of settings of Kafka's clients, for TLS and logins (default: OTTLA_CONFIG); "
         "options `kafka.…` overrule it",
         _text,
     ),
-    Option(
+    StreamOption(
         "startingOffsets",
         "start",
         'earliest (default of a batch), latest (of a stream), `{"TOPIC": {"0": 23, "1": -2}}` (-2 '
         "earliest, -1 latest) or last-load",
         _place,
     ),
-    Option("endingOffsets", "end", "likewise; a stream has none", _place, "latest"),
-    Option(
+    StreamOption("endingOffsets", "end", "likewise; a stream has none", _place, "latest"),
+    StreamOption(
         "startingTimestamp",
         "start_time",
         "instead: the first record at or after a time, in milliseconds or like 10m, 2024-01-31",
         _time,
     ),
-    Option("endingTimestamp", "end_time", "likewise; a stream has none", _time),
-    Option(
+    StreamOption("endingTimestamp", "end_time", "likewise; a stream has none", _time),
+    StreamOption(
         "startingOffsetsByTimestamp",
         "start_times",
         'the same for each partition: `{"TOPIC": {"0": MILLISECONDS}}`',
         _times,
     ),
-    Option("endingOffsetsByTimestamp", "end_times", "likewise; a stream has none", _times),
-    Option(
+    StreamOption("endingOffsetsByTimestamp", "end_times", "likewise; a stream has none", _times),
+    StreamOption(
         "startingOffsetsByTimestampStrategy",
         "latest_without_time",
         "where a partition has no record at or after the time: error, or latest",
         _latest_or_error,
         "error",
     ),
-    Option("table", "table", "the folder whose last load `last-load` means", _text),
-    Option("includeHeaders", "headers", "whether there is a column `headers`", _flag, "false"),
-    Option(
+    StreamOption("table", "table", "the folder whose last load `last-load` means", _text),
+    StreamOption(
+        "includeHeaders", "headers", "whether there is a column `headers`", _flag, "false"
+    ),
+    StreamOption(
         "columns",
         "columns",
         "a comma-separated choice of columns: fewer cross to the JVM (default: all)",
         _columns,
     ),
-    Option(
+    StreamOption(
         "bytesPerTask",
         "bytes_per_task",
         "about how many bytes of a log one task reads at most",
         _size,
         str(SPLIT_BYTES),
     ),
-    Option(
+    StreamOption(
         "maxRecordsPerPartition",
         "offsets_per_task",
         "how many offsets one task reads at most; small ranges do not share a task then",
         _count,
     ),
-    Option(
+    StreamOption(
         "minPartitions",
         "tasks_min",
         "how many tasks there are at least; small ranges do not share a task then",
         _count,
     ),
-    Option(
+    StreamOption(
         "failOnDataLoss",
         "fail_on_data_loss",
         "fail where records were deleted since the last load, batch or plan",
         _flag,
         "true",
     ),
-    Option(
+    StreamOption(
         "onBadTimestamp",
         "null_bad_timestamps",
         "a timestamp that Spark's type cannot hold: fail, or null",
         _null_or_fail,
         "fail",
     ),
-    Option(
+    StreamOption(
         "skipUnreadable",
         "skip_unreadable",
         "leave out batches that cannot be read, with a warning in the task's log",
         _flag,
         "false",
     ),
-    Option(
+    StreamOption(
         "maxOffsetsPerTrigger",
         "records_max",
         "stream: how many offsets one micro-batch has at most (Spark 4.2)",
         _count,
     ),
-    Option(
+    StreamOption(
         "maxBytesPerTrigger",
         "bytes_max",
         "stream: about how many bytes of the logs it has at most (Spark 4.2)",
         _size,
     ),
-    Option(
+    StreamOption(
         "minOffsetsPerTrigger",
         "records_min",
         "stream: wait until there are so many offsets (Spark 4.2)",
         _count,
     ),
-    Option(
+    StreamOption(
         "minBytesPerTrigger",
         "bytes_min",
         "stream: wait until there are about so many bytes of the logs (Spark 4.2)",
         _size,
     ),
-    Option(
+    StreamOption(
         "maxTriggerDelay",
         "delay_max_ms",
         "stream: wait for `min…` so long after the last micro-batch at most, like 10s or 5m",
@@ -317,7 +319,7 @@ OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOptions:
+class StreamOptions:
     """What the options say. Exactly one of `topics`, `topic_pattern` and `assigned` is given."""
 
     topics: tuple[str, ...] | None
@@ -348,7 +350,7 @@ class SourceOptions:
         return any(limit is not None for limit in limits)
 
 
-def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> SourceOptions:
+def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> StreamOptions:
     """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones.
 
     `start` is where reading starts unless they say it.
@@ -372,7 +374,7 @@ def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> Sou
         by_time = by_time and by_time.strict()
     found["start"] = by_time or found["start"] or _place("startingOffsets", start)
     found["end"] = _first(found.pop("end_time"), found.pop("end_times"), found["end"])
-    parsed = SourceOptions(**found)
+    parsed = StreamOptions(**found)
     chosen = [parsed.topics, parsed.topic_pattern, parsed.assigned]
     if sum(bool(choice) for choice in chosen) != 1:
         wrong('which topic? Add .option("subscribe", TOPIC), or one of subscribePattern and assign')

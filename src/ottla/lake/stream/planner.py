@@ -26,7 +26,7 @@ from ottla.lake.stream.changes import (
 from ottla.lake.stream.dividing import TopicRead, divided
 from ottla.lake.stream.held_back import StandingEnds, held_back
 from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace
-from ottla.lake.stream.options import SourceOptions, wrong
+from ottla.lake.stream.options import StreamOptions, wrong
 from ottla.lake.stream.outages import is_outage
 from ottla.lake.stream.reading import TaskRanges, judge_loss
 from ottla.lake.stream.topics import assigned, boundaries, chosen
@@ -49,7 +49,7 @@ class StreamPlanner:
 
     def __init__(
         self,
-        options: SourceOptions,
+        options: StreamOptions,
         positions: Mapping[int, int],
         open_cluster: Callable[[str], WatchedCluster] | None = None,
         now_s: Callable[[], float] = time.monotonic,

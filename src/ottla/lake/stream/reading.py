@@ -16,7 +16,7 @@ from ottla.lake.reader import read_range
 from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.source import Cluster
 from ottla.lake.splitting import JOIN_BYTES, SizedRange, joined
-from ottla.lake.stream.options import SourceOptions
+from ottla.lake.stream.options import StreamOptions
 from ottla.lake.telling import skipped_lines
 from ottla.ledger.partition import PartitionLedger, RangeAccount
 
@@ -55,7 +55,7 @@ def tasks_of(planned: Sequence[PlannedRange], join_bytes: int = JOIN_BYTES) -> l
     return [tuple(planned[place] for place in group) for group in groups]
 
 
-def read_task(ranges: TaskRanges, options: SourceOptions) -> Iterator[pa.RecordBatch]:
+def read_task(ranges: TaskRanges, options: StreamOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task's ranges. Raises OttlaError where an offset is unexplained."""
     if not ranges:
         return
@@ -68,7 +68,7 @@ def read_task(ranges: TaskRanges, options: SourceOptions) -> Iterator[pa.RecordB
 
 
 def _read(
-    planned: PlannedRange, cluster: Cluster, options: SourceOptions
+    planned: PlannedRange, cluster: Cluster, options: StreamOptions
 ) -> Iterator[pa.RecordBatch]:
     wanted = planned.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, planned.compacted)
@@ -103,7 +103,7 @@ def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=list(names))
 
 
-def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: SourceOptions) -> None:
+def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: StreamOptions) -> None:
     """Fail where offsets were lost, or log it where the options say so."""
     if options.fail_on_data_loss:
         require_no_loss(topic, found, _LOSS)

@@ -5,12 +5,12 @@ from typing import Any, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.plan import Boundary
-from ottla.lake.stream.options import Boundaries, SourceOptions, wrong
+from ottla.lake.stream.options import Boundaries, StreamOptions, wrong
 
 T = TypeVar("T")
 
 
-def chosen(options: SourceOptions, names: Iterable[str]) -> list[str]:
+def chosen(options: StreamOptions, names: Iterable[str]) -> list[str]:
     """The topics to read, in order. `names`, all topics of the cluster, matter to a pattern only.
 
     Raises OttlaError INVALID_REGULAR_EXPRESSION.
@@ -49,7 +49,7 @@ def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundar
     return {name: place.by_topic.get(name, default) for name in names}
 
 
-def assigned(topic: str, found: Mapping[int, T], options: SourceOptions) -> dict[int, T]:
+def assigned(topic: str, found: Mapping[int, T], options: StreamOptions) -> dict[int, T]:
     """Of what is `found` by partition that of the partitions to read. Raises OttlaError."""
     if options.assigned is None:
         return dict(found)

@@ -11,7 +11,7 @@ from ottla.lake.job.task import Runner
 from ottla.lake.manifest import Keeps
 from ottla.lake.model.option import Option, Size, Span
 from ottla.lake.tables.formats import Format
-from ottla.lake.write.watch import UNWATCHED, Watch
+from ottla.lake.write.watch import UNWATCHED, Observer
 
 OnBadTimestamp = Literal["fail", "null", "dead-letter"]
 
@@ -182,7 +182,7 @@ class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, to
             shown=True,
         ),
     ]
-    watch: Annotated[Watch, Option("What is called meanwhile.", UNWATCHED)]
+    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
 
 
 class ReplaceOptions(RecordOptions, total=False):
@@ -404,7 +404,7 @@ class CompactOptions(SparkOptions, TableOptions, total=False):
         Size,
         Option("How large row groups become, in memory.", "64MB", "--row-group-size", **_SIZED),
     ]
-    watch: Annotated[Watch, Option("What is called meanwhile.", UNWATCHED)]
+    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
 
 
 class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):

@@ -11,7 +11,7 @@ from ottla.lake.stream.follow.progress import FollowProgress
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Observer:
     """Functions that are called meanwhile, in the thread of the call or of its tasks."""
 
     # With the name of each step once it is done.
@@ -30,4 +30,4 @@ class Watch:
     lag_s: float | None = None
 
 
-UNWATCHED = Watch()
+UNWATCHED = Observer()

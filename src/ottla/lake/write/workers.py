@@ -3,12 +3,12 @@
 from ottla.lake.job.workers import Workers
 from ottla.lake.session import SparkSettings
 from ottla.lake.write.options import SparkOptions
-from ottla.lake.write.watch import UNWATCHED, Watch
+from ottla.lake.write.watch import UNWATCHED, Observer
 
 
 def workers_of(
     options: SparkOptions,
-    watch: Watch = UNWATCHED,
+    watch: Observer = UNWATCHED,
     consequence: str = "nothing was committed, since",
 ) -> Workers:
     """Raises OttlaError for a master that is none, and where Spark is not installed."""

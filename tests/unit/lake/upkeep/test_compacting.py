@@ -80,7 +80,7 @@ def test_a_load_that_commits_meanwhile_wins_its_version(tmp_path: Path, kind: Fo
             loaded(tmp_path, kind, times=1)
 
     done = ottla.lake.compact(
-        str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=load_meanwhile)
+        str(tmp_path), master="here", watch=ottla.lake.Observer(on_step=load_meanwhile)
     )
     assert done.manifest is not None
     assert done.manifest.version == 5
@@ -100,7 +100,7 @@ def test_of_two_compactions_one_says_that_it_lost(tmp_path: Path, kind: Format) 
 
     with pytest.raises(LoadLost, match=r"removed data/v0000000001-.* first"):
         ottla.lake.compact(
-            str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=compact_meanwhile)
+            str(tmp_path), master="here", watch=ottla.lake.Observer(on_step=compact_meanwhile)
         )
     assert table_rows(tmp_path, kind) == readers.expected(2, 30)
     assert proven(tmp_path).uncounted == []
@@ -130,7 +130,9 @@ def test_a_writer_that_starts_meanwhile_does_not_stop_it(tmp_path: Path) -> None
                 )
             )
 
-    done = ottla.lake.compact(str(tmp_path), master="here", watch=ottla.lake.Watch(on_step=start))
+    done = ottla.lake.compact(
+        str(tmp_path), master="here", watch=ottla.lake.Observer(on_step=start)
+    )
     assert done.manifest is not None
     assert (done.manifest.writer_epoch, proven(tmp_path).rows) == (1, 60)
 
@@ -142,7 +144,7 @@ import ottla.lake
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)
-ottla.lake.compact({folder!r}, master="here", watch=ottla.lake.Watch(on_step=kill))
+ottla.lake.compact({folder!r}, master="here", watch=ottla.lake.Observer(on_step=kill))
 """
 
 

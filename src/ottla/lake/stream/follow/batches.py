@@ -7,14 +7,14 @@ where those of a load do.
 from collections.abc import Callable, Mapping
 
 from ottla.lake.stream.follow.ending import Stop
-from ottla.lake.stream.options import SourceOptions
+from ottla.lake.stream.options import StreamOptions
 from ottla.lake.stream.planner import StreamPlanner
 
 Commit = Callable[[Mapping[int, int]], None]
 
 
 def run_batches(
-    options: SourceOptions,
+    options: StreamOptions,
     positions: Mapping[int, int],
     commit: Commit,
     stop: Stop,
