@@ -62,7 +62,7 @@ def test_a_change_that_makes_settings_odd_is_noted(run: Command, make_topic: Mak
     odd = run("config", "set", "topic", topic, "segment.ms=3600000", "-o", "json")
     assert odd.json == [{"setting": "segment.ms", "old": "60000", "new": "3600000"}]
     assert odd.error.startswith(
-        "Note: segment.ms=3600000 is above retention.ms=60000: segments are"
+        "Note: segment.ms=3600000 is above retention.ms=60000: only whole segments are"
     )
     assert run("config", "set", "topic", topic, "max.message.bytes=1000").error == ""
     assert run("topic", "alter", topic, "-s", "segment.ms=1h").error == odd.error
