@@ -6,7 +6,7 @@ from time import time
 
 import confluent_kafka
 import pytest
-from rig import consumer
+from rig.consumer import read as read_by_librdkafka
 
 from ottla.base.errors import ErrorCode
 from ottla.client import (
@@ -60,7 +60,7 @@ def test_records_of_every_codec_come_back_as_they_were_sent(bootstrap, make_topi
     assert (third.key, third.value, third.headers) == (b"", b"", [])
     other = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
     other.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-    (message,) = consumer.read(other, 1)
+    (message,) = read_by_librdkafka(other, 1)
     assert (message.key(), message.value()) == (b"k", b"a" * 1000)
     other.close()
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from rig.consumer import read, records_among
 
 from tests.clients.conftest import MakeTopic, unique
 from tests.clients.test_share_consumers import configure, member, poll_until, produce
@@ -39,9 +40,9 @@ def letters(bootstrap: str, topic: str, count: int, partitions: int = 1) -> list
     found: dict[str, Message] = {}
     try:
         while len(found) < count:
-            for each in consumer.read(consumer, 1):
+            for each in read(consumer, 1):
                 found.setdefault(context(each)["offset"], each)
-        for each in consumer.records_among(consumer.consume(1, 0.5)):
+        for each in records_among(consumer.consume(1, 0.5)):
             found.setdefault(context(each)["offset"], each)
     finally:
         consumer.close()

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from rig.clusters import Cluster
+from rig.consumer import close, read
 from rig.tools import Tools
 
 from .conftest import unique
@@ -78,7 +79,7 @@ def librdkafka(cluster: Cluster, topic: str, reset: str) -> Consumer:
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    values = [message.value() for message in consumer.read(consumer, 6)]
+    values = [message.value() for message in read(consumer, 6)]
     assert values == COMMON + DROPPED
     return consumer
 
@@ -98,7 +99,7 @@ def test_librdkafka_is_told_that_what_it_read_is_gone(whole: Cluster, topic: str
                 KafkaError._LOG_TRUNCATION,
             ):
                 told.append(message.error())
-    consumer.close(consumer)
+    close(consumer)
     assert "truncat" in told[0].str().lower()
 
 
@@ -108,8 +109,8 @@ def test_librdkafka_with_a_rule_misses_nothing(whole: Cluster, topic: str) -> No
     elect_the_other(whole, topic)
     values: list[bytes] = []
     while NEW[-1] not in values:
-        values += [message.value() for message in consumer.read(consumer, 1)]
-    consumer.close(consumer)
+        values += [message.value() for message in read(consumer, 1)]
+    close(consumer)
     assert values[-len(NEW) :] == NEW
 
 
