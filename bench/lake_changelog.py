@@ -129,7 +129,7 @@ def _changelog(node: Node, topic: str, target: Path, ends: list[dict[int, int]])
             bootstrap=node.bootstrap,
             end=",".join(f"{partition}:{offset}" for partition, offset in end.items()),
             format="delta",
-            runner=ottla.lake.run_jobs_here,
+            runner=ottla.lake.run_here,
         )
 
 

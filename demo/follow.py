@@ -36,11 +36,13 @@ class Loader:
         ottla.lake.follow(
             told.topic,
             told.to,
-            every_ms=int(told.every * 1000),
-            stop=stop,
-            on_commit=self._on_commit,
-            on_trouble=lambda error: say(event="trouble", why=error.message),
-            on_step=self._on_step,
+            every=int(told.every * 1000),
+            watch=ottla.lake.Observer(
+                stop=stop,
+                on_commit=self._on_commit,
+                on_trouble=lambda error: say(event="trouble", why=error.message),
+                on_step=self._on_step,
+            ),
             **self._common,
         )
         # `follow` and `load` take turns in one table.

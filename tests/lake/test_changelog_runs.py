@@ -151,7 +151,7 @@ def test_a_failure_that_is_tried_again_is_told(
         watch=ottla.lake.Observer(
             stop=stop,
             on_run=on_run,
-            watch=ottla.lake.Observer(on_step=on_step),
+            on_step=on_step,
             on_trouble=lambda error: told.append(error.message),
         ),
     )

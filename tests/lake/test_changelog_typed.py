@@ -133,7 +133,7 @@ def test_bad_records_are_dead_letters_and_their_keys_keep_their_rows(
     )
     path.unlink()
     said = "\n".join(problems(tmp_path, None))
-    assert f"{letters[0].path} is missing: 1 dead letters" in said
+    assert f"{letters[0].path} is missing: 1 rows of dead letters" in said
 
 
 def test_the_policy_fail_commits_nothing(node: Node, make_topic: MakeTopic, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here
+from ottla.lake.access import Bootstrap, as_brokers
 from ottla.lake.cluster import KafkaCluster
 from ottla.ledger.partition import PartitionLedger
 from ottla.record.header import BatchHeader
@@ -46,8 +47,9 @@ def start(request: pytest.FixtureRequest) -> Start:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that refuses its damaged log is asked again for a second, not for a minute."""
 
-    def connect(self: KafkaCluster, bootstrap: str, *_patience_and_access: object) -> None:
-        self._client = RangeClient(bootstrap, read_committed=True, retry_timeout_ms=1000)
+    def connect(self: KafkaCluster, bootstrap: Bootstrap, *_patience: object) -> None:
+        address = as_brokers(bootstrap).bootstrap
+        self._client = RangeClient(address, read_committed=True, retry_timeout_ms=1000)
 
     monkeypatch.setattr(KafkaCluster, "__init__", connect)
 

@@ -76,7 +76,7 @@ def test_each_command_that_takes_a_master_takes_here() -> None:
     context = click.Context(lake)
     commands = [lake.get_command(context, name) for name in lake.list_commands(context)]
     flags = {
-        command.name: {flag for option in command.params for flag in option.opts}
+        command.name: {flag for option in command.get_params(context) for flag in option.opts}
         for command in commands
         if command is not None
     }

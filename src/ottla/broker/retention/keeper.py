@@ -103,7 +103,8 @@ class RetentionKeeper(BrokerPart):
         if self._directories.is_short_of_space():
             await self.apply_retention()
             self._removals.remove_now()
-        self._directories.make_ballast()
+        for ballast in self._directories.missing_ballast():
+            await self._runtime.in_thread(ballast.make)
 
     def _keep_only(self, partitions: Iterable[Partition]) -> None:
         """Drop the state of all other partitions."""

@@ -7,7 +7,8 @@ other connections for as long as the slice took.
 """
 
 import asyncio
-from collections.abc import Callable, Generator
+import logging
+from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, TypeVar
 
@@ -37,6 +38,8 @@ from ottla.wire.frames import encode_response_in_steps
 from ottla.wire.parts import Part
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 # In work at a time: each has objects in memory for as many elements as a request may have.
 _PLACES = 4
@@ -202,8 +205,10 @@ class _Work:
         except (WireError, VersionError) as error:
             self._error = malformed(error)
         except Exception as error:  # noqa: BLE001  # The connection's supervisor gets it.
-            # Where the client has left, the error would be kept for nothing.
-            self._error = None if request.connection.closed else error
+            if not request.connection.closed:
+                self._error = error
+            elif not isinstance(error, CloseConnection):
+                _log.exception("a long request failed after its client left: %s", request.header)
         finally:
             self._large.end(request.connection)
             request.connection.release()
@@ -241,6 +246,9 @@ class _Work:
         before: Edges | None = None
         for after, answer in answers:
             if not answer.done():
+                if not self._ends_with_client:
+                    # All is appended: only acknowledgements are missing, which cost nothing.
+                    self._large.turns.leave(self._request.connection)
                 await self._aside_until(answer)
             response = answer.result()
             if response is None:
@@ -286,7 +294,7 @@ class _Work:
             try:
                 response = served.handle(request, body)
                 if served.is_coroutine:
-                    response = await response
+                    response = await self._awaited(response)
             except OttlaError as error:
                 response = served.on_error(body, error.code, error.message, request.version)
         if response is NO_ANSWER:
@@ -294,6 +302,16 @@ class _Work:
         elif response is not None:
             request.reply(response)
         return request.answer
+
+    async def _awaited(self, response: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for a handler without a place, and count no time while it waits."""
+        task = self._large.runtime.loop.create_task(response)
+        # Its error is of no use to a client that has left.
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.sleep(0)
+        if not task.done():
+            await self._aside_until(task)
+        return task.result()
 
     async def _in_slices(self, steps: Generator[None, None, T]) -> T:
         while True:

@@ -116,8 +116,12 @@ def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> di
         name: value
         for name, value in given.items()
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        # `--here` is another word for a master.
+        or (name == "master" and value is not None)
     }
-    found = {**with_spark(pipeline, said).options_of(ReplaceOptions), "accept_loss": False, **said}
+    merged = with_spark(pipeline, said)
+    found = {**merged.options_of(ReplaceOptions), "accept_loss": False, **said}
+    found["conf"] = merged.options["conf"]
     found["store_options"] = {**pipeline.store_options, **said.get("store_options", {})}
     if any(name in said for name in _DECODING):
         found.pop("decode", None)

@@ -6,6 +6,7 @@ OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN. None of that stands in a manif
 
 import json
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -190,6 +191,7 @@ class SchemaRegistry:
                 },
                 auth=login,
                 timeout=self._timeout_seconds,
+                verify=_authorities(),
                 allow_redirects=False,
                 stream=True,
             ) as answer:
@@ -241,6 +243,15 @@ class SchemaRegistry:
         if code not in _RETRIED:
             raise _failed(ErrorCode.UNKNOWN_SERVER_ERROR, f"the schema registry: {url} {words}")
         return words
+
+
+def _authorities() -> str | bool:
+    """Where the authorities are that sign registries' certificates; True: those of `requests`.
+
+    REQUESTS_CA_BUNDLE, else what SSL_CERT_FILE and SSL_CERT_DIR name, else the system's.
+    """
+    paths = ssl.get_default_verify_paths()
+    return os.environ.get("REQUESTS_CA_BUNDLE") or paths.cafile or paths.capath or True
 
 
 def _redirected(url: str, asked: str, answer: requests.Response) -> str:

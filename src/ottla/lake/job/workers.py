@@ -67,6 +67,11 @@ class Workers:
             self._on_step("spark started")
         return self._session
 
+    def start(self) -> None:
+        """Start Spark, where tasks will run on it."""
+        if self._runner is None and not self._settings.is_here:
+            self._started()
+
     def warm_up(self) -> None:
         """Start what takes a while before the first tasks."""
         if self._runner is None and not self._settings.is_here:

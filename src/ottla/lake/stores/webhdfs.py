@@ -13,6 +13,7 @@ import errno
 import getpass
 import io
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,6 +39,8 @@ _FLAGS = ("kerberos", "use_https")
 _LOGINS = ("user", "token", "kerberos")
 _TIMEOUT_S = 60
 _TRIES = 3
+# What follows the path of a URL: operations, users, delegation tokens.
+_QUERY = re.compile(r"\?[^\s)'\"]*")
 # A data file is kept here until it is whole: in memory up to so much, then on the local disk.
 _IN_MEMORY_BYTES = 8 << 20
 _REMEDY = "choose another Hadoop cluster, or a folder"
@@ -166,7 +169,7 @@ class WebHdfsStore:
         answer = self._ask("PUT", path, _CREATE, allow_redirects=False)
         with self._named_errors(path):
             found = self._session().session.put(
-                answer.headers["Location"],
+                _data_node(answer, self.address(path)),
                 data=content,
                 headers={"Content-Type": "application/octet-stream"},
                 timeout=_TIMEOUT_S,
@@ -272,12 +275,26 @@ class WebHdfsStore:
         except FileNotFoundError:
             raise
         except OSError as error:  # Of requests, too.
+            # A query may hold a delegation token. So no cause is kept, whose text shows it.
+            why = _QUERY.sub("?…", str(error))
             raise StoreUnreachable(
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"{self.address(path)} cannot be read or written ({type(error).__name__}: "
-                f"{error}); see that the name node and the data nodes run and can be reached from "
+                f"{why}); see that the name node and the data nodes run and can be reached from "
                 "the driver and from every worker",
-            ) from error
+            ) from None
+
+
+def _data_node(answer: Any, address: str) -> str:
+    """Return the URL to which the name node sends a write. Raises StoreUnreachable."""
+    url: str | None = answer.headers.get("Location")
+    if url is None:
+        raise StoreUnreachable(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"{address} cannot be written: the name node named no data node; see that the URL is "
+            "that of a WebHDFS name node, and that a data node runs",
+        )
+    return url
 
 
 def _session(host: str, port: int, options: Mapping[str, str]) -> Any:
@@ -288,7 +305,10 @@ def _session(host: str, port: int, options: Mapping[str, str]) -> Any:
         given |= {name: options[name].lower() == "true" for name in _FLAGS if name in options}
         if not any(given.get(name) for name in _LOGINS):
             given["user"] = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
-        return WebHDFS(host, port, skip_instance_cache=True, **given)
+        made = WebHDFS(host, port, skip_instance_cache=True, **given)
+        # fsspec leaves certificates unchecked where the option is missing.
+        made.session.verify = options.get("session_verify") or True
+        return made
     except ImportError as error:
         extra = "requests-kerberos" if error.name == "requests_kerberos" else "'ottla[hdfs]'"
         raise OttlaError(

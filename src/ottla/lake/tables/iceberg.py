@@ -159,7 +159,8 @@ class IcebergLog:
 
     def _forget_once(self, table: Table, oldest: int, dry_run: bool) -> AbstractSet[str]:
         with self._refused_commit():
-            old = snapshots_before(table, oldest)
+            # Snapshots of a table that others made are theirs to expire.
+            old = [] if self._is_shared else snapshots_before(table, oldest)
             needed, unneeded = divided_by_versions(table, old)
             if old and not dry_run:
                 table.metadata.properties[_RETRIES] = "0"  # In this process only.

@@ -15,6 +15,7 @@ from ottla.storage.directory.log_directory import LogDirectory
 from ottla.storage.directory.log_opener import LogOpening, Wanted
 from ottla.storage.directory.meta_properties import cluster_of
 from ottla.storage.directory.placement import Placement
+from ottla.storage.disk.ballast import Ballast
 from ottla.storage.disk.errors import DirectoryFailed, StorageError
 from ottla.storage.disk.filesystem import FileSystem
 from ottla.storage.files.checkpoint_job import CheckpointJob
@@ -118,11 +119,12 @@ class LogDirectories:
         """Whether a directory's disk refuses appends, or will soon."""
         return any(directory.reserve.is_short() for directory in self.online)
 
-    def make_ballast(self) -> None:
-        """Make the ballast of each directory that lacks it, where its disk has room."""
-        for directory in self.online:
-            if not self.in_memory and not directory.reserve.is_short():
-                directory.ballast.make()
+    def missing_ballast(self) -> list[Ballast]:
+        """The ballast of each directory that lacks it, and whose disk has room."""
+        if self.in_memory:
+            return []
+        missing = [one for one in self.online if not one.ballast.is_made]
+        return [one.ballast for one in missing if not one.reserve.is_short()]
 
     def give_up_ballast(self, partition: TopicPartition) -> bool:
         """Make room on the full disk of a partition's log. Whether there is some now."""

@@ -22,6 +22,11 @@ class Ballast:
         # Not known before the first look.
         self._is_there: bool | None = None
 
+    @property
+    def is_made(self) -> bool:
+        """Whether the file is known to be there."""
+        return self._is_there is True
+
     def make(self) -> None:
         """Make the file where it is missing. Without room for all of it there is none."""
         if self._is_there:

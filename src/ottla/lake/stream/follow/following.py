@@ -74,8 +74,10 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
         source = _source_options(topic, given["bootstrap"], int(given["max_bytes"]), every_ms)
         parsed = parse_options(source | {"table": place}, start="last-load")
         parsed = replace(parsed, access=as_brokers(bootstrap).access)
-        if not once:
-            # Before it takes over: a follow that it takes over from commits meanwhile.
+        # Before it takes over: a follow that it takes over from commits meanwhile.
+        if once:
+            run.start()
+        else:
             run.warm_up()
         writer.take_over(start_at, given["override"])
         watch.on_step("following")
