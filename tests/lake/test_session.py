@@ -24,12 +24,12 @@ print("settings:", *(conf.get(name, "unset") for name in names))
 KILLS_A_WORKER = """
 import os, pathlib, signal, sys
 import ottla.lake
-from ottla.lake import spark
+from ottla.lake.job import on_spark
 
-original, marker = spark._work, pathlib.Path(sys.argv[4])
+original, marker = on_spark._work, pathlib.Path(sys.argv[4])
 
-def work_of(groups, run, config):
-    work = original(groups, run, config)
+def work_of(groups):
+    work = original(groups)
     def once_killed(numbers):
         if not marker.exists():
             marker.touch()
@@ -37,7 +37,7 @@ def work_of(groups, run, config):
         yield from work(numbers)
     return once_killed
 
-spark._work = work_of
+on_spark._work = work_of
 print(ottla.lake.load(sys.argv[1], sys.argv[2], bootstrap=sys.argv[3]).rows, "rows")
 """
 
