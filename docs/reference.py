@@ -107,8 +107,8 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "The text of each command's `--help`. Every command takes `-o json`, and `--bootstrap` may "
-        "be an Apache Kafka.",
+        "The text of each command's `--help`. Nearly every command takes `-o json`. `--bootstrap` "
+        "may be an Apache Kafka.",
         "",
         _MADE,
     ]

@@ -106,7 +106,7 @@ def limits_table() -> str:
          f"{_size(MAX_EXPANDED_BYTES)}", ""),
         ("a batch", "", "message.max.bytes"),
         ("delegation tokens of one requester", f"{TOKENS_OF_REQUESTER_MAX:,}", ""),
-        ("names of a delegation token, together", _size(NAMES_CHARACTERS_MAX), ""),
+        ("total length of the names in a delegation token", _size(NAMES_CHARACTERS_MAX), ""),
         ("fetch sessions", "", "max.incremental.fetch.session.cache.slots"),
         ("groups of a broker; of these, one user begins a quarter", "", "group.max.count"),
         ("the name of a new group", f"{GROUP_ID_CHARACTERS_MAX:,} characters", ""),

@@ -1,10 +1,12 @@
 """How the commands of the lake end, for cron, Airflow and other schedulers.
 
-0  done, or nothing was to do; proven; planned without a loss
-1  failed: nothing was committed, and the reason is on standard error
-2  the words of the command, or the pipeline's file, are wrong
-3  the records say no: some were deleted before they were loaded, the table is not proven, or
-columns that were tried would refuse some
+0  done, or there was nothing to do; proven; planned without a loss
+1  failed, and the reason is on standard error; nothing was committed, unless the error says that a
+version was committed or that this is not known, or only a file of [report] could not be made after
+the load. `verify` also exits with 1 where the table has no load yet
+2  the command line or the pipeline file is wrong
+3  the data does not allow it: records were deleted before they were loaded, the table is not
+proven, or `try-schema` found records that would be refused
 4  another load, or another upkeep, committed first: this one changed nothing
 """
 

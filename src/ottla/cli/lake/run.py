@@ -34,8 +34,9 @@ def run(
     ottla lake run flights.toml --master spark://head:7077
     */5 * * * * ottla lake run /etc/ottla/flights.toml
 
-    Exits with 0 where it loaded or nothing was new, 1 where it failed (nothing is committed then),
-    2 where the file is wrong, 3 where records were deleted before they were loaded.
+    Exits with 0 where it loaded or nothing was new; 1 where it failed (nothing is committed, unless
+    the error says so, or only a file of [report] could not be made); 2 where the file is wrong; 3
+    where records were deleted before they were loaded; 4 where another load committed first.
     """  # noqa: D301
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
     from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.

@@ -8,7 +8,7 @@
 | kafka.… | single ones, which overrule the file | |
 | kafka.compression.type | none, gzip, snappy, lz4 or zstd | lz4 |
 | kafka.batch.size | about so many bytes, before compression, are in a batch | 245760 |
-| kafka.transaction.timeout.ms | sending one epoch may take so long | 60000 |
+| kafka.transaction.timeout.ms | longest time to send one epoch | 60000 |
 | stagingLocation | executors and driver see it; for batches of large tasks | the checkpoint |
 | inlineBytes | a task with so many bytes or fewer hands them to the driver by Spark | 1048576 |
 | firstEpoch | QUERY:N, the epoch that needs no mark before it, see the error that names it | |

@@ -182,7 +182,7 @@ OPTIONS = (
     StreamOption(
         "subscribePattern",
         "topic_pattern",
-        "a regular expression (RE2) that whole names of topics match; a stream finds later ones",
+        "a regular expression (RE2) for whole names of topics; streams also find later topics",
         _text,
     ),
     StreamOption(
@@ -216,7 +216,8 @@ OPTIONS = (
     StreamOption(
         "startingTimestamp",
         "start_time",
-        "instead: the first record at or after a time, in milliseconds or like 10m, 2024-01-31",
+        "instead of offsets: start at the first record at or after a time, in milliseconds or "
+        "like 10m, 2024-01-31",
         _time,
     ),
     StreamOption("endingTimestamp", "end_time", "likewise; a stream has none", _time),
@@ -230,43 +231,43 @@ OPTIONS = (
     StreamOption(
         "startingOffsetsByTimestampStrategy",
         "latest_without_time",
-        "where a partition has no record at or after the time: error, or latest",
+        "if a partition has no record at or after the time: error, or latest",
         _latest_or_error,
         "error",
     ),
-    StreamOption("table", "table", "the folder whose last load `last-load` means", _text),
+    StreamOption("table", "table", "the table for `last-load`", _text),
     StreamOption(
         "includeHeaders", "headers", "whether there is a column `headers`", _flag, "false"
     ),
     StreamOption(
         "columns",
         "columns",
-        "a comma-separated choice of columns: fewer cross to the JVM (default: all)",
+        "columns to read, separated by commas; fewer columns mean less data for the JVM",
         _columns,
     ),
     StreamOption(
         "bytesPerTask",
         "bytes_per_task",
-        "about how many bytes of a log one task reads at most",
+        "about the most bytes of a log that one task reads",
         _size,
         str(SPLIT_BYTES),
     ),
     StreamOption(
         "maxRecordsPerPartition",
         "offsets_per_task",
-        "how many offsets one task reads at most; small ranges do not share a task then",
+        "the most offsets that one task reads; if set, small ranges do not share a task",
         _count,
     ),
     StreamOption(
         "minPartitions",
         "tasks_min",
-        "how many tasks there are at least; small ranges do not share a task then",
+        "the least number of tasks; if set, small ranges do not share a task",
         _count,
     ),
     StreamOption(
         "failOnDataLoss",
         "fail_on_data_loss",
-        "fail where records were deleted since the last load, batch or plan",
+        "fail if records were deleted since the last load, batch or plan",
         _flag,
         "true",
     ),
@@ -287,31 +288,31 @@ OPTIONS = (
     StreamOption(
         "maxOffsetsPerTrigger",
         "records_max",
-        "stream: how many offsets one micro-batch has at most (Spark 4.2)",
+        "stream: the most offsets of one micro-batch (Spark 4.2)",
         _count,
     ),
     StreamOption(
         "maxBytesPerTrigger",
         "bytes_max",
-        "stream: about how many bytes of the logs it has at most (Spark 4.2)",
+        "stream: about the most bytes of the logs in one micro-batch (Spark 4.2)",
         _size,
     ),
     StreamOption(
         "minOffsetsPerTrigger",
         "records_min",
-        "stream: wait until there are so many offsets (Spark 4.2)",
+        "stream: wait until there are this many new offsets (Spark 4.2)",
         _count,
     ),
     StreamOption(
         "minBytesPerTrigger",
         "bytes_min",
-        "stream: wait until there are about so many bytes of the logs (Spark 4.2)",
+        "stream: wait until there are about this many new bytes in the logs (Spark 4.2)",
         _size,
     ),
     StreamOption(
         "maxTriggerDelay",
         "delay_max_ms",
-        "stream: wait for `min…` so long after the last micro-batch at most, like 10s or 5m",
+        "stream: the longest wait for `min…` after the last micro-batch, like 10s or 5m",
         _span_ms,
         "15m",
     ),

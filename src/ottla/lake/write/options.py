@@ -74,7 +74,8 @@ class TableOptions(TypedDict, total=False):
     store_options: Annotated[
         Mapping[str, str] | None,
         Option(
-            "An option of the table's storage (docs/lake.md); ${NAME} is a variable. Repeatable.",
+            "An option of the table's storage (docs/how-to/store-tables.md); ${NAME} "
+            "is a variable. Repeatable.",
             flag="--store-option",
             metavar="NAME=VALUE",
             key="target.options",

@@ -90,9 +90,9 @@ GROUPS: tuple[Setting, ...] = (
             "Partitions of __consumer_offsets; may not change once it exists."),
     Setting("offsets.topic.replication.factor", SHORT, 3, at_least(1), READ_ONLY,
             "Replicas of __consumer_offsets.",
-            differs="Unset, as many as the cluster has brokers, those that are away among them, and"
-            " at most this: groups work on one broker. Set, it is kept to: groups wait for brokers,"
-            " as in Kafka."),
+            differs="If unset, as many as the cluster has brokers, with those that are down, and at"
+            " most 3: groups work on one broker. If set, groups wait for so many brokers, as in"
+            " Kafka."),
     Setting("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1_048_576), READ_ONLY,
             "Segment size of __consumer_offsets, in bytes."),
     Setting("offsets.topic.compression.codec", INT, 0, between(0, 4), READ_ONLY,

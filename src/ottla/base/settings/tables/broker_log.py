@@ -35,7 +35,7 @@ LOG: tuple[Setting, ...] = (
             "unset."),
     Setting("log.dir", LIST, ("ottla-data",), not_empty(), READ_ONLY,
             "Folder that holds the partitions where log.dirs is unset.",
-            differs="Kafka: /tmp/kafka-logs. A log that a reboot may sweep away is no log."),
+            differs="Kafka: /tmp/kafka-logs, which a reboot may empty."),
     Setting("cordoned.log.dirs", LIST, (), None, PER_BROKER,
             "Folders that take no new partitions (KIP-1066)."),
     Setting("num.partitions", INT, 1, at_least(1), READ_ONLY,

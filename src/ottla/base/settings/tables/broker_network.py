@@ -29,8 +29,8 @@ NETWORK: tuple[Setting, ...] = (
             "interface."),
     Setting("advertised.listeners", LIST, None, LISTENERS, READ_ONLY,
             "Addresses that clients are to connect to, if they differ from those of listeners.",
-            differs="Unset, a listener on every interface is, in a cluster of one machine, "
-            "the address each client reached; Kafka: the host name."),
+            differs="If unset, a listener on every interface is advertised, in a cluster of one "
+            "machine, by the address that each client reached; Kafka: by the host name."),
     Setting("listener.security.protocol.map", STRING,
             "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
             PROTOCOL_MAP,
@@ -38,7 +38,7 @@ NETWORK: tuple[Setting, ...] = (
             "The security protocol of each listener name."),
     Setting("inter.broker.listener.name", STRING, None, None, READ_ONLY,
             "The listener brokers use among themselves.",
-            differs="Unset, where no listener is named PLAINTEXT, it is the first of listeners."),
+            differs="If unset, and no listener is named PLAINTEXT, it is the first of listeners."),
     Setting("security.inter.broker.protocol", STRING, "PLAINTEXT",
             one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), READ_ONLY,
             "The security protocol between brokers where inter.broker.listener.name is unset."),

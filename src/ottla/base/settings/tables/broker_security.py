@@ -84,13 +84,13 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             SECURITY, use=Use.UNUSED),
     Setting("sasl.enabled.mechanisms", LIST, ("GSSAPI",), None, PER_BROKER,
             "SASL mechanisms by which clients may log in on SASL listeners.",
-            differs="Kafka's default is no mechanism here, so a SASL listener needs a value; it "
-            "is changed by a restart."),
+            differs="GSSAPI is not available, so a SASL listener needs a value. A change needs a "
+            "restart."),
     Setting("sasl.jaas.config", PASSWORD, None, None, PER_BROKER,
             "A login module with its options: the users of PLAIN (user_NAME), and the user as "
             "whom this broker logs in with others (username, password).",
-            differs="It may stand without a listener and a mechanism in front, is read when the "
-            "broker starts, and names no class to load."),
+            differs="It may be set without the prefix of listener and mechanism, is read when the "
+            "broker starts, and loads no class."),
     Setting("sasl.kerberos.kinit.cmd", STRING, "/usr/bin/kinit", None, PER_BROKER,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.kerberos.min.time.before.relogin", LONG, 60_000, None, PER_BROKER,
@@ -117,7 +117,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             SECURITY, use=Use.UNUSED),
     Setting("sasl.login.refresh.window.factor", DOUBLE, 0.8, None, PER_BROKER,
             "After which part of its time the token of this broker is replaced.",
-            differs="It is looked at when a token is needed: there is no thread that refreshes."),
+            differs="It is checked when a token is needed; no thread refreshes tokens."),
     Setting("sasl.login.refresh.window.jitter", DOUBLE, 0.05, None, PER_BROKER,
             SECURITY, use=Use.UNUSED),
     Setting("sasl.login.retry.backoff.max.ms", LONG, 10_000, None, READ_ONLY,
@@ -128,7 +128,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             SECURITY, use=Use.UNUSED),
     Setting("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, PER_BROKER,
             "The SASL mechanism by which brokers log in with each other on a SASL listener.",
-            differs="GSSAPI is not there; it is changed by a restart."),
+            differs="GSSAPI is not available. A change needs a restart."),
     Setting("sasl.oauthbearer.allowed.urls", LIST, (), None, READ_ONLY,
             "Addresses that may stand in sasl.oauthbearer.jwks.endpoint.url and "
             "sasl.oauthbearer.token.endpoint.url.",
@@ -175,7 +175,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             "Time after a first failure to read the issuer's keys, in milliseconds; it doubles."),
     Setting("sasl.oauthbearer.jwks.endpoint.url", STRING, None, None, READ_ONLY,
             "Where the issuer's public keys are (JWKS): https: or file:. OAUTHBEARER needs it.",
-            differs="http: is refused; the address must stand in sasl.oauthbearer.allowed.urls. "
+            differs="http: is refused; it must be listed in sasl.oauthbearer.allowed.urls. "
             "Without it there is no OAUTHBEARER: unsecured tokens are never accepted."),
     Setting("sasl.oauthbearer.jwt.retriever.class", CLASS, None, None, READ_ONLY,
             SECURITY,
@@ -192,7 +192,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("sasl.oauthbearer.token.endpoint.url", STRING, None, None, READ_ONLY,
             "Where this broker gets its own token (https:), or the file that has it (file:), if "
             "brokers log in by OAUTHBEARER.",
-            differs="http: is refused; the address must stand in sasl.oauthbearer.allowed.urls."),
+            differs="http: is refused; it must be listed in sasl.oauthbearer.allowed.urls."),
     Setting("sasl.plain.without.tls.enable", BOOLEAN, False, None, READ_ONLY,
             "Whether PLAIN may be enabled on a listener without TLS, where the network sees "
             "passwords.",
@@ -201,7 +201,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
             SECURITY, use=Use.UNUSED),
     Setting("sasl.server.max.receive.size", INT, 524_288, None, READ_ONLY,
             "Largest request before login, in bytes.",
-            differs="More than 65536 is taken for 65536."),
+            differs="Values above 65536 count as 65536."),
     Setting("security.providers", STRING, None, None, READ_ONLY,
             "Java classes of cryptography; Ottla loads none, and uses OpenSSL's.", use=Use.REFUSED),
     Setting("ssl.allow.dn.changes", BOOLEAN, False, None, READ_ONLY, SECURITY, use=Use.UNUSED),
@@ -209,7 +209,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
     Setting("ssl.cipher.suites", LIST, (), None, PER_BROKER,
             "Cipher suites that are on, by the standards' names; empty: all that OpenSSL holds "
             "safe.",
-            differs="Those of TLS 1.3 are all on, or, where none is named, off."),
+            differs="If the list names a suite of TLS 1.3, all of them are on, otherwise none."),
     Setting("ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), PER_BROKER,
             "Whether clients of SSL listeners are asked for certificates: none, requested (one "
             "without is User:ANONYMOUS) or required."),
