@@ -53,7 +53,8 @@ def test_a_command_in_a_document_parses(
     monkeypatch.chdir(tmp_path)
     command: click.Command = cli
     words = shlex.split(line, comments=True)[1:]
-    context = click.Context(cli, info_name="ottla")
+    # Commands keep the help option of the first context that asks for it.
+    context = click.Context(cli, info_name="ottla", **cli.context_settings)
     while isinstance(command, click.Group) and words:
         found = command.get_command(context, words[0])
         assert found is not None, f"{line}: there is no {words[0]}"

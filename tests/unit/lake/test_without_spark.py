@@ -73,7 +73,7 @@ def test_a_load_without_spark_names_what_to_install_and_makes_nothing(tmp_path) 
 
 def test_each_command_that_takes_a_master_takes_here() -> None:
     """One name in every verb."""
-    context = click.Context(lake)
+    context = click.Context(lake, help_option_names=["-h", "--help"])
     commands = [lake.get_command(context, name) for name in lake.list_commands(context)]
     flags = {
         command.name: {flag for option in command.get_params(context) for flag in option.opts}
