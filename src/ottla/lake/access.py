@@ -1,8 +1,8 @@
-"""How a driver and its tasks are let into a cluster: what travels between them has no secret.
+"""Passes the connection settings of a cluster from the driver to its tasks, without secrets.
 
-The path of a file of settings travels with the work, and each machine reads the file that it has
-there. Only a DataFrame's own `kafka.…` options travel themselves: inside of pickled readers and
-writers, which stand in no plan.
+Only the path of a settings file is sent with a task; each machine reads its own copy of the file. A
+DataFrame's own `kafka.…` options are the exception: they are sent as values, inside pickled readers
+and writers, which appear in no query plan.
 """
 
 import os
@@ -23,14 +23,17 @@ _CLIENT = "kafka."
 
 @dataclass(frozen=True, slots=True)
 class ClientAccess:
-    """Can be pickled; the repr has no secret. Without anything it is what OTTLA_CONFIG says."""
+    """Connection settings of a client: a settings file and single settings. None: OTTLA_CONFIG.
+
+    Can be pickled; the repr has no secret.
+    """
 
     config: str | None = None  # The path of a file of settings.
     # Single settings by Kafka's names; they overrule the file.
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def client_config(self) -> ClientConfig:
-        """What a client on this machine is given. Raises OttlaError."""
+        """Return the settings of a client on this machine. Raises OttlaError."""
         if not self.settings:
             return None if self.config is None else found_here(self.config)
         path = self.config or os.environ.get(CONFIG_VARIABLE)
@@ -40,22 +43,22 @@ class ClientAccess:
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """A cluster, and how its clients are let in. Travels with tasks; the repr has no secret."""
+    """A cluster's addresses and its clients' settings. Can be pickled; the repr has no secret."""
 
     bootstrap: str
     access: ClientAccess = field(default_factory=ClientAccess)
 
 
-# `host:port,…` alone is a cluster whose clients read what OTTLA_CONFIG names.
+# A plain `host:port,…` is a cluster whose clients use the settings in OTTLA_CONFIG.
 Bootstrap = str | Brokers
 
 
 def brokers_of(
     bootstrap: str, config: str | None = None, client: Mapping[str, str] | None = None
 ) -> Brokers:
-    """The cluster of a call, with its settings, else those that OTTLA_CONFIG names now.
+    """Return a cluster with the given settings, or by default those in OTTLA_CONFIG.
 
-    Raises ClientError for a setting that no client of Kafka has.
+    Raises ClientError for a setting that Kafka's clients do not have.
     """
     check_names(client or {})
     path = os.path.abspath(config) if config else config_of_process()
@@ -63,7 +66,7 @@ def brokers_of(
 
 
 def as_brokers(bootstrap: Bootstrap) -> Brokers:
-    """The cluster, as a value of its own."""
+    """Return `bootstrap` as `Brokers`; a plain address gets the default client settings."""
     return bootstrap if isinstance(bootstrap, Brokers) else Brokers(bootstrap)
 
 
@@ -73,9 +76,10 @@ def require_known(
     wrong: Callable[[str], NoReturn],
     passed_over: Iterable[str] = (),
 ) -> None:
-    """Call `wrong` with the nearest name where an option of a DataFrame has none of the `names`.
+    """Call `wrong` with the nearest known name for each option that is not in `names`.
 
-    `given` are in lower case. `kafka.…` are settings of a client.
+    `given` has the option names of a DataFrame in lower case. Options `kafka.…` are settings of a
+    client.
     """
     known = {name.lower(): name for name in names}
     for name in set(given) - known.keys() - {one.lower() for one in passed_over}:
@@ -86,9 +90,9 @@ def require_known(
 
 
 def access_of(options: Mapping[str, str]) -> ClientAccess:
-    """What options of a DataFrame say, with their names in lower case.
+    """Return the client settings in a DataFrame's options, whose names are in lower case.
 
-    Raises ClientError for one that no client of Kafka has.
+    Raises ClientError for a setting that Kafka's clients do not have.
     """
     settings = {
         name.removeprefix(_CLIENT): value
@@ -100,21 +104,21 @@ def access_of(options: Mapping[str, str]) -> ClientAccess:
 
 
 def bootstrap_of(options: Mapping[str, str]) -> str:
-    """The cluster that options of a DataFrame name, with their names in lower case."""
+    """Return the cluster that a DataFrame's options name; option names are in lower case."""
     return options.get(BOOTSTRAP) or "localhost:9092"
 
 
 def config_of_process() -> str | None:
-    """The path of the file that this process's clients read."""
+    """Return the path of the settings file that this process's clients read."""
     path = os.environ.get(CONFIG_VARIABLE)
     return os.path.abspath(path) if path else None
 
 
 def found_here(path: str) -> str:
-    """Where this machine has the driver's file `path`.
+    """Return the path that the driver's file `path` has on this machine.
 
-    Under the same path; else among the files that Spark sent here, by its name; else where
-    OTTLA_CONFIG of this process says.
+    Looks at the same path, then by name among the files that Spark sent here, then at OTTLA_CONFIG
+    of this process.
     """
     if os.path.exists(path):
         return path
@@ -123,10 +127,10 @@ def found_here(path: str) -> str:
 
 
 def _sent_with_spark(name: str) -> str | None:
-    pyspark = sys.modules.get("pyspark")  # Where Spark runs it is imported.
+    pyspark = sys.modules.get("pyspark")  # In a process that runs Spark it is imported already.
     if pyspark is None:
         return None
-    # Outside of a session of Spark it has no folder.
+    # Without a Spark session there is no folder of sent files.
     with suppress(AssertionError, AttributeError):
         path = os.path.join(pyspark.SparkFiles.getRootDirectory(), name)
         return path if os.path.exists(path) else None

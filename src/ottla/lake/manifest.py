@@ -1,16 +1,16 @@
-"""A commit's manifest: which files, which offset ranges, how many rows, and the proof.
+"""A commit's manifest lists its files, its offset ranges, its row counts and their proof.
 
 Manifests are JSON files numbered from 1 that carry their own digest (`sealed`). Each names the
-digest of the one before, the position of every partition after it, and sums over all commits so
-far. All of that follows from the ledgers and files, too: `chain` derives it again.
+digest of the previous manifest, the position of every partition after the commit, and sums over all
+commits so far. All of that can also be derived from the ledgers and files; `chain` does so.
 
     kind         what it does
-    load         adds files of offsets behind the positions, which it moves on
-    epoch        adds 1 to the writer epoch: a long-running writer has started
-    compaction   removes files, and adds others with the same rows; so with dead letters
-    replacement  removes files, and adds others of the same ranges of offsets; so with dead letters
-    changelog    applies changes behind the positions, which it moves on, to a table with one row of
-                 each key: removes the files of the buckets that it touches, and adds others
+    load         adds files of offsets from the positions on, and advances the positions
+    epoch        adds 1 to the writer epoch, because a long-running writer has started
+    compaction   replaces files, dead letters included, by others with the same rows
+    replacement  replaces files, dead letters included, by others of the same offset ranges
+    changelog    applies the changes from the positions on to a table with one row per key, and
+                 advances the positions: replaces the files of each bucket that has changes
 """
 
 import re
@@ -27,7 +27,7 @@ from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
-# Those that move the positions on.
+# Kinds of commits that advance the positions.
 MOVES_POSITIONS = frozenset({"load", "changelog"})
 Keeps = Literal["latest", "history"]
 
@@ -45,10 +45,10 @@ _HASH = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One Parquet file of rows of [start, end) of one partition. `hash` is of its rows.
+    """A Parquet file with rows of one partition's offsets [start, end), and their `hash`.
 
-    In a changelog table `partition` is a bucket, which has rows of all partitions, and both ends
-    are 0.
+    In a changelog table `partition` is the number of a bucket, which holds rows of all partitions,
+    and `start` and `end` are 0.
     """
 
     path: str  # Relative to the table's folder.
@@ -58,27 +58,28 @@ class DataFile:
     rows: int
     size_bytes: int
     hash: str
-    sha256: str  # Of its bytes.
-    # Of a history: its values hold no more, and its rows change no more.
+    sha256: str  # The digest of the file's bytes.
+    # True for a file of a history whose values have all ended, so that its rows never change again.
     closed: bool = False
-    # The bucket of event time that its rows are in (`events.buckets`); empty: not kept apart. Of
-    # one partition, only files of one bucket lie one behind the other in their offsets.
+    # The bucket of event time that the rows belong to (`events.buckets`); empty if the table is not
+    # divided by event time. Files of one partition and one bucket have consecutive offset ranges;
+    # files of different buckets may overlap.
     event: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The columns that decoding adds, and how often they were changed before."""
+    """The columns that decoding adds. `number` counts how often they have changed."""
 
     number: int
-    columns: tuple[Mapping[str, Any], ...]  # As `decode.typed_schema` writes them.
-    # How records are decoded, as `decode.spec` writes it: what a later load goes on with.
+    columns: tuple[Mapping[str, Any], ...]  # In the form that `decode.typed_schema` writes.
+    # How records are decoded, in the form that `decode.spec` writes. Later loads use it too.
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """What changed in the columns, and the first offset of each partition that has it."""
+    """A change of the columns, and the first offset in each partition to which it applies."""
 
     what: str
     offsets: Mapping[int, int]
@@ -86,7 +87,7 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """What a changelog table keeps of each key, and over how many buckets its keys are spread."""
+    """What a changelog table keeps for each key, and how many buckets its keys are spread over."""
 
     keeps: Keeps
     buckets: int
@@ -94,9 +95,9 @@ class Changelog:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one commit made visible, and where all commits up to it stand."""
+    """The files and offsets that one commit adds, and the table's totals after that commit."""
 
-    # Invariant: rows == sum of the files' rows; of a load also == sum of the ledgers' `loaded`.
+    # Invariant: rows == sum of the files' rows; in a load also == sum of the ledgers' `loaded`.
     version: int
     load_id: str
     topic: str
@@ -111,35 +112,36 @@ class Manifest:
     hash: str
     total_rows: int
     total_hash: str
-    # What could not be read and was left out, in order; as many offsets as the ledgers count.
+    # Offset ranges that could not be read and were left out, in order. They add up to the ledgers'
+    # count of unreadable offsets.
     skipped: tuple[Unreadable, ...] = ()
-    # How many of a partition's deleted offsets were lost to the table, which the load accepted.
+    # By partition: how many deleted offsets were lost to the table. The load accepted the loss.
     accepted_loss: Mapping[int, int] = field(default_factory=dict)
     kind: Kind = "load"
-    # Files of earlier commits that count no more, as their manifests describe them.
+    # Files of earlier commits that this commit removes, as their own manifests describe them.
     removed: tuple[DataFile, ...] = ()
-    # Never falls. Only an `epoch` changes it; every other commit repeats it.
+    # Never decreases. Only an `epoch` commit changes it; every other commit repeats it.
     writer_epoch: int = 0
-    # Problems of the table that an operator chose to build on, in words.
+    # Problems of the table, in words, that an operator chose to override.
     overridden: tuple[str, ...] = ()
-    # None: the raw columns only.
+    # None: the table has only the raw columns.
     table_schema: TableSchema | None = None
     schema_changes: tuple[SchemaChange, ...] = ()
-    # Files of the records that could not be decoded; as many rows as the ledgers count.
+    # Files of records that could not be decoded. Their rows add up to the ledgers' count.
     dead_letters: tuple[DataFile, ...] = ()
-    # None: not a changelog table.
+    # None: the table is not a changelog table.
     changelog: Changelog | None = None
-    # Of a changelog table: files of its state that readers do not see, added and removed.
+    # Changelog tables only: files of the table's state that readers do not see, added and removed.
     hidden: tuple[DataFile, ...] = ()
     removed_hidden: tuple[DataFile, ...] = ()
-    # None: the table does not go by event time.
+    # None: the table does not use event time.
     events: EventTimes | None = None
-    # Files of dead letters of earlier commits that count no more.
+    # Files of dead letters of earlier commits that this commit removes.
     removed_dead_letters: tuple[DataFile, ...] = ()
 
     @property
     def unexplained(self) -> int:
-        """Offsets that no term explains; counts both what is missing and what is doubled."""
+        """Number of offsets that no ledger term explains, whether missing or doubled."""
         return sum(abs(ledger.unexplained) for ledger in self.ledgers)
 
 
@@ -181,13 +183,13 @@ def next_manifest(
     events: EventTimes | None = None,
     removed_dead_letters: Sequence[DataFile] = (),
 ) -> Manifest:
-    """Return the manifest that follows `before` (None: the first). Sums and positions are derived.
+    """Return the manifest that follows `before` (None: the first), with sums and positions derived.
 
-    `ledgers` of a load or a changelog holds one account for each partition whose position moves,
-    starting where the partition stood before; of a replacement, one for each range that is
-    replaced. Other kinds have none. Without `table_schema` the columns stay as they are, without
-    `changelog` what the table keeps, and without `events` how it goes by event time. An `epoch`
-    adds 1 to the writer epoch, and other kinds keep it.
+    For a load or a changelog, `ledgers` has one ledger for each partition whose position moves; it
+    starts at the partition's previous position. For a replacement, it has one ledger for each
+    replaced range. Other kinds have none. If `table_schema`, `changelog` or `events` is missing,
+    the value of the previous manifest stays. An `epoch` adds 1 to the writer epoch; other kinds
+    keep it.
     """
     positions = dict(before.positions) if before else {}
     if kind in MOVES_POSITIONS:
@@ -236,18 +238,18 @@ def next_manifest(
 
 
 def _events_after(before: Manifest | None) -> EventTimes | None:
-    """The event times that a commit without rows of its own leaves as they are."""
+    """Return the event times of the previous commit, for a commit that adds no rows of its own."""
     return replace(before.events, late={}) if before and before.events else None
 
 
 def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
-    """Rows of the files, and their hash."""
+    """Return the number of rows in the files, and their hash."""
     hashed = sum(int(file.hash, 16) for file in files) % MODULUS
     return sum(file.rows for file in files), hashed
 
 
 def to_bytes(manifest: Manifest) -> bytes:
-    """The manifest as it stands on disk."""
+    """Return the manifest in the form in which it is stored."""
     content = asdict(manifest)
     for name in ("positions", "accepted_loss"):
         content[name] = _by_text(content[name])
@@ -268,9 +270,9 @@ def _by_number(numbers: Mapping[str, int]) -> dict[int, int]:
 
 
 def from_bytes(content: bytes, name: str) -> tuple[Manifest, str]:
-    """Parse a manifest; return it with its digest. `name` is what an error calls it.
+    """Parse a manifest and return it with its digest. Errors call it `name`.
 
-    Raises OttlaError where a byte differs from what was written.
+    Raises OttlaError if any byte differs from what was written.
     """
     try:
         found, digest = unseal(content)
@@ -310,7 +312,7 @@ def _change(content: dict[str, Any]) -> SchemaChange:
 
 
 def _typed(parsed: T) -> T:
-    """The same value, if each of its fields is of its type. Raises TypeError."""
+    """Return the value if each of its fields has the declared type. Raises TypeError."""
     for each in fields(parsed):
         value = getattr(parsed, each.name)
         if isinstance(each.type, type | UnionType) and not isinstance(value, each.type):

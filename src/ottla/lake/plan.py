@@ -1,4 +1,4 @@
-"""Which offsets a load or a query reads: boundaries in words → offsets → ranges for tasks.
+"""Plans which offsets a load or a query reads: boundaries in words → offsets → ranges for tasks.
 
 Pure. The caller has asked the cluster for the offsets of the log.
 """
@@ -16,20 +16,20 @@ from ottla.base.units import MOMENT_FORMS, moment_ms
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets [start, end) of one partition: the work of one task."""
+    """Offsets [start, end) of one partition, read by one task."""
 
     # Invariant: 0 <= start <= end.
     topic: str
     partition: int
     start: int
     end: int
-    # Only this topic's offsets are meant; None: those of whatever topic has the name.
+    # Fail if the topic has another id. None: accept any topic with this name.
     topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionBounds:
-    """Where the log of a partition starts and where its readable part ends."""
+    """The start of a partition's log and the end of its readable part."""
 
     log_start: int
     end: int
@@ -37,17 +37,17 @@ class PartitionBounds:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Where reading starts or ends, before it is known in offsets.
+    """A start or an end of reading, before it is resolved to offsets.
 
-    `offsets` names some partitions' offsets (-2 earliest, -1 latest) and says nothing of others;
-    so does `times` with times in milliseconds.
+    `offsets` gives the offsets of some partitions (-2 earliest, -1 latest); other partitions get a
+    default. `times` does the same with times in milliseconds.
     """
 
     kind: Literal["earliest", "latest", "timestamp", "times", "offsets", "last-load"]
     timestamp_ms: int | None = None
     offsets: Mapping[int, int] | None = None
     times: Mapping[int, int] | None = None
-    is_strict: bool = False  # A partition without a record at or after the time is an error.
+    is_strict: bool = False  # Fail if a partition has no record at or after the time.
 
 
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
@@ -86,11 +86,11 @@ def resolve(
 ) -> dict[int, int]:
     """Return the offset that `boundary` means in each partition of `bounds`.
 
-    `by_time` answers a timestamp boundary (a partition without so late a record is absent: its
-    end is meant); `last_load` holds where the last load ended (absent: the log's start is meant).
-    Partitions that a boundary of offsets does not name have their `unnamed`: where reading
-    starts or ends by default.
-    Raises OttlaError for an offset of a partition that does not exist, or beyond the log's end.
+    `by_time` has the offsets of a timestamp boundary; a partition missing there has no record that
+    late, and resolves to its end. `last_load` has the offsets where the last load ended; a
+    partition missing there resolves to the log's start. A partition that a boundary of offsets does
+    not name resolves to `unnamed`, the default for starts or for ends. Raises OttlaError for an
+    offset of a partition that does not exist, or beyond the log's end.
     """
     resolved: dict[int, int] = {}
     for partition, bound in bounds.items():
@@ -133,7 +133,7 @@ def _named_offset(offset: int, partition: int, bound: PartitionBounds) -> int:
 
 
 def require_past(boundary: Boundary, now_ms: int) -> None:
-    """Refuse a start in the future: a load would commit where it stands now, before that time."""
+    """Refuse a start in the future: a load would commit the current offset, before that time."""
     if boundary.timestamp_ms is not None and boundary.timestamp_ms > now_ms:
         raise WrongWords(
             f"the start {iso(boundary.timestamp_ms)} lies in the future (it is {iso(now_ms)} "
@@ -150,11 +150,10 @@ def ranges(
     tasks_min: int,
     topic_id: str | None = None,
 ) -> list[Range]:
-    """Cut what lies between `starts` and `ends` into ranges of at most `offsets_max` offsets.
+    """Cut the offsets from `starts` to `ends` into ranges of at most `offsets_max` offsets.
 
-    Smaller where fewer than `tasks_min` ranges would come out. Empty ones are left out; the
-    order is by partition, then by offset. A start behind its end is an error of the caller's
-    words: nothing can be read backwards.
+    Ranges are smaller if there would be fewer than `tasks_min` of them. Empty ranges are left out.
+    The order is by partition, then by offset. Raises OttlaError if a start is above its end.
     """
     for partition in sorted(starts):
         if starts[partition] > ends[partition]:
@@ -173,13 +172,13 @@ def ranges(
 
 
 def _starts(start: int, end: int, size: int) -> Sequence[int]:
-    """Starts of equal pieces, none larger than `size`."""
+    """Return the starts of equal pieces, none larger than `size`."""
     pieces = -(-(end - start) // size)
     return [start + piece * size for piece in range(pieces)]
 
 
 def require_same_id(topic: str, known_id: str | None, current_id: str | None) -> None:
-    """Refuse to commit what was read while the topic was deleted and created anew.
+    """Refuse a commit if the topic was deleted and created again while it was read.
 
     Raises OttlaError UNKNOWN_TOPIC_ID.
     """
@@ -199,10 +198,10 @@ def require_same_topic(
     positions: Mapping[int, int],
     bounds: Mapping[int, PartitionBounds],
 ) -> None:
-    """Refuse to go on where the topic is not the one loaded before, or lost its end.
+    """Refuse to continue a table if the topic was created again or has lost its latest records.
 
-    Raises OttlaError: UNKNOWN_TOPIC_ID for a topic deleted and created anew,
-    OFFSET_OUT_OF_RANGE for a log that now ends before what was loaded.
+    Raises OttlaError: UNKNOWN_TOPIC_ID for a topic that was deleted and created again,
+    OFFSET_OUT_OF_RANGE for a log that now ends before the table's position.
     """
     if known_id and current_id and known_id != current_id:
         raise OttlaError(

@@ -1,8 +1,8 @@
-"""One range of a partition, from fetched batches to Arrow rows and an account of each offset.
+"""Reads one range of a partition: from fetched batches to Arrow rows and a ledger of offsets.
 
-The one reading core: the load's tasks, the data source and the verification all come through
-`read_range`. It skips control batches and aborted transactions, and counts them. A batch that
-cannot be read is fetched a second time; then it is an error, or skipped and counted.
+Load tasks, the data source and the verification all read through `read_range`. It skips and counts
+control batches and aborted transactions. A batch that cannot be read is fetched a second time; if
+that fails too, it raises an error, or skips and counts the batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,11 +23,12 @@ from ottla.record.aborted import AbortedTransactions
 from ottla.record.header import BatchHeader
 from ottla.record.reader import CorruptBatch, batches, check_batch
 
-# Rows and bytes that make an Arrow batch at the latest; whichever comes first.
+# An Arrow batch ends when it has this many rows or bytes, whichever comes first.
 _ROWS_MAX = 1 << 17
 _BYTES_MAX = 32 << 20
-# What is worth a batch of its own where an answer ends: columns come from one buffer then, and
-# nothing is joined. (Spark and Parquet like batches of tens of thousands of rows.)
+# If at least this much is waiting when an answer ends, it becomes a batch of its own: its columns
+# then come from one buffer, and nothing has to be joined. (Spark and Parquet like batches of tens
+# of thousands of rows.)
 _ROWS_ENOUGH = 1 << 14
 _BYTES_ENOUGH = 4 << 20
 
@@ -41,12 +42,12 @@ def read_range(
     null_bad_timestamps: bool = False,
     bad_times: dict[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `wanted` in order of offset; `account` has counted them all at the end.
+    """Yield the rows of `wanted` in order of offset, and count every offset in `account`.
 
-    Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR
-    where the leader says that) at a batch that cannot be read. With `skip_unreadable` that is only
-    raised where nothing behind the batch can be read; `account.skipped` has what was skipped.
-    `bad_times` gets the timestamps that became null, by offset.
+    Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR if
+    the leader reports that) at a batch that cannot be read. With `skip_unreadable` it raises only
+    if no later batch can be read; `account.skipped` then has the skipped ranges. `bad_times` gets
+    the timestamps that became null, by offset.
     """
     keep_freed_memory()
     builder = ColumnBuilder(
@@ -57,18 +58,18 @@ def read_range(
         null_bad_timestamps=null_bad_timestamps,
         bad_times=bad_times,
     )
-    # Where damage was met last: met there again, it is no accident of the way.
+    # Where the last damage was found. Damage found there again is not a transmission error.
     suspected = -1
     while True:
         rest = replace(wanted, start=account.position)
         try:
-            # Closed before anything else is asked: an answer to it may be on its way.
+            # Close first: an answer to this fetch may still be on its way.
             with closing(log.fetch(rest)) as fetches:
                 yield from _read(wanted, fetches, account, builder)
             break
         except (CorruptBatch, BrokerRefused) as error:
             damage = _damage(error, account.position)
-            # With KAFKA_STORAGE_ERROR the client has asked again, for as long as it retries.
+            # On KAFKA_STORAGE_ERROR the client has already retried for as long as it retries.
             was_retried = error.code is ErrorCode.KAFKA_STORAGE_ERROR
             if damage.start > suspected and not was_retried:
                 suspected = damage.start
@@ -85,12 +86,13 @@ def read_range(
 def _read(
     wanted: Range, fetches: Iterable[Fetched], account: RangeAccount, builder: ColumnBuilder
 ) -> Iterator[pa.RecordBatch]:
-    """Read on from the account's position. Rows may stay in `builder`. Raises CorruptBatch."""
-    # Answers name the aborted transactions from where they begin: also those of a lost marker.
+    """Read on from the account's position. Rows may remain in `builder`. Raises CorruptBatch."""
+    # An answer names the aborted transactions from its first offset on, even if the abort marker of
+    # one of them was lost.
     transactions = AbortedTransactions()
     for fetched in fetches:
         if fetched.log_start > account.position:
-            # The batch at the log's new start may still hold records from below it: deleted ones.
+            # The batch at the log's new start may still hold deleted records from below that start.
             yield from _taken(builder)
             account.log_starts_at(fetched.log_start)
             builder.start = account.position
@@ -119,7 +121,7 @@ def _read(
 
 
 def _take_plain(buffer: bytes, position: int, account: RangeAccount, builder: ColumnBuilder) -> int:
-    """Count and add the plain batches that stand at `position`; return the position behind them."""
+    """Count and add the plain batches at `position`; return the position after them."""
     before, first = builder.row_count, account.position
     after = builder.add_plain(buffer, position, first, _ROWS_MAX)
     if after > position:
@@ -137,17 +139,17 @@ def _take(
     builder: ColumnBuilder,
     transactions: AbortedTransactions,
 ) -> None:
-    """Count one batch, and add its rows. Raises CorruptBatch; nothing of it is counted then."""
+    """Count one batch and add its rows. On CorruptBatch, nothing of the batch was counted."""
     check_batch(buffer, position, header)
     if header.last_offset < account.position:
-        return  # Given again.
+        return  # The leader sent this batch again.
     if header.is_control:
         transactions.on_control_batch(buffer, position, header, check_crc=False)
         account.control_batch(header.base_offset, header.last_offset)
     elif transactions.is_aborted(header):
         account.aborted_batch(header.base_offset, header.last_offset)
     elif header.base_offset >= wanted.end:
-        # Nothing of it is wanted; that it is there explains the gap before it.
+        # None of its records are wanted, but its header explains the offset gap before it.
         account.records(header.base_offset, header.last_offset, 0)
     elif header.record_count > header.last_offset_delta + 1:
         raise CorruptBatch(
@@ -160,7 +162,7 @@ def _take(
 
 
 def _damage(error: OttlaError, position: int) -> DamagedBatch:
-    """The damage that `error` means while the offset `position` is read. Raises any other error."""
+    """Return the damage that `error` means at the offset `position`. Raises any other error."""
     if isinstance(error, DamagedBatch):
         return error
     if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):

@@ -1,7 +1,7 @@
-"""One task of a load: fetch a range, write its Parquet file, return what is in it.
+"""One task of a load: fetch an offset range, write its Parquet file, return a description of it.
 
-Runs on any executor. Every attempt writes a file of its own name, so that a task run
-twice, or a zombie of one, can never touch what another wrote.
+Runs on any executor. Every attempt writes a file with a name of its own, so a task that runs twice,
+or a zombie of it, can never touch the file of another attempt.
 """
 
 import uuid
@@ -32,20 +32,20 @@ from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class LoadTask:
-    """A range to load."""
+    """An offset range to load."""
 
     wanted: Range
     bootstrap: Bootstrap
     compacted: bool
     store: FileStore
-    path: str  # Where its file goes in `store`; an attempt adds a name of its own.
+    path: str  # Path of its data file in `store`; each attempt appends its own name.
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
-    # About how many bytes of the log hold the range.
+    # Approximate size of the range in the partition's log.
     size_bytes: int = ALONE
-    # None: raw columns only.
+    # None: only the raw columns are written.
     sorting: RowSorting | None = None
-    events: EventRule | None = None  # None: one file, and no look at event times.
+    events: EventRule | None = None  # None: event times are ignored, and all rows go to one file.
     row_group_rows: int = ROW_GROUP_ROWS
     row_group_bytes: int = ROW_GROUP_BYTES
 
@@ -54,33 +54,33 @@ class LoadTask:
         return self.wanted.end - self.wanted.start
 
     def run(self) -> "TaskResult":
-        """Load the range into a file of a new name. Raises OttlaError; no file stays then."""
+        """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
         return load_range(self, uuid.uuid4().hex[:12])
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What it did: `files` are none where no record of the range was to be loaded."""
+    """The result of a task. `files` is empty if the range has no record to load."""
 
     ledger: PartitionLedger
     files: tuple[DataFile, ...]
     skipped: tuple[Unreadable, ...] = ()
     dead: DataFile | None = None
-    # Fields that the schema does not have, and the first offset with each. Files of a task with
-    # any are not to be committed: its rows are read again with a schema that has them.
+    # Fields that the schema lacks, and the first offset with each. If there are any, the task's
+    # files must not be committed: the range is read again with a schema that has the fields.
     news: tuple[tuple[NewField, int], ...] = ()
-    # The highest event time, and rows behind the watermark, where the task looked at them.
+    # The highest event time and the rows before the watermark, if the task looked at event times.
     highest_ms: int | None = None
     late: int = 0
 
     @property
     def written(self) -> tuple[DataFile, ...]:
-        """All files, of rows and of dead letters."""
+        """Return all files that the task wrote: rows and dead letters."""
         return (*self.files, self.dead) if self.dead else self.files
 
 
 def load_range(task: LoadTask, attempt: str) -> TaskResult:
-    """Load a range into files named after `attempt`. Raises OttlaError; no file stays then."""
+    """Load a range into files named after `attempt`. Raises OttlaError; then no file remains."""
     wanted = task.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
     rows = _Rows(task, attempt)
@@ -118,7 +118,7 @@ def load_range(task: LoadTask, attempt: str) -> TaskResult:
 
 
 class _Rows:
-    """Writes the rows of a task where they belong."""
+    """Writes each row of a task to the file that it belongs to."""
 
     def __init__(self, task: LoadTask, attempt: str) -> None:
         self._task = task

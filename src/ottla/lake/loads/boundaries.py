@@ -1,6 +1,6 @@
-"""Where reading starts and ends, in offsets: the one place for loads, the data source and streams.
+"""Resolves where reading starts and ends, in offsets, for loads, the data source and streams.
 
-Asks the cluster only for the offsets of a time; everything else is known from its description.
+Asks the cluster only for offsets by time; everything else is in the topic's description.
 """
 
 import time
@@ -20,12 +20,13 @@ Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From where to where each partition of a topic is read."""
+    """The start and end offset of each partition to read."""
 
     starts: Mapping[int, int]
     ends: Mapping[int, int]
-    gone_below: Mapping[int, int]  # Below it a deletion is no loss.
-    lost: Mapping[PartitionLedger, int]  # What is lost already, and how many offsets it is.
+    gone_below: Mapping[int, int]  # By partition: deletions below this offset are not a loss.
+    # Ranges that are lost already, and how many offsets of each.
+    lost: Mapping[PartitionLedger, int]
 
 
 def limits_of_read(
@@ -36,9 +37,9 @@ def limits_of_read(
     last_load: Mapping[int, int],
     narrowed: Narrowed = lambda starts, ends: (starts, ends),
 ) -> Limits:
-    """What a query reads. `last_load` has the positions that `last-load` means.
+    """Return the limits of a query. `last_load` has the positions that `last-load` means.
 
-    `narrowed` gives what the query's conditions leave of starts and ends.
+    `narrowed` applies the query's conditions to the starts and ends.
     """
     starts, ends = narrowed(
         offsets_of(cluster, described, start, last_load),
@@ -54,13 +55,14 @@ def limits_of_load(
     end: Boundary,
     positions: Mapping[int, int] | None,
 ) -> Limits:
-    """What a load reads, which goes on at the `positions` of its table (None: it has no load yet).
+    """Return the limits of a load that continues at its table's `positions` (None: first load).
 
     Whatever the boundaries say, no offset is loaded twice and none is skipped.
     """
     require_past(start, time.time_ns() // 1_000_000)
     if positions is not None and start.kind == "latest":
-        # The first load wrote the position of each partition: others were added since then.
+        # The first load wrote a position for each partition; partitions without one were added
+        # later.
         start = Boundary("earliest")
     known = positions or {}
     starts = {**offsets_of(cluster, described, start, known), **known}
@@ -72,7 +74,7 @@ def limits_of_load(
 def require_boundaries(
     cluster: Cluster, described: TopicDescription, start: Boundary, end: Boundary | None = None
 ) -> None:
-    """Refuse boundaries that mean nothing in the topic, before anything is made for a table."""
+    """Refuse boundaries that are invalid for the topic, before anything is created for a table."""
     require_past(start, time.time_ns() // 1_000_000)
     for boundary in filter(None, (start, end)):
         offsets_of(cluster, described, boundary, {})
@@ -86,7 +88,7 @@ def offsets_of(
     *,
     unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
-    """The offset that `boundary` means in each partition. Raises OttlaError as `resolve` does."""
+    """Return each partition's offset of `boundary`. Raises OttlaError as `resolve` does."""
     by_time = _offsets_by_time(cluster, described, boundary)
     return resolve(
         boundary, described.bounds, by_time=by_time, last_load=last_load, unnamed=unnamed
@@ -96,7 +98,7 @@ def offsets_of(
 def _offsets_by_time(
     cluster: Cluster, described: TopicDescription, boundary: Boundary
 ) -> Mapping[int, int]:
-    """The first offset at or after the boundary's time; absent where there is none."""
+    """Return the first offset at or after the time; partitions without one are absent."""
     times = dict(boundary.times or {})
     if boundary.timestamp_ms is not None:
         times = dict.fromkeys(described.bounds, boundary.timestamp_ms)

@@ -1,6 +1,6 @@
-"""From a plan to a commit: tasks, their results' ledgers, the checks, the manifest.
+"""Turns a plan into a commit: run tasks, collect their ledgers, check them, write the manifest.
 
-`ottla lake load` does it once, `ottla lake follow` again and again.
+`ottla lake load` does this once, `ottla lake follow` again and again.
 """
 
 import time
@@ -44,9 +44,9 @@ from ottla.lake.task import LoadTask, TaskResult
 from ottla.lake.telling import settled, told_of_loss
 from ottla.ledger.partition import LedgerTotals, PartitionLedger
 
-# How often a load begins again since its records have fields that its columns do not have.
+# How often a load starts again because its records have fields without a column.
 SCHEMAS_MAX = 5
-# Offsets of one task at most; it is split further by its bytes.
+# The most offsets of one task; tasks are split further by bytes.
 _OFFSETS_PER_TASK = 2_000_000
 _LOSS = (
     "Nothing was committed. Go on without them: `ottla lake load --accept-loss` (load(…, "
@@ -57,13 +57,13 @@ _LOSS = (
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """How records are loaded, whatever the offsets."""
+    """How records are loaded, independent of the offsets."""
 
     bootstrap: Bootstrap
     skip_unreadable: bool = False
     accept_loss: bool = False
     null_bad_timestamps: bool = False
-    # None: as the table's last load did.
+    # None: as in the table's last load.
     decode: Decode | None = None
     dead_timestamps: bool = False
     events: EventSettings = field(default_factory=EventSettings)
@@ -72,7 +72,7 @@ class LoadSettings:
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What the next commit of a table is to load, and on what it is built."""
+    """What the next commit of a table loads, and which commit it builds on."""
 
     described: TopicDescription
     before: Manifest | None
@@ -81,30 +81,30 @@ class LoadPlan:
     limits: Limits
     ranges: Sequence[SizedRange]
     idle: Sequence[int]  # Partitions that have no position yet, and nothing to load.
-    overridden: tuple[str, ...] = ()  # Problems of the table that it is built on all the same.
+    overridden: tuple[str, ...] = ()  # Problems of the table that an operator chose to override.
     kind: Kind = "load"
-    # Where committed records end, decided or not, once that was asked.
+    # The high watermark of each partition, if it was asked for. Open transactions may be below it.
     high_watermarks: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def version(self) -> int:
-        """The version of the table that the commit makes."""
+        """Return the version that the table has after the commit."""
         return self.before.version + 1 if self.before else 1
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to commit."""
+        """Return whether there is nothing to commit."""
         return not self.ranges and not self.idle and not self.overridden
 
     def moves_watermark(self, settings: "LoadSettings") -> bool:
-        """Whether it would be worth a commit, though it is empty, for the table's watermark."""
+        """Return whether an empty load should commit anyway, to advance the table's watermark."""
         events = events_for(settings.events, self.before, None, reads=False)
         positions = self.before.positions if self.before else {}
         return is_worth_a_commit(events, self.empty_at, positions)
 
     @property
     def empty_at(self) -> Mapping[int, int]:
-        """When partitions were seen to hold nothing behind what is loaded."""
+        """Return when each partition was last seen to have nothing after what is loaded."""
         return empty_at(self.described, self.limits, self.high_watermarks)
 
 
@@ -116,13 +116,13 @@ def built_on(
     *,
     is_changelog: bool = False,
 ) -> tuple[TopicDescription, Manifest | None, str | None]:
-    """The topic, and the table's newest manifest with its digest, on which a load of it builds.
+    """Return the topic, and the table's newest manifest and digest that a load builds on.
 
-    With `base` it is that. Raises OttlaError where the table holds another topic, is of another
-    kind, or the topic has lost records since.
+    `base`, if given, is that manifest. Raises OttlaError if the table holds another topic or is of
+    another kind, or if the topic has lost records since.
     """
     before, digest = (base.newest, base.digest) if base else table.latest()
-    # After the manifest was read: another load may have moved its positions meanwhile.
+    # Read after the manifest, because another load may have advanced the positions meanwhile.
     described = cluster.describe(topic)
     if before is not None:
         if before.topic != topic:
@@ -155,7 +155,7 @@ def plan_load(
     *,
     sizes: FileSizes | None = None,
 ) -> LoadPlan:
-    """Divide what `limits` holds into ranges for tasks, whose files get about `sizes`."""
+    """Divide the offsets within `limits` into ranges for tasks, with files of about `sizes`."""
     positions = before.positions if before else {}
     starts, ends = limits.starts, limits.ends
     planned = ranges(
@@ -182,7 +182,7 @@ def plan_load(
 
 
 def require_no_planned_loss(plan: LoadPlan, settings: LoadSettings) -> None:
-    """Raise OttlaError where a loss is known before anything is read, unless it is accepted."""
+    """Raise OttlaError if a loss is known before reading and is not accepted."""
     if not settings.accept_loss:
         require_no_loss(plan.described.topic, plan.limits.lost, _LOSS)
 
@@ -196,11 +196,11 @@ def commit_plan(
     on_step: Callable[[str], None],
     commit: Callable[[Manifest], Manifest] | None = None,
 ) -> Manifest:
-    """Run the plan's tasks and commit what they loaded. Returns the new manifest.
+    """Run the plan's tasks and commit what they loaded. Return the new manifest.
 
-    Raises OttlaError (LoadLost, where another load committed meanwhile). Nothing is committed then,
-    and the files that were written are removed. `commit`, where given, commits in place of the
-    table and returns the manifest that it made of the one it was given.
+    Raises OttlaError (LoadLost if another load committed meanwhile). Then nothing is committed, and
+    the files that were written are removed. `commit`, if given, is called instead of the table's
+    commit: it gets a manifest and returns the one that it committed.
     """
     steps.done.clear()
     with (
@@ -214,7 +214,8 @@ def commit_plan(
         if plan.ranges:
             rule = rule_of(events, plan.described)
             if rule is not None and plan.kind == "replacement":
-                rule = replace(rule, watermark_ms=None)  # What is read again is not late.
+                # Rows that are read again do not count as late.
+                rule = replace(rule, watermark_ms=None)
             results, typing = _run(table, plan, settings, typing, rule, run)
             _require_holdable(table, typing)
         on_step("files written")
@@ -241,7 +242,7 @@ def _widened(
     run: Runner,
     steps: Steps,
 ) -> tuple[LoadPlan, LoadTyping]:
-    """The plan and its typing once the table has the wider columns, by a commit of its own."""
+    """Write the wider columns by a commit of its own; return the plan and typing on top of it."""
     if plan.kind == "replacement":
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -250,14 +251,14 @@ def _widened(
             "declaration does that, run it first",
         )
     newest, digest = widen(table, before, typing, run, steps)
-    # Its manifest has the changes on record.
+    # That commit's manifest records the schema changes.
     return replace(plan, before=newest, before_digest=digest), replace(typing, changes=())
 
 
 def settled_ledgers(
     plan: LoadPlan, results: Sequence[TaskResult], settings: LoadSettings
 ) -> tuple[list[PartitionLedger], Mapping[PartitionLedger, int]]:
-    """A ledger for each partition whose position moves, and how many offsets of it were lost.
+    """Return a ledger for each partition whose position moves, and the number of lost offsets.
 
     Raises OttlaError for a loss that is not accepted.
     """
@@ -273,7 +274,7 @@ def settled_ledgers(
 def commit_checked(
     table: LakeTable, plan: LoadPlan, settings: LoadSettings, manifest: Manifest
 ) -> None:
-    """Commit, once the ledgers balance, the files are there and the topic is still the same."""
+    """Commit, after checking that ledgers balance, files exist and the topic is still the same."""
     require_sound(table, plan, settings, manifest)
     table.commit(manifest)
 
@@ -281,17 +282,17 @@ def commit_checked(
 def require_sound(
     table: LakeTable, plan: LoadPlan, settings: LoadSettings, manifest: Manifest
 ) -> None:
-    """Raise OttlaError unless ledgers balance, the files are there and the topic is the same."""
+    """Raise OttlaError unless ledgers balance, the files exist and the topic is the same."""
     described = plan.described
     _require_balance(manifest)
     require_files(table.store, (*manifest.files, *manifest.hidden, *manifest.dead_letters))
-    # Last of all: an id never comes back, so that all that was read was this topic's.
+    # Check the id last: ids are never reused, so all records that were read are of this topic.
     with closing(connect(settings.bootstrap)) as cluster:
         require_same_id(described.topic, described.topic_id, cluster.topic_id(described.topic))
 
 
 def _typing(plan: LoadPlan, settings: LoadSettings) -> LoadTyping | None:
-    """How the load decodes. Nothing is decoded where nothing is read."""
+    """Return how the load decodes. A load that reads nothing decodes nothing."""
     return load_typing(
         settings.decode,
         plan.before.table_schema if plan.before else None,
@@ -310,7 +311,7 @@ def _run(
     rule: EventRule | None,
     run: Runner,
 ) -> tuple[list[TaskResult], LoadTyping | None]:
-    """Run the tasks; again, with more columns, where records have fields that no column has."""
+    """Run the tasks, and run them again with more columns if records have fields without one."""
     for _ in range(SCHEMAS_MAX):
         results = run(_tasks(table, plan, settings, typing, rule))
         news = [(r.ledger.partition, new, offset) for r in results for new, offset in r.news]
@@ -324,7 +325,7 @@ def _run(
 
 
 def schemas_never_settle() -> OttlaError:
-    """The error of records that show other fields each time they are read."""
+    """Return the error for records that show different fields each time they are read."""
     return OttlaError(
         ErrorCode.UNKNOWN_SERVER_ERROR,
         f"the records show other fields each time they are read, {SCHEMAS_MAX} times; nothing was "
@@ -368,7 +369,7 @@ def _manifest(
     typing: LoadTyping | None,
     events: EventTimes | None,
 ) -> Manifest:
-    """What the table will hold once this load counts: all files of its tasks, in order."""
+    """Return the manifest of this load, with all files of its tasks in order."""
     files = [file for result in results for file in result.files]
     dead = [result.dead for result in results if result.dead]
     if events is not None:
@@ -400,7 +401,7 @@ def _manifest(
 
 
 def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
-    """One account for each partition, from those of its ranges."""
+    """Merge the ledgers of the ranges into one ledger for each partition."""
     by_partition: dict[int, list[PartitionLedger]] = {}
     for result in sorted(results, key=lambda r: (r.ledger.partition, r.ledger.start)):
         by_partition.setdefault(result.ledger.partition, []).append(result.ledger)
@@ -410,7 +411,7 @@ def _partition_ledgers(results: Sequence[TaskResult]) -> list[PartitionLedger]:
 def explained_ledgers(
     results: Sequence[TaskResult], described: TopicDescription, bootstrap: Bootstrap
 ) -> list[PartitionLedger]:
-    """A ledger for each partition that was read, with every gap explained where that can be."""
+    """Return a ledger for each partition that was read, with gaps explained as far as possible."""
     ledgers = _partition_ledgers(results)
     if described.has_ledger:
         return list(settled(ledgers, described, bootstrap))
@@ -419,7 +420,7 @@ def explained_ledgers(
 
 
 def _idle_ledgers(plan: LoadPlan) -> list[PartitionLedger]:
-    """Accounts of no offsets, for the positions that they write."""
+    """Return ledgers without offsets for idle partitions, so that their positions are written."""
     told = LedgerTotals(0, 0, 0, 0, 0, 0, 0) if plan.described.has_ledger else None
     starts = plan.limits.starts
     return [PartitionLedger(p, starts[p], starts[p], told=told) for p in plan.idle]

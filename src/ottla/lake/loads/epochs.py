@@ -1,4 +1,4 @@
-"""The writer epoch of a long-running writer: of two on one table, the older one stops."""
+"""The writer epoch of a long-running writer. If two write one table, the older one stops."""
 
 import time
 import uuid
@@ -12,17 +12,17 @@ from ottla.lake.loads.committing import built_on
 from ottla.lake.manifest import Manifest, next_manifest
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
-# How often the first commit of a writer is tried while others commit.
+# How often a writer tries its first commit while others commit.
 _TAKE_OVER_TRIES = 100
 
 
 class WriterEpoch:
-    """The epoch of one writer. A writer that has not taken its table over has none."""
+    """The epoch of one writer, which it gets when it takes the table over."""
 
     def __init__(
         self, table: LakeTable, topic: str, started_by: str, *, is_changelog: bool = False
     ) -> None:
-        """`started_by` is how errors name what is to be started once only."""
+        """Start without an epoch. Errors use `started_by` to name what may run only once."""
         self._table = table
         self._topic = topic
         self._started_by = started_by
@@ -31,13 +31,13 @@ class WriterEpoch:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the table was taken over."""
+        """Return whether this writer has taken the table over."""
         return self._number is not None
 
     def take_over(self, bootstrap: Bootstrap, prepare: Callable[[KafkaCluster], object]) -> None:
-        """Fence writers that were started before; `prepare` commits what has to stand before that.
+        """Fence writers that started earlier. `prepare` makes any commit that is needed first.
 
-        Raises OttlaError where other writers commit all the time.
+        Raises OttlaError if other writers keep committing.
         """
         for _ in range(_TAKE_OVER_TRIES):
             try:
@@ -46,14 +46,14 @@ class WriterEpoch:
                     self._add(cluster)
                 return
             except (LoadLost, FencedWriter):
-                continue  # Another writer has committed: on top of that.
+                continue  # Another writer has committed: try again on top of that commit.
         raise OttlaError(
             ErrorCode.CONCURRENT_TRANSACTIONS,
             f"other writers commit to {self._table.store.url} all the time: stop them first",
         )
 
     def require(self, newest: Manifest | None) -> None:
-        """Raise FencedWriter where the table's newest manifest is of another writer epoch."""
+        """Raise FencedWriter if the table's newest manifest has another writer epoch."""
         if self._number is None or newest is None or newest.writer_epoch == self._number:
             return
         raise FencedWriter(

@@ -1,4 +1,4 @@
-"""What a load does with event times: by its options, by the table, by what its tasks have seen."""
+"""Applies event times to a load: from its options, the table, and the rows its tasks have read."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ from ottla.lake.task import TaskResult
 def events_for(
     asked: EventSettings, before: Manifest | None, typing: LoadTyping | None, *, reads: bool
 ) -> EventTimes | None:
-    """How a load goes by event time. Raises OttlaError where that goes with table or columns not.
+    """Return the event-time settings of a load. Raises OttlaError if they do not fit the table.
 
-    `reads` says whether the load has rows, and so `typing` the columns.
+    If the load reads rows (`reads`), the event-time column is also checked against `typing`.
     """
     events = decided(asked, before.events if before else None, is_new=before is None)
     if events is None or not reads:
@@ -56,7 +56,7 @@ def events_for(
 
 
 def rule_of(events: EventTimes | None, described: TopicDescription) -> EventRule | None:
-    """What tasks do; `events` are as before the load."""
+    """Return what tasks do with event times; `events` is the state before the load."""
     if events is None:
         return None
     clock_ms = described.at_ms or time.time_ns() // 1_000_000
@@ -66,9 +66,9 @@ def rule_of(events: EventTimes | None, described: TopicDescription) -> EventRule
 def empty_at(
     described: TopicDescription, limits: Limits, high_watermarks: Mapping[int, int]
 ) -> dict[int, int]:
-    """When partitions were seen to hold nothing behind what the load reads.
+    """Return when each partition was seen to have nothing after what the load reads.
 
-    Records of a transaction that is open are behind it, though they can't be read yet.
+    Records of an open transaction count as something, although they cannot be read yet.
     """
     return {
         partition: described.at_ms
@@ -84,7 +84,7 @@ def events_after(
     empty: Mapping[int, int],
     partitions: Mapping[int, int],
 ) -> EventTimes:
-    """What the load's manifest says; `partitions` are those of its positions."""
+    """Return the event times for the load's manifest, whose positions name the `partitions`."""
     seen: dict[int, int] = {}
     late: dict[int, int] = {}
     for result in results:
@@ -99,7 +99,7 @@ def events_after(
 def is_worth_a_commit(
     events: EventTimes | None, empty: Mapping[int, int], partitions: Mapping[int, int]
 ) -> bool:
-    """Whether a load without rows moves the table's watermark into another bucket."""
+    """Return whether a load without rows moves the table's watermark into another bucket."""
     if events is None or events.idle_ms is None:
         return False
     after = after_load(events, seen={}, empty_at=empty, late={}, partitions=partitions)

@@ -1,4 +1,4 @@
-"""How large the files of a load become, and the row groups in them."""
+"""Target sizes for a load's files and for the row groups in them."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,13 @@ from ottla.lake.splitting import SPLIT_BYTES
 
 @dataclass(frozen=True, slots=True)
 class FileSizes:
-    """Targets. Raises OttlaError for one that is not above 0."""
+    """Target sizes. Raises OttlaError for a size that is not above 0."""
 
-    file_bytes: int = SPLIT_BYTES  # Of the log, which a file is about as large as.
+    # Counted in bytes of the log; a data file has about the same size.
+    file_bytes: int = SPLIT_BYTES
     row_group_rows: int = ROW_GROUP_ROWS
-    row_group_bytes: int = ROW_GROUP_BYTES  # Of Arrow's columns, before they are compressed.
+    # Counted in bytes of Arrow's columns, before compression.
+    row_group_bytes: int = ROW_GROUP_BYTES
 
     def __post_init__(self) -> None:
         if min(self.file_bytes, self.row_group_rows, self.row_group_bytes) <= 0:

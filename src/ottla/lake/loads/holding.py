@@ -1,7 +1,7 @@
-"""Which columns a format cannot hold: known before a table is made, and before a file. Pure.
+"""Finds columns that a table format cannot hold, before a table or a file is created. Pure.
 
-Delta has no time of day, and takes names within a struct for the same whatever their case. Iceberg
-has no time of day in milliseconds, and calls each field by its whole path with dots.
+Delta has no time of day, and ignores case in names within a struct. Iceberg has no time of day in
+milliseconds, and names each field by its whole path with dots.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 def require_holdable(kind: str, columns: Any) -> None:
-    """Raise OttlaError INVALID_REQUEST with the Arrow column that `kind` can't hold."""
+    """Raise OttlaError INVALID_REQUEST that names the Arrow column that `kind` cannot hold."""
     if kind == "parquet":
         return
     seen: dict[str | tuple[str, ...], str] = {}
@@ -30,7 +30,7 @@ def require_holdable(kind: str, columns: Any) -> None:
 
 
 def _parts(path: tuple[str, ...], kind: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """A type and all within it, with their paths."""
+    """Yield a type and all types within it, with their paths."""
     yield path, kind
     if pa.types.is_struct(kind):
         for number in range(kind.num_fields):

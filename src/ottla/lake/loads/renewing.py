@@ -1,7 +1,7 @@
-"""The commit of a load whose version upkeep has taken: once more, on top of that.
+"""Commits a load again if compaction or replacement took its version, on top of that commit.
 
-Compaction and replacement move no positions, so that what a load has read follows them as it
-followed the commit that it was planned on. Of two loads one is still lost.
+Compaction and replacement do not advance positions, so the offsets that a load has read are still
+the next ones. Of two loads, one still fails.
 """
 
 from ottla.lake.folder.files_written import require_files
@@ -13,9 +13,9 @@ _UPKEEP = frozenset({"compaction", "replacement"})
 
 
 def commit_over_upkeep(table: LakeTable, before: Manifest | None, manifest: Manifest) -> Manifest:
-    """Commit `manifest`, planned on `before`, or what it becomes on top of upkeep; return that.
+    """Commit `manifest`, planned on `before`, rebased on upkeep commits if needed; return it.
 
-    Raises LoadLost where another load came first, or upkeep changed the table's columns, and
+    Raises LoadLost if another load committed first or upkeep changed the table's columns, and
     FencedWriter as the table does.
     """
     for _ in range(_TRIES - 1):
@@ -33,7 +33,7 @@ def _renewed(
     table: LakeTable, before: Manifest | None, manifest: Manifest, lost: LoadLost
 ) -> Manifest:
     newest, digest = table.latest()
-    # Read after the newest: all up to it are looked at.
+    # Read these after the newest manifest, so that every manifest up to it is checked.
     since = [one for one in table.history() if one.version >= manifest.version]
     if before is None or newest is None or manifest.overridden:
         raise lost

@@ -1,4 +1,4 @@
-"""What a load did."""
+"""The result of a load."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from ottla.ledger.partition import PartitionLedger, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load did. `manifest` is the newest: where nothing was new, an earlier load's."""
+    """The result of a load. `manifest` is the newest one, of an earlier load if nothing was new."""
 
     manifest: Manifest | None
     rows: int
     files: int
     seconds: float
     ledgers: tuple[PartitionLedger, ...]
-    removed: tuple[str, ...]  # Orphans of loads that never counted.
-    skipped: tuple[Unreadable, ...] = ()  # What could not be read, with `skip_unreadable`.
-    # A line for each partition whose end an open transaction holds back: what is behind waits.
+    removed: tuple[str, ...]  # Orphaned files of loads that were never committed.
+    skipped: tuple[Unreadable, ...] = ()  # Offset ranges that could not be read and were skipped.
+    # A line for each partition where an open transaction keeps later records from being loaded.
     held_back: tuple[str, ...] = ()

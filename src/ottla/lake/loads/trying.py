@@ -1,4 +1,4 @@
-"""A dry run of a declaration: what it would change, and which records it would refuse.
+"""A dry run of a decoding declaration: what it would change, which records it would refuse.
 
 Reads the last records of a topic and writes nothing, neither a table nor a position.
 """
@@ -25,14 +25,14 @@ from ottla.lake.write.options import DecodeOptions
 from ottla.lake.write.settings import decode_of
 from ottla.ledger.partition import RangeAccount
 
-# How often the columns may follow what the records show.
+# How often columns are adapted to the records.
 _ROUNDS = 5
 _EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedKind:
-    """Records that are refused for one reason, with the places of some: (partition, offset)."""
+    """Records that are refused for one reason, with some of their (partition, offset) pairs."""
 
     stage: str
     error: str
@@ -42,7 +42,7 @@ class RefusedKind:
 
 @dataclass(frozen=True, slots=True)
 class SchemaTrial:
-    """What a load with the declaration would do with these records."""
+    """The result that a load with the declaration would have for these records."""
 
     records: int
     refused: tuple[RefusedKind, ...]
@@ -63,11 +63,11 @@ def try_schema(
     store_options: Mapping[str, str] | None = None,
     **options: Unpack[DecodeOptions],
 ) -> SchemaTrial:
-    """Decode the last records of `topic` as a load would, and say what would come of it.
+    """Decode the last records of `topic` as a load would, and return what the load would do.
 
-    With `target` as a load into that table: changes are those of its columns, and without a
-    declaration its own is tried. Raises OttlaError, as where the declaration does not go with the
-    table's columns.
+    With `target`, decode as for a load into that table: the changes are those to its columns, and
+    its own declaration is used if none is given. Raises OttlaError, for example if the declaration
+    does not fit the table's columns.
     """
     decode = decode_of(filled(DecodeOptions, options))
     before = None

@@ -1,9 +1,9 @@
-"""Which typed columns a load writes: by its declaration, by the table's own, by a sample.
+"""Chooses the typed columns of a load: from its declaration, the table's columns, or a sample.
 
-    the table's columns → renames → what the declaration adds or widens → what a sample shows
+the table's columns → renames → what the declaration adds or widens → what a sample shows
 
-Columns of a table without a declaration of its own come from the schema of its format, else from a
-sample of the records to load. What tasks find beyond them goes the same way, by `evolved`.
+If a declaration names no columns, they come from the schema of its format, or else from a sample of
+the records to load. Fields that tasks find later are added in the same way, by `evolved`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ from ottla.ledger.partition import RangeAccount
 
 @dataclass(frozen=True, slots=True)
 class LoadTyping:
-    """How a load decodes, and what it changes in the table's columns."""
+    """How a load decodes records, and how it changes the table's columns."""
 
     sorting: RowSorting
     changes: tuple[SchemaChange, ...] = ()
 
     def table_schema(self) -> TableSchema | None:
-        """What the manifest says of the columns; None where nothing is decoded."""
+        """Return the columns in the form of a manifest; None if nothing is decoded."""
         decode = self.sorting.decode
         if not decode.sides():
             return None
@@ -45,10 +45,10 @@ class LoadTyping:
         return TableSchema(content["number"], tuple(content["columns"]), options_of(decode))
 
     def with_news(self, news: Sequence[tuple[int, NewField, int]]) -> "LoadTyping":
-        """The typing once the columns have what tasks found: (partition, field, first offset)."""
+        """Return the typing with the fields that tasks found: (partition, field, offset)."""
         offsets: dict[tuple[Side, tuple[str, ...]], dict[int, int]] = {}
         fields: dict[tuple[Side, tuple[str, ...]], NewField] = {}
-        # In the order of the records, whichever task was done first.
+        # Sorted by record, so that the result does not depend on which task finished first.
         for partition, new, offset in sorted(news, key=lambda one: (one[0], one[2])):
             key = (new.side, new.path)
             first = offsets.setdefault(key, {})
@@ -80,10 +80,10 @@ def load_typing(
     ranges: Sequence[Range],
     bootstrap: Bootstrap,
 ) -> LoadTyping | None:
-    """How a load decodes; None where it loads raw columns only.
+    """Return how a load decodes; None if it loads only raw columns.
 
-    Without a declaration (`decode`) a table goes on as its last load did. Raises OttlaError where
-    the declaration does not go with the table's columns.
+    Without a declaration (`decode`) a table is decoded as in its last load. Raises OttlaError if
+    the declaration does not fit the table's columns.
     """
     if decode is None and before is not None:
         decode = decode_from(before.decode)
@@ -104,16 +104,16 @@ def load_typing(
 
 
 def require_readable(decode: Decode | None, wanted: Format | None) -> None:
-    """Refuse a schema that can't be read, or columns that `wanted` can't hold.
+    """Refuse a schema that cannot be read, or columns that `wanted` cannot hold.
 
-    Before anything is made for a table. Raises WrongWords or OttlaError.
+    Called before anything is created for a table. Raises WrongWords or OttlaError.
     """
     if decode is not None:
         require_holdable(wanted or "parquet", declared_schema(decode).fields)
 
 
 def declared_schema(decode: Decode) -> TypedSchema:
-    """The columns that a declaration names, or that follow from its schema."""
+    """Return the columns that a declaration names, or that its schema implies."""
     schema = TypedSchema()
     taken = {one.name.lower() for _, how in decode.sides() for one in how.columns or ()}
     for side, how in decode.sides():
@@ -133,9 +133,9 @@ def _declared(side: Side, how: DecodeFormat, taken: set[str]) -> tuple[Column, .
 
 
 def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) -> LoadTyping:
-    """The typing with the columns that a sample shows; its changes are none of the table's."""
+    """Return the typing with the columns of a sample; these are not changes of the table."""
     decode = typing.sorting.decode
-    # Bad records of the sample are met again by the tasks.
+    # Ignore bad records here: the tasks will read them again.
     sorting = replace(typing.sorting, decode=replace(decode, on_bad_record="null"))
     sorter = RowSorter(sorting)
     for wanted in sample_ranges(ranges, decode.sample):
@@ -160,7 +160,7 @@ def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) 
 
 
 def sample_ranges(ranges: Sequence[Range], count: int) -> list[Range]:
-    """The last offsets of each partition, `count` in all."""
+    """Return the last offsets of each partition, `count` in all."""
     last: dict[int, Range] = {}
     for one in ranges:
         before = last.get(one.partition)

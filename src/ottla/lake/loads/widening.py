@@ -1,8 +1,8 @@
-"""All files of a table written anew, for a format that has one type of a column for all of them.
+"""Rewrites all files of a table in wider columns, for formats with one type per column.
 
-Delta is such a format: many of its readers know no table whose files differ in the type of a
-column. So a load whose columns are wider first makes a commit of its own, which has the rows of all
-files in the new columns, and which is proven as a compaction is.
+Delta is such a format: many of its readers cannot read a table whose files differ in the type of a
+column. So a load with wider columns first makes a separate commit that rewrites the rows of all
+files in the new columns. That commit is proven in the same way as a compaction.
 """
 
 import uuid
@@ -21,7 +21,7 @@ from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
 
 
 def needs_widening(table: LakeTable, typing: LoadTyping | None) -> bool:
-    """Whether the table's files have to be written anew before files with these columns come."""
+    """Return whether the table's files must be rewritten before files with these columns."""
     schema = typing.table_schema() if typing else None
     return schema is not None and table.must_rewrite(layout_of(schema).schema)
 
@@ -29,9 +29,9 @@ def needs_widening(table: LakeTable, typing: LoadTyping | None) -> bool:
 def widen(
     table: LakeTable, before: Manifest, typing: LoadTyping, run: Runner, steps: Steps
 ) -> tuple[Manifest, str | None]:
-    """Write all files anew in the columns of `typing`. Returns that commit's manifest and digest.
+    """Rewrite all files in the columns of `typing`. Return that commit's manifest and digest.
 
-    Raises OttlaError (LoadLost, where another load committed since `before`; nothing is changed).
+    Raises OttlaError (LoadLost if another load committed since `before`; then nothing changes).
     """
     counting = counting_now(table)
     schema, load_id = typing.table_schema(), uuid.uuid4().hex
@@ -68,7 +68,7 @@ def widen(
         files = rewritten(rewrites, run)
         make = compaction_on(table, rewrites, files, load_id, before.table_schema, typing)
         manifest = commit_on_newest(table, on_top)
-    # Of the load's own commit, which follows.
+    # The steps so far were those of this commit; the load's own commit follows.
     steps.done.clear()
     newest, digest = table.latest()
     if newest is None or newest.version != manifest.version:

@@ -1,9 +1,9 @@
 """Compares the log of a table format with the chain of manifests, both ways.
 
-The chain says what loads did, the log says what readers see. Each commit of ours in the log has to
-be a manifest of the chain with the same files and positions, each manifest's files have to count
-by the log. Other programs may have replaced files by others, such as when they compact: that is
-no contradiction, if the rows are the same, which the caller has to compare.
+The chain says what loads did; the log says what readers see. Each of our commits in the log must be
+a manifest of the chain with the same files and positions, and each manifest's files must be live in
+the log. Other programs may have replaced files, for example by compaction. That is allowed if the
+rows are the same, which the caller has to compare.
 
 Pure.
 """
@@ -32,7 +32,7 @@ def compare(
     problems += _of_entries(kind, reading, by_version)
     live: dict[str, DataFile] = {}
     for manifest, _ in chain:
-        live_after(live, manifest)  # What is wrong with it is said with the chain.
+        live_after(live, manifest)  # Contradictions within a manifest are reported with the chain.
     problems += _of_live(kind, reading.live, live)
     bounds = {path: found.bounds for path, found in reading.live.items() if path in live}
     remarks = _of_forgotten(kind, reading)
@@ -44,7 +44,7 @@ def compare(
 
 
 def _of_shared(others: FilesOfOthers) -> list[str]:
-    """What the proof does not cover of a table that others made."""
+    """Return what the proof does not cover in a table that another program made."""
     if not others.instead:
         return []
     rows = [file.rows for file in others.instead.values()]
@@ -57,7 +57,7 @@ def _of_shared(others: FilesOfOthers) -> list[str]:
 
 
 def _of_forgotten(kind: str, reading: LogReading) -> list[str]:
-    """What the log says no more: of loads whose entries, or snapshots, have expired there."""
+    """Return a note about loads whose log entries or snapshots have expired."""
     if reading.is_whole:
         return []
     first = min((one.load.version for one in reading.entries if one.load), default=None)
@@ -150,7 +150,7 @@ def _of_live(
 def bounds_problems(
     kind: str, path: str, bounds: Mapping[str, tuple[int, int]], footer: FileStatistics
 ) -> list[str]:
-    """Say where the log's bounds leave out values that a file has by its own footer."""
+    """Return problems where the log's bounds exclude values that the file's own footer includes."""
     problems = []
     for name, (low, high) in bounds.items():
         found = footer.columns.get(name)

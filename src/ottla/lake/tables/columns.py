@@ -1,4 +1,4 @@
-"""Which columns readers of a table find, by its newest manifest."""
+"""The columns that readers of a table see, according to its newest manifest."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from ottla.lake.manifest import Manifest
 
 
 def buckets_of_table(newest: Manifest | None) -> Buckets:
-    """How a table's files are kept apart by event time."""
+    """Return how a table's files are divided by event time."""
     events = newest.events if newest else None
     return Buckets(events.column, events.by) if events else ONE_BUCKET
 
 
 def columns_of(newest: Manifest | None) -> Any:
-    """An Arrow schema: the raw columns, typed ones behind them, and the times of a history."""
+    """Return an Arrow schema: the raw columns, then the typed ones, then the times of a history."""
     if newest is None:
         return RAW.schema
     columns = layout_of(newest.table_schema).schema

@@ -1,4 +1,4 @@
-"""Names of data files, and the removal of those that can never count.
+"""Names of data files, and the removal of files that can never become part of the table.
 
     data/v<version>-<load id>-p<partition>-<start>-<attempt>.parquet
     data/event_day=2026-11-23/v<version>-…
@@ -17,40 +17,41 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.tables.running import RunningLoads
 
 FOLDER = "data/"
-DEAD_LETTERS = "_dead_letters/"  # Names as in the folder of data.
-_HIDDEN = "_ottla/hidden/"  # Likewise, of changelog tables.
+DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.
+_HIDDEN = "_ottla/hidden/"  # Also named like data files; only changelog tables have them.
 _FOLDERS = (FOLDER, DEAD_LETTERS, _HIDDEN)
-# Where names cost, files of so many versions are looked at each time, older ones once in a while.
+# If listing is expensive, only files of this many recent versions are checked on each commit, and
+# older ones occasionally.
 _LOOKED_AT_OFTEN = 20
 _ID = len("v0000000001-")
-_STEM = _ID + 32  # Version and load id.
+_STEM = _ID + 32  # Length of version and load id in a name.
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
 _PATH = re.compile(rf"(?:event_[^/]+/)?{_NAME.pattern}")
 
 
 def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
-    """What the names of a range's files start with, relative to the store's root.
+    """Return the start of the names of a range's files, relative to the store's root.
 
-    A task attempt adds a hyphen, a name of its own, and `.parquet`.
+    A task attempt appends a hyphen, its own name, and `.parquet`.
     """
     return f"{FOLDER}{load_stem(version, load_id)}-p{partition}-{start:020d}"
 
 
 def load_stem(version: int, load_id: str) -> str:
-    """What the names of all files of a load start with, in the folder of data."""
+    """Return the start of the names of all files of a load, in the folder of data."""
     return f"v{version:010d}-{load_id}"
 
 
 def has_data_files(store: FileStore) -> bool:
-    """Whether files of loads are there, whether they count or not."""
+    """Return whether there are data files of any load, committed or not."""
     return any(_NAME.fullmatch(name) or is_folder(name) for name in store.names(FOLDER))
 
 
 def remove_load(store: FileStore, version: int, load_id: str) -> None:
-    """Remove all files of one load, which has failed."""
+    """Remove all files of one failed load."""
     stem = load_stem(version, load_id)
     for folder in _FOLDERS:
-        # A name that is smaller than any that begins with the stem.
+        # This name sorts before every name that begins with the stem.
         for name in store.names(folder, after=stem):
             if name.startswith(stem):
                 store.remove(folder + name)
@@ -61,7 +62,8 @@ def remove_load(store: FileStore, version: int, load_id: str) -> None:
 
 
 def _has_buckets(store: FileStore) -> bool:
-    """Whether files lie in folders, each of a bucket of event time: all or none of a table do."""
+    """Return whether data files lie in folders of event-time buckets; a table has all or none so.
+    """
     if store.lists_all_at_once:
         return any(is_folder(name) for name in store.names(FOLDER))
     first = next(iter(store.files(FOLDER)), None)
@@ -69,7 +71,7 @@ def _has_buckets(store: FileStore) -> bool:
 
 
 def _names(store: FileStore, loads: int) -> list[str]:
-    """Names of data files, behind the folder of data, that are looked at this time."""
+    """Return the names of the data files to check this time, relative to the folder of data."""
     is_due = store.lists_all_at_once or loads % _LOOKED_AT_OFTEN == 0
     if is_due and _has_buckets(store):
         return [file.path.removeprefix(FOLDER) for file in store.files(FOLDER)]
@@ -85,12 +87,12 @@ def remove_orphans(
 ) -> list[str]:
     """Remove files of versions that other loads have taken; return their names.
 
-    `loads_now` gives `<load id>:<number of its files>` of each version from 1, `paths_named` reads
-    which paths the manifest of a version names. Files of a load that still runs stay: it is still
-    to find out that it has lost. Files for the next version stay, too.
+    `loads_now` returns `<load id>:<number of its files>` for each version from 1. `paths_named`
+    reads the paths in a version's manifest. Files of a load that is still running stay, because it
+    has yet to find out that it lost. Files for the next version stay, too.
     """
-    # Hot: by the part of the name with the load id, since a table has many files. A compaction that
-    # others overtook has the id of a later version than its files say.
+    # Hot: search by the load id in the name, since a table has many files. A compaction that was
+    # overtaken by other commits has the id of a later version than its files' names say.
     loads = loads_now()
     found: dict[str, list[str]] = {}
     for name in _names(store, len(loads)):
@@ -101,7 +103,7 @@ def remove_orphans(
         load_id, _, count = load.partition(":")
         versions[load_id] = version
         if len(found.get(load_id, ())) == int(count):
-            found.pop(load_id, None)  # Exactly its files: the manifest need not be read.
+            found.pop(load_id, None)  # The count matches exactly, so the manifest need not be read.
     idle = {load_id for load_id in found if not running.may_run(load_id)}
     late = _committed_since(loads_now, idle - versions.keys())
     removed = []
@@ -122,9 +124,10 @@ def remove_orphans(
 
 
 def _committed_since(loads_now: Callable[[], Sequence[str]], unknown: set[str]) -> set[str]:
-    """Which of the loads, unknown before and no longer running, have committed by now.
+    """Return the loads, unknown before and no longer running, that have committed by now.
 
-    A commit on top of others has files of an earlier version, and may have ended in between.
+    A load that commits on top of others has files named for an earlier version, and may have ended
+    in between.
     """
     if not unknown:
         return set()
@@ -138,7 +141,10 @@ def _remove_dead_letters(
     loads_now: Callable[[], Sequence[str]],
     paths_named: Callable[[int], set[str]],
 ) -> list[str]:
-    """Remove files of dead letters that can never count. A table has few, so each is looked up."""
+    """Remove files of dead letters that can never become part of the table.
+
+    A table has few of them, so each is looked up.
+    """
     removed = []
     matches = [one for one in map(_NAME.fullmatch, store.names(DEAD_LETTERS)) if one]
     idle = {match[2] for match in matches if not running.may_run(match[2])}

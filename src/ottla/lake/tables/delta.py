@@ -6,12 +6,13 @@ Tasks have written the files; a commit adds them to the log by name, with statis
 footers. The log's entry appears in one step (a rename that fails where the name is taken, on S3 a
 conditional PUT), and with it files and positions.
 
-Which load is the newest stands in two of Delta's application transactions, since those outlive
-the log's old entries in its checkpoints: `ottla` is the manifest's version, `ottla.digest` the
-first 60 bits of its digest. Delta refuses a second commit of one application transaction to
-writers that have not seen the first; a repeated one of others it accepts, so that what the log
-names is looked up before each try. A removed file that another commit has removed meanwhile is
-accepted, too: a commit that removes files is tried against one version of the log only.
+The newest load is recorded in two of Delta's application transactions, because checkpoints keep
+those after old log entries are gone: `ottla` is the manifest's version, `ottla.digest` the
+first 60 bits of its digest. Delta refuses a commit of an application transaction by a writer that
+has not seen an earlier commit of the same one; but it accepts a repeated commit by a writer that
+has. So the newest load in the log is looked up before each try. Delta also accepts the removal of
+a file that another commit has already removed: so a commit that removes files is tried against one
+version of the log only.
 """
 
 import json
@@ -54,7 +55,7 @@ from ottla.lake.tables.statistics import delta_statistics, read_statistics
 
 VERSION_APP = "ottla"
 DIGEST_APP = "ottla.digest"
-# Whole snapshots of the log, so that a load that opens the table reads few entries.
+# Full snapshots of the log, so that opening the table reads few entries.
 _SETTINGS = {"delta.checkpointInterval": "10"}
 _RETENTION = "delta.deletedFileRetentionDuration"
 _TRIES = 20
@@ -63,7 +64,7 @@ _BOUNDED = ("partition", "offset", "timestamp")
 
 
 class DeltaLog:
-    """The Delta log in a store. `options` are delta-rs's, the words of `object_store`."""
+    """The Delta log in a store. `options` are those of delta-rs, named as in `object_store`."""
 
     kind = "Delta"
 
@@ -75,13 +76,13 @@ class DeltaLog:
         is_shared: bool = False,
     ) -> None:
         self._store = store
-        # As a URL, since delta-rs decodes what looks like one in a path.
+        # Passed as a URL, because delta-rs decodes percent signs in a path.
         self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
         self._options = dict(options or {})
         self._is_shared = is_shared
 
     def newest(self) -> NamedLoad:
-        # Hot: to open the table costs with the number of its files.
+        # Hot: the cost of opening the table grows with its number of files.
         newest = newest_load(self._store, VERSION_APP, DIGEST_APP)
         if newest is not None:
             return newest
@@ -111,14 +112,15 @@ class DeltaLog:
             )
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
-        # Delta drops entries of its log by itself, with its checkpoints.
+        # Delta drops log entries by itself when it writes checkpoints.
         table = self._open()
         if table is None:
             return frozenset()
         with self._as_error():
             needed = set(_live(table))
             if _RETENTION in table.metadata().configuration:
-                # Its owner has said how long removed files stay: its vacuum names the older ones.
+                # The table's owner sets how long removed files stay; Delta's vacuum lists the older
+                # ones.
                 removed = [entry.removed for entry in read_entries(self._store)[0]]
                 needed |= set().union(*removed) - set(table.vacuum(dry_run=True))
         return needed
@@ -167,24 +169,28 @@ class DeltaLog:
             self._require_all_anew(table, manifest)
         try:
             if not is_wider and _MORE_FIELDS in changes.values():
-                # Of its own, before the files that have them: to readers they are null so far.
+                # New columns get a commit of their own before the files that have them; until then
+                # readers see nulls.
                 table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
                 return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
             doubt.is_tried = True
             self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
         except (DeltaError, OSError) as error:
-            # Another commit came first, or its own answer was lost: the log says which.
+            # Another commit came first, or the answer to ours was lost: the log shows which.
             refusal = refusal_of_disk(error)
             if refusal is None:
                 raise self._refused(error) from error
             if self.newest().is_of(manifest.version, digest):
-                return True  # What came after the commit was refused, such as a checkpoint.
+                # The commit succeeded; only a later step, such as a checkpoint, was refused.
+                return True
             raise refusal from error
         self._sync(table.version(), manifest)
         return True
 
     def _sync(self, before: int, manifest: Manifest) -> None:
-        """Force the entry to the disk. The log has it: its files stay, whatever the disk says."""
+        """Force the log entry to disk. The commit is in the log already, so its files stay in any
+        case.
+        """
         try:
             sync_written(self._store, LOG_FOLDER, after=f"{before:020d}.json")
         except OSError as error:
@@ -203,7 +209,9 @@ class DeltaLog:
         buckets: Buckets,
         wider: Schema | None,
     ) -> None:
-        """Commit. With `wider` columns all files of the table go, which `manifest` removes."""
+        """Commit. With `wider` columns, all files of the table are replaced; `manifest` removes
+        them.
+        """
         now = manifest.created_ms
         removes = [
             RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
@@ -243,7 +251,8 @@ class DeltaLog:
         ]
 
     def _require_live(self, table: DeltaTable, manifest: Manifest) -> None:
-        """Refuse to remove what counts no more: its rows are in a file of another name."""
+        """Refuse to remove a file that is no longer live: its rows are in a file of another name.
+        """
         if not manifest.removed:
             return
         live = _live(table)
@@ -266,7 +275,7 @@ class DeltaLog:
     def _require_fitting(
         self, table: DeltaTable, wanted: Schema, changes: Mapping[str, int], buckets: Buckets
     ) -> None:
-        """Refuse a load whose columns are not those of a table that others made."""
+        """Refuse a load whose columns differ from those of a table that another program made."""
         found = {field["name"]: field for field in _fields(table.schema())}
         kinds = {field["name"]: field["type"] for field in _fields(wanted)}
         problems = [
@@ -298,7 +307,7 @@ class DeltaLog:
         )
 
     def _as_delta(self, columns: pa.Schema) -> Schema:
-        """The columns in Delta's types. Raises OttlaError for a type that it does not have."""
+        """Return the columns in Delta's types. Raises OttlaError for a type that Delta lacks."""
         try:
             return Schema.from_arrow(columns)
         except (DeltaError, ValueError, TypeError) as error:
@@ -309,7 +318,7 @@ class DeltaLog:
             ) from error
 
     def _require_all_anew(self, table: DeltaTable, manifest: Manifest) -> None:
-        """Refuse wider columns where files with the narrower ones would stay."""
+        """Refuse wider columns if any file with narrower ones would stay."""
         staying = set(_live(table)) - {file.path for file in manifest.removed}
         if staying:
             raise OttlaError(
@@ -384,7 +393,7 @@ def _live(table: DeltaTable) -> dict[str, LiveFile]:
 
 
 def _partition_fields(buckets: Buckets) -> list[Any]:
-    """The partition column, which no file has: days are dates, all others text."""
+    """Return the partition column, which is not in the files: days are dates, other units text."""
     if buckets.by == "none":
         return []
     kind = pa.date32() if buckets.by == "day" else pa.string()
@@ -397,7 +406,7 @@ def _partition_values(buckets: Buckets, bucket: str) -> dict[str, str | None]:
 
 
 def _events(files: pa.Table) -> list[str]:
-    """The bucket of each file by the log; empty where they have none."""
+    """Return the event-time bucket of each file in the log; empty strings without buckets."""
     names = (f"partition.{column_name(by)}" for by in BY)
     columns = [files.column(name) for name in names if name in files.column_names]
     if len(columns) != 1:
@@ -406,7 +415,8 @@ def _events(files: pa.Table) -> list[str]:
 
 
 def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
-    """One side of the bounds of each column that has some, as Parquet stores its values."""
+    """Return the lower or the upper bounds of each column that has them, as Parquet stores values.
+    """
     found = {}
     for name in _BOUNDED:
         if f"{prefix}.{name}" in files.column_names:
@@ -425,7 +435,7 @@ def _paths_with_deletions(table: DeltaTable) -> set[str]:
 
 
 def _kinds(columns: Schema) -> dict[str, str]:
-    """Delta's type of each column of a simple one."""
+    """Return Delta's type of each column with a simple type."""
     fields = _fields(columns)
     return {field["name"]: field["type"] for field in fields if isinstance(field["type"], str)}
 
@@ -439,7 +449,7 @@ _SAME, _MORE_FIELDS, _OTHER_TYPE = range(3)
 
 
 def _change(found: Any, wanted: Any) -> int:
-    """How a type of Delta's has to change: not at all, by fields that come to it, or more."""
+    """Return how a Delta type must change: not at all, by added fields only, or otherwise."""
     if not (isinstance(found, dict) and isinstance(wanted, dict)):
         return _SAME if found == wanted else _OTHER_TYPE
     if found["type"] != wanted["type"]:
@@ -448,7 +458,7 @@ def _change(found: Any, wanted: Any) -> int:
         case "array":
             return _change(found["elementType"], wanted["elementType"])
         case "map":
-            # delta-rs reads no file whose map has other fields than the table's.
+            # delta-rs cannot read a file whose map has other fields than the table's.
             same = _change(found["valueType"], wanted["valueType"]) == _SAME
             return _SAME if same else _OTHER_TYPE
     kinds = {field["name"]: field["type"] for field in found["fields"]}
@@ -459,7 +469,7 @@ def _change(found: Any, wanted: Any) -> int:
 
 
 def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
-    """How each column has to change."""
+    """Return how each column must change."""
     found = {field["name"]: field["type"] for field in _fields(table.schema())}
     return {
         field["name"]: _change(found[field["name"]], field["type"])
@@ -470,7 +480,7 @@ def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
 
 
 def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:
-    """What others have changed in the table's columns."""
+    """Return how other programs have changed the table's columns."""
     partitions = _partition_fields(buckets)
     columns = pa.schema([*columns, *partitions])
     wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(columns))}

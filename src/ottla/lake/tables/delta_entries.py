@@ -1,6 +1,7 @@
-"""The entries of a Delta log that are still there, as they stand in its JSON files.
+"""Reads the entries of a Delta log that still exist, from its JSON files.
 
-Delta removes entries that a checkpoint covers, by default after 30 days; what is left is read.
+Delta removes entries that a checkpoint covers, by default after 30 days; the remaining ones are
+read.
 """
 
 import json
@@ -20,19 +21,19 @@ from ottla.lake.tables.log import (
 
 LOG_FOLDER = "_delta_log/"
 _ENTRY = re.compile(r"(\d{20})\.json")
-# As many digits of a digest as fit into the number of an application transaction.
+# The number of digest digits that fit into the number of an application transaction.
 _DIGITS = 15
-# A checkpoint comes every ten entries; where it is much older, the library is faster.
+# Delta writes a checkpoint every ten entries; if the last is much older, the library is faster.
 _ENTRIES_MAX = 25
 
 
 def digest_digits(digest: str) -> int:
-    """The beginning of a digest as a number."""
+    """Return the first digits of a digest as a number."""
     return int(digest[:_DIGITS], 16)
 
 
 def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
-    """Return the entries in order, whether they reach back to the first, and what is wrong."""
+    """Return the entries in order, whether they reach back to the first, and any problems."""
     names = map(_ENTRY.fullmatch, store.names(LOG_FOLDER))
     numbers = sorted(int(match[1]) for match in names if match)
     entries: list[LogEntry] = []
@@ -43,7 +44,7 @@ def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
             content = store.read(f"{LOG_FOLDER}{number:020d}.json")
             entries.append(_entry(name, [json.loads(line) for line in content.splitlines()]))
         except FileNotFoundError:
-            continue  # Removed meanwhile, as old entries are.
+            continue  # Removed meanwhile, as happens to old entries.
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             problems.append(f"{name} can't be read: {error}")
     problems += (
@@ -58,10 +59,10 @@ def read_entries(store: FileStore) -> tuple[list[LogEntry], bool, list[str]]:
 
 
 def newest_load(store: FileStore, version_app: str, digest_app: str) -> NamedLoad | None:
-    """The newest load, by the log's entries since its last checkpoint.
+    """Return the newest load named in the log's entries since its last checkpoint.
 
-    None where they do not say: then the log has to be read as a whole. Both application
-    transactions stand in the entry of a load.
+    None if they name no load: then the whole log has to be read. The entry of a load has both
+    application transactions.
     """
     try:
         first = int(json.loads(store.read(f"{LOG_FOLDER}_last_checkpoint"))["version"])

@@ -1,4 +1,4 @@
-"""Whether a library's commit is on the disk, or was done at all."""
+"""Handles commits by a library that may not be on disk, or may not have happened."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -13,21 +13,21 @@ from ottla.lake.stores.store import FileStore, PutUnknown
 
 
 class CommitRefused(OttlaError):
-    """The log did not take a commit, or its answer was lost; another try may go on."""
+    """The log refused a commit, or its answer was lost. Another try may succeed."""
 
 
 @dataclass(slots=True)
 class Doubt:
-    """Whether a commit was tried: after that it may be done, though no answer came."""
+    """Records whether a commit was tried; from then on it may have happened without an answer."""
 
     is_tried: bool = False
 
 
 @contextmanager
 def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
-    """Raise PutUnknown where the storage fails once the commit of `version` was tried.
+    """Raise PutUnknown if the storage fails after the commit of `version` was tried.
 
-    Its files stay then. What a full or read-only disk refused is not done.
+    The commit's files stay then. A commit that a full or read-only disk refused did not happen.
     """
     doubt = Doubt()
     try:
@@ -48,7 +48,7 @@ def doubted_once_tried(place: str, version: int) -> Iterator[Doubt]:
 
 
 def sync_written(store: FileStore, folder: str, *, after: str) -> None:
-    """Force the files of `folder` whose names are behind `after` to disk."""
+    """Force the files of `folder` whose names sort after `after` to disk."""
     if isinstance(store, LocalStore):
         _sync(store, (folder + name for name in store.names(folder, after)))
         sync_folder(store.root / folder)

@@ -1,8 +1,8 @@
-"""Which format a table has: decided once, by its first load.
+"""Stores the format of a table, which its first load decides once.
 
     DIR/_ottla/format.json     {format, sha256, table: "delta", settings: {…}, shared: false}
 
-Of two first loads with different formats one decides.
+If two first loads ask for different formats, one of them decides.
 """
 
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ _PATH = f"{OWN_FOLDER}format.json"
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
-    """A table's format, and what else its first load settled, such as an Iceberg catalog."""
+    """A table's format, and other choices of its first load, such as an Iceberg catalog."""
 
     name: Format
     settings: Mapping[str, Any] = field(default_factory=dict)
-    # Whether others made the table, and have rows of their own in it.
+    # True if another program made the table and has its own rows in it.
     is_shared: bool = False
 
 
 def read_format(store: FileStore) -> TableFormat | None:
-    """Return the format of a table; None where none is decided. Raises OttlaError."""
+    """Return the format of a table; None before it is decided. Raises OttlaError."""
     try:
         fields, _ = unseal(store.read(_PATH))
         if fields["table"] not in get_args(Format):
@@ -45,7 +45,7 @@ def read_format(store: FileStore) -> TableFormat | None:
 
 
 def decide_format(store: FileStore, wanted: TableFormat) -> TableFormat:
-    """Decide for `wanted`, unless another load has decided before; return what is decided."""
+    """Store `wanted`, unless another load has decided already; return the decided format."""
     fields = {"table": wanted.name, "settings": dict(wanted.settings), "shared": wanted.is_shared}
     store.put_if_absent(_PATH, seal(fields))
     decided = read_format(store)
@@ -54,7 +54,7 @@ def decide_format(store: FileStore, wanted: TableFormat) -> TableFormat:
 
 
 def format_of_others(store: FileStore) -> Format:
-    """The format of a table that other programs made. Raises OttlaError where there is none."""
+    """Return the format of a table that another program made. Raises OttlaError without one."""
     names = store.top()
     if DELTA_LOG in names:
         return "delta"

@@ -8,11 +8,11 @@ Tasks have written the files; a commit appends them as they are, with bounds fro
 The catalog swaps the current metadata file in one step, and with it files and positions change.
 Files carry no field ids: the table's name mapping gives them.
 
-Which load is the newest stands in the properties of its snapshot, where readers find the positions
-of each version, and in the table's, which outlive expired snapshots. A rollback moves the one and
-not the other. The library repeats an append that lost a race on top of the winner, which would
-load the same offsets twice: its own retries are off, and what the log names is looked up before
-each of ours.
+The newest load is recorded twice: in the properties of its snapshot, where readers find each
+version's positions, and in the table's properties, which stay when snapshots expire. A rollback
+changes the first and not the second. If an append loses a race, the library would repeat it on top
+of the winner and so load the same offsets twice. Therefore its retries are off, and the newest load
+in the log is looked up before each retry of ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,9 +82,9 @@ from ottla.lake.tables.synced_io import SyncedFileIO, paths_written
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"
 _SETTINGS = {
-    # Small snapshots' manifests are merged once there are a hundred.
+    # Manifests of small snapshots are merged once there are a hundred of them.
     "commit.manifest-merge.enabled": "true",
-    # Metadata files that no reader needs any more go.
+    # Delete metadata files that no reader needs any more.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
     KEEP: KEPT_BY_DEFAULT,
@@ -163,7 +163,8 @@ class IcebergLog:
             old = [] if self._is_shared else snapshots_before(table, oldest)
             needed, unneeded = divided_by_versions(table, old)
             if old and not dry_run:
-                table.metadata.properties[_RETRIES] = "0"  # In this process only.
+                # Set in this process only, and not stored.
+                table.metadata.properties[_RETRIES] = "0"
                 with _removed_where_refused(table):
                     table.maintenance.expire_snapshots().by_ids(old).commit()
                 self._write_hint(table)
@@ -197,7 +198,7 @@ class IcebergLog:
         if not newest.is_of(manifest.version - 1, manifest.previous):
             return newest.is_of(manifest.version, digest)
         doubt.is_tried = True
-        # Where another commit came first, or an answer was lost, the log says which.
+        # Either another commit came first or an answer was lost; the log shows which.
         with self._refused_commit():
             with _removed_where_refused(table):
                 self._try(table, manifest, digest, columns)
@@ -215,7 +216,7 @@ class IcebergLog:
             POSITIONS_KEY: positions_text(manifest.positions),
         }
         removed = self._to_remove(table, manifest)
-        table.metadata.properties[_RETRIES] = "0"  # In this process only.
+        table.metadata.properties[_RETRIES] = "0"  # Set in this process only, and not stored.
         with table.transaction() as transaction:
             transaction.set_properties(said)
             if not self._is_shared:
@@ -236,7 +237,7 @@ class IcebergLog:
             expire_old(transaction, table)
 
     def _require_fitting(self, table: Table, columns: pa.Schema) -> None:
-        """Refuse a load whose columns are not those of a table that others made."""
+        """Refuse a load whose columns differ from those of a table that another program made."""
         mapping = table.name_mapping() or table.schema().name_mapping
         problems = missing_columns(table, columns, mapping)
         problems += [
@@ -248,7 +249,7 @@ class IcebergLog:
             raise self._not_loadable("; ".join(problems))
 
     def _unite_columns(self, transaction: Transaction, columns: pa.Schema) -> None:
-        """Add columns, and fields inside of them, and widen types. Raises OttlaError."""
+        """Add columns and nested fields, and widen types. Raises OttlaError."""
         try:
             with transaction.update_schema() as changes:
                 changes.union_by_name(columns)
@@ -261,7 +262,7 @@ class IcebergLog:
             ) from error
 
     def _to_remove(self, table: Table, manifest: Manifest) -> list[IcebergFile]:
-        """The files of the table that `manifest` removes; raises where one counts no more."""
+        """Return the files that `manifest` removes. Raises OttlaError if one is no longer live."""
         if not manifest.removed:
             return []
         planned = {
@@ -327,7 +328,7 @@ class IcebergLog:
         return table
 
     def _moved(self, place: str) -> OttlaError:
-        """The error of a copy, whose commits would go into the original's folder."""
+        """Return the error for a copied table, whose commits would go to the original's folder."""
         return OttlaError(
             ErrorCode.INVALID_REQUEST,
             f"the Iceberg table in {self._store.url} was copied or renamed: its metadata names "
@@ -338,7 +339,7 @@ class IcebergLog:
     def _create(self, columns: pa.Schema) -> Table:
         with self._as_error():
             catalog = self._settings.catalog(self._store)
-            # Another first commit made the same between a look and a write of the catalog.
+            # Another first commit created it between our check and our write.
             for attempt in retried(_TRIES, SQLAlchemyError):
                 with attempt:
                     self._make(catalog, columns)
@@ -358,7 +359,7 @@ class IcebergLog:
 
     @contextmanager
     def _refused_commit(self) -> Iterator[None]:
-        """Raise CommitRefused where another try may do better, and what the disk refused."""
+        """Raise CommitRefused if another try may succeed, and the error of a disk that refused."""
         try:
             yield
         except (*_NOT_DONE, *_PERHAPS_DONE) as error:
@@ -377,10 +378,10 @@ class IcebergLog:
 
 @contextmanager
 def _removed_where_refused(table: Table) -> Iterator[None]:
-    """Remove what a commit has written where the disk refused it before the catalog had it.
+    """Remove the files of a commit that the disk refused before the catalog accepted it.
 
-    Of a full disk, which would be filled with files that nothing names. The catalog is asked last
-    of all, so that what it refused, or was not asked for, does not count.
+    Otherwise a full disk would fill up with files that nothing refers to. A commit asks the catalog
+    last, so whatever failed before that was not committed.
     """
     with paths_written() as paths:
         try:

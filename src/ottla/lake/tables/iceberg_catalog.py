@@ -1,9 +1,9 @@
-"""Which catalog holds an Iceberg table, and under which name.
+"""Finds the catalog of an Iceberg table and the table's name in it.
 
-Options say it: `catalog.type`, `catalog.uri` and any other option of pyiceberg's catalogs, each
-with `catalog.` in front; `catalog.name`, and `catalog.table` (`NAMESPACE.NAME`). For a table in a
-local folder the default is a SQLite file in that folder. The first load stores the options
-beside the table, without what is secret, so that later ones need not name them again.
+Both come from options: `catalog.type`, `catalog.uri` and any other option of pyiceberg's catalogs,
+each prefixed with `catalog.`; `catalog.name`, and `catalog.table` (`NAMESPACE.NAME`). For a table
+in a local folder the default is a SQLite file in that folder. The first load stores the options in
+the table's folder, without secrets, so that later loads need not repeat them.
 """
 
 import os
@@ -26,7 +26,7 @@ from ottla.lake.tables.synced_io import SyncedFileIO
 
 _OWN_CATALOG = "_ottla/catalog.db"
 _SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)
-# The same settings in the words of object_store and in those of pyiceberg.
+# Names of the same setting in object_store and in pyiceberg.
 _VARIABLES = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_REGION")
 _FILE_OPTIONS = {
     "aws_endpoint": "s3.endpoint",
@@ -43,12 +43,13 @@ _FILE_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """A catalog and a table in it. No properties: the catalog in the table's own folder."""
+    """A catalog and a table in it. No properties: the catalog is in the table's own folder."""
 
     name: str
     table: tuple[str, ...]
-    properties: Mapping[str, str] = field(default_factory=dict, repr=False)  # With passwords.
-    # How pyiceberg reaches files; never stored.
+    # May include passwords.
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # How pyiceberg accesses files; never stored.
     file_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -56,22 +57,23 @@ class CatalogSettings:
         return not self.properties
 
     def location(self, store: FileStore) -> str:
-        """The root of the table in Iceberg's words."""
+        """Return the table's root in Iceberg's notation."""
         return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
 
     def is_at(self, location: str, store: FileStore) -> bool:
-        """Whether a table at `location` is the one in `store`; believed of other catalogs."""
+        """Return whether `location` is the table in `store`; assumed true for external catalogs."""
         if not self.is_own or not isinstance(store, LocalStore):
             return True
         place = Path(location.removeprefix("file://"))
         return place == Path(store.root) or (place.exists() and place.samefile(store.root))
 
     def may_exist(self, store: FileStore) -> bool:
-        """False where the catalog is a file that is not there: it is made by the first commit."""
+        """Return False if the catalog is a file that does not exist: the first commit creates it.
+        """
         return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
 
     def catalog(self, store: FileStore) -> Catalog:
-        """Open the catalog. Raises OttlaError, and what pyiceberg raises."""
+        """Open the catalog. Raises OttlaError and pyiceberg's errors."""
         wanted = {**self.file_options, **self.properties}
         if self.is_own:
             if not isinstance(store, LocalStore):
@@ -82,11 +84,12 @@ class CatalogSettings:
         try:
             return load_catalog(self.name, **wanted)
         except SQLAlchemyError:
-            # Two first commits at once make the catalog's tables, and one of them meets the other.
+            # If two first commits create the catalog's tables at once, one of them finds them
+            # existing.
             return load_catalog(self.name, **wanted)
 
     def stored(self) -> dict[str, Any]:
-        """What later loads may know."""
+        """Return the settings to store for later loads, without secrets."""
         kept = {
             key: _without_password(value)
             for key, value in self.properties.items()
@@ -102,11 +105,11 @@ class CatalogSettings:
         file_options: Mapping[str, str],
         stored: Mapping[str, Any] | None = None,
     ) -> "CatalogSettings":
-        """Settings by the options of a catalog, else by what the first load stored.
+        """Return the catalog of the options, or by default the one that the first load stored.
 
-        Raises OttlaError where a table elsewhere than in a local folder has no catalog.
+        Raises OttlaError if a table outside of local folders has no catalog.
         """
-        # The storage's library reads these as well; pyiceberg has other names for them.
+        # The storage library reads these options too; pyiceberg names them differently.
         reached = {name.lower(): os.environ[name] for name in _VARIABLES if name in os.environ}
         reached |= {key.lower(): value for key, value in file_options.items()}
         given = dict(options)
@@ -133,7 +136,7 @@ def _no_catalog(url: str) -> OttlaError:
 
 
 def _table_name(store: FileStore) -> str:
-    """A name from the last one of the root."""
+    """Return a table name derived from the last part of the root."""
     last = store.url.rstrip("/").rpartition("/")[2]
     return re.sub(r"\W", "_", last) or "table"
 
@@ -149,12 +152,12 @@ def _without_password(value: str) -> str:
 _FOLDER = "metadata/"
 _HINT = f"{_FOLDER}version-hint.text"
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
-# Readers that have just read the pointer may still open the one before.
+# Keep the previous one: a reader that has just read the pointer may still open it.
 _KEPT = 2
 
 
 def write_hint(store: LocalStore, table: Table) -> None:
-    """Point to the table's metadata. The commit counts whether that succeeds or not."""
+    """Point to the table's metadata. The commit is valid whether or not this succeeds."""
     current = PurePosixPath(table.metadata_location).name
     number = int(current.partition("-")[0])
     with suppress(OSError, OttlaError):

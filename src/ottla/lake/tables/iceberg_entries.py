@@ -1,4 +1,4 @@
-"""What an Iceberg table says of its snapshots and files, in the words of `log`."""
+"""Converts the snapshots and files of an Iceberg table to the classes of `log`."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,19 +25,19 @@ from ottla.lake.tables.log import (
     positions_of,
 )
 
-# Types of which a file's footer has exact bounds.
+# Types whose bounds in a file's footer are exact.
 BOUNDED = (IntegerType, LongType, TimestamptzType)
 _FIELD_ID = re.compile(r"\d+: ")
-# The table's property that says how many snapshots of the current branch stay. Each commit reads
+# The table property for the number of snapshots to keep in the current branch. Each commit reads
 # and writes metadata with an entry for every snapshot. Without the property none expires.
 KEEP = "ottla.snapshots.keep"
 KEPT_BY_DEFAULT = "100"
-# At once, where a table has many: each costs a look at the table's metadata.
+# How many to expire at once, because each costs a read of the table's metadata.
 _EXPIRED_AT_ONCE = 20
 
 
 def named_by(table: Table) -> NamedLoad:
-    """The newest load, by the table's properties and the snapshots that lead to the current one."""
+    """Return the newest load, from the table's properties and the current snapshot's ancestors."""
     properties = table.metadata.properties
     version = properties.get(VERSION_KEY)
     by_table = NamedLoad(int(version), properties[DIGEST_KEY]) if version else NamedLoad()
@@ -54,7 +54,8 @@ def named_by(table: Table) -> NamedLoad:
             f"({load.digest[:12]}…), and {by_table.version} ({by_table.digest[:12]}…) by its "
             "properties: it was rolled back, or one of them was changed",
         )
-    # None of our snapshots is left: expired, or rolled back to before the first load.
+    # No snapshot of ours is left: all expired, or the table was rolled back to before the first
+    # load.
     if by_table.version and not _is_cut(table):
         return NamedLoad(
             0, "", f"its properties name load {by_table.version}, and none of its snapshots does"
@@ -63,9 +64,9 @@ def named_by(table: Table) -> NamedLoad:
 
 
 def read_entries(table: Table) -> tuple[list[LogEntry], bool, list[str]]:
-    """Return the snapshots that lead to the current one, and what is wrong with them.
+    """Return the current snapshot and its ancestors, and their problems.
 
-    They come oldest first, with whether they begin with the table's first.
+    Oldest first, with a flag that says whether the table's first snapshot is among them.
     """
     entries = []
     problems: list[str] = []
@@ -100,7 +101,7 @@ def read_entries(table: Table) -> tuple[list[LogEntry], bool, list[str]]:
 
 
 def live_files(table: Table) -> dict[str, LiveFile]:
-    """The files of the current snapshot."""
+    """Return the files of the current snapshot."""
     snapshot = table.current_snapshot()
     if snapshot is None:
         return {}
@@ -131,7 +132,7 @@ def live_files(table: Table) -> dict[str, LiveFile]:
 
 
 def snapshots_before(table: Table, oldest: int) -> list[int]:
-    """Snapshots that led to that of load `oldest`, or of the last one before it."""
+    """Return the ancestors of the snapshot of load `oldest`, or of the last load before it."""
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
     ancestry = _ancestry(table)
     for snapshot in ancestry:
@@ -142,7 +143,7 @@ def snapshots_before(table: Table, oldest: int) -> list[int]:
 
 
 def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set[str]]:
-    """Paths of the data files of all snapshots but `old`, and of metadata that only those have."""
+    """Return paths of data files in any snapshot but `old`, and of metadata only in `old`."""
     kept = [one for one in table.metadata.snapshots if one.snapshot_id not in old]
     manifests = {one.manifest_path: one for each in kept for one in each.manifests(table.io)}
     paths = {
@@ -159,14 +160,14 @@ def divided_by_versions(table: Table, old: Sequence[int]) -> tuple[set[str], set
 
 
 def expire_old(transaction: Transaction, table: Table) -> None:
-    """Let the oldest snapshots of the current branch go, as the table's property says."""
+    """Expire the oldest snapshots of the current branch, as the table's property says."""
     old = _beyond(table, table.metadata.properties.get(KEEP, ""))[-_EXPIRED_AT_ONCE:]
     if old:
         ExpireSnapshots(transaction).by_ids(list(old)).commit()
 
 
 def _beyond(table: Table, keep: str) -> Sequence[int]:
-    """Ids of the snapshots behind the newest `keep`, newest first, without those with a name."""
+    """Return the ids of the snapshots older than the newest `keep`, newest first, unnamed only."""
     if not keep.isdecimal():
         return ()
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
@@ -176,12 +177,12 @@ def _beyond(table: Table, keep: str) -> Sequence[int]:
     while at is not None and at in by_id:
         found.append(at)
         at = by_id.pop(at).parent_snapshot_id
-    # One more comes with this commit.
+    # This commit adds one more.
     return [one for one in found[max(1, int(keep) - 1) :] if one not in named]
 
 
 def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
-    """What others have changed in the table's columns."""
+    """Return how other programs have changed the table's columns."""
     mapping = table.name_mapping()
     if mapping is None:
         return ["the Iceberg table has no name mapping, so that files have no columns in it"]
@@ -189,7 +190,7 @@ def schema_problems(table: Table, columns: pa.Schema) -> list[str]:
 
 
 def missing_columns(table: Table, columns: pa.Schema, mapping: NameMapping) -> list[str]:
-    """Columns that the table lacks, or has with another type."""
+    """Return the columns that the table lacks or has with another type."""
     found = {one.name: _words(one) for one in table.schema().fields}
     problems = []
     for name in columns.names:
@@ -208,17 +209,17 @@ def missing_columns(table: Table, columns: pa.Schema, mapping: NameMapping) -> l
 
 
 def _words(column: NestedField) -> str:
-    """The type of a column, without the ids of fields in it."""
+    """Return the type of a column without field ids."""
     return _FIELD_ID.sub("", str(column.field_type))
 
 
 def path_below(table: Table, address: str) -> str:
-    """The path of a file relative to the table's root; an address elsewhere as it is."""
+    """Return a file's path relative to the table's root, or its full address if it is elsewhere."""
     return address.removeprefix(f"{table.location().rstrip('/')}/")
 
 
 def _ancestry(table: Table) -> Iterator[Snapshot]:
-    """The current snapshot and those that led to it, newest first, as far as they are there."""
+    """Yield the current snapshot and its ancestors, newest first, as far as they still exist."""
     by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
     at = table.metadata.current_snapshot_id
     while at is not None and at in by_id:
@@ -228,8 +229,8 @@ def _ancestry(table: Table) -> Iterator[Snapshot]:
 
 
 def _is_cut(table: Table) -> bool:
-    """Whether snapshots that led to the current one have expired."""
-    # Some programs keep the id of an expired parent, and some take it away.
+    """Return whether an ancestor of the current snapshot has expired."""
+    # Some programs keep the id of an expired parent, and some remove it.
     return any(
         oldest.parent_snapshot_id is not None or (oldest.sequence_number or 0) > 1
         for oldest in list(_ancestry(table))[-1:]

@@ -1,7 +1,7 @@
-"""The log of a table format, Delta's or Iceberg's: it decides which of our manifests count.
+"""The log of a table format (Delta or Iceberg), which decides which of our manifests count.
 
-Each commit of ours in such a log names a manifest by its version and its digest, and repeats the
-positions. Other programs may commit between ours: what they did to files is read as well.
+Each of our commits in the log names a manifest by version and digest, and repeats the positions.
+Other programs may commit between ours; their changes to files are read as well.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ottla.lake.events.buckets import ONE_BUCKET, Buckets
 from ottla.lake.manifest import Manifest
 
-# Under these names, in Delta's commit information and in Iceberg's snapshots.
+# Keys in Delta's commit information and in Iceberg's snapshots.
 VERSION_KEY = "ottla.version"
 DIGEST_KEY = "ottla.digest"
 POSITIONS_KEY = "ottla.positions"
@@ -21,24 +21,24 @@ POSITIONS_KEY = "ottla.positions"
 
 @dataclass(frozen=True, slots=True)
 class NamedLoad:
-    """The newest load that a log names: 0 for none. `digest` may be the beginning of one."""
+    """The newest load that a log names; version 0 if none. `digest` may be only its beginning."""
 
     version: int = 0
     digest: str = ""
-    problem: str | None = None  # Set where the log contradicts itself.
+    problem: str | None = None  # Set if the log contradicts itself.
 
     def is_of(self, version: int, digest: str | None) -> bool:
-        """Whether the manifest of this version with this digest is meant."""
+        """Return whether this names the manifest with this version and digest."""
         return self.version == version and (digest or "").startswith(self.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One commit in a log. `load` is None, and so are the positions, for those of others."""
+    """One commit in a log. `load` and the positions are None for commits of other programs."""
 
-    name: str  # What to call it in messages.
+    name: str  # What messages call it.
     operation: str
-    added: Mapping[str, int]  # Sizes in bytes by path.
+    added: Mapping[str, int]  # Size in bytes by path.
     removed: AbstractSet[str]
     load: NamedLoad | None = None
     positions: Mapping[int, int] | None = None
@@ -46,28 +46,29 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file that counts by the log. `rows` is None where the log does not say."""
+    """A file that is live in the log. `rows` is None if the log does not say."""
 
     path: str
     size_bytes: int
     rows: int | None
-    # Least and greatest value of columns by the log, as Parquet stores them: engines skip by them.
+    # Lowest and highest value of columns in the log, as Parquet stores them. Engines skip files by
+    # them.
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     problem: str | None = None
-    # The bucket of event time by the log; None: the log keeps none apart.
+    # The event-time bucket in the log; None: the log is not divided by event time.
     event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """All that a log holds by now. Entries are in order; the oldest may be gone."""
+    """The contents of a log. Entries are in order; the oldest may be gone."""
 
     newest: NamedLoad
     entries: Sequence[LogEntry]
     is_whole: bool  # Whether the first entry is the log's first.
     live: Mapping[str, LiveFile]
     problems: Sequence[str] = field(default=())
-    is_shared: bool = False  # Whether others have rows of their own in the table.
+    is_shared: bool = False  # Whether other programs have their own rows in the table.
 
 
 class TableLog(Protocol):
@@ -75,47 +76,48 @@ class TableLog(Protocol):
 
     @property
     def kind(self) -> str:
-        """How to call the format in messages: `Delta` or `Iceberg`."""
+        """The name of the format in messages: `Delta` or `Iceberg`."""
 
     def newest(self) -> NamedLoad:
         """Return the newest load that the log names."""
 
     def require_shared(self) -> None:
-        """Raise OttlaError where no table that others made is there, or none to load into."""
+        """Raise OttlaError unless there is a table of another program that can be loaded into."""
 
     def live_paths(self) -> Sequence[str]:
-        """Paths of the files that count, in no order."""
+        """Return the paths of the live files, in no order."""
 
     def read(self, columns: Any, buckets: Buckets = ONE_BUCKET) -> LogReading:
-        """Read all that there is, to compare it with the manifests.
+        """Read the whole log, to compare it with the manifests.
 
-        `columns` is the Arrow schema of the files that the newest load wrote, which `buckets` keep
-        apart.
+        `columns` is the Arrow schema of the newest load's files; `buckets` says how they are
+        divided by event time.
         """
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        """Drop the versions before that of our commit `oldest`, unless it is a `dry_run`.
+        """Drop the versions before our commit `oldest`, unless it is a `dry_run`.
 
-        Returns paths of files that have to stay by the log. Raises OttlaError.
+        Returns paths of files that the log still needs. Raises OttlaError.
         """
 
     def must_rewrite(self, columns: Any) -> bool:
-        """Whether files with `columns`, an Arrow schema, can stand beside no older ones.
+        """Return whether files with `columns`, an Arrow schema, require older files to be
+        rewritten.
 
-        So it is where a type is wider than the table's, and the format has one for all files.
+        This is so if a type is wider than the table's and the format has one type for all files.
         """
 
     def commit(self, manifest: Manifest, digest: str) -> bool:
-        """Add and remove the files of `manifest` and name it, in one step.
+        """Add and remove the files of `manifest`, and name it in the log, in one step.
 
-        Returns True once the log names this manifest, also where an earlier answer was lost, and
-        False where it names another of this version or a later one. Makes the log where there is
-        none. Commits of others are no obstacle. Raises OttlaError.
+        Returns True once the log names this manifest, even if an earlier answer was lost. Returns
+        False if the log names another manifest of this version, or a later version. Creates the log
+        if needed. Commits of other programs are no obstacle. Raises OttlaError.
         """
 
 
 def positions_text(positions: Mapping[int, int]) -> str:
-    """Positions as they stand in a log."""
+    """Return positions in the form of a log."""
     return json.dumps({str(partition): positions[partition] for partition in sorted(positions)})
 
 

@@ -1,17 +1,16 @@
-"""A table whose files count by the log of a table format: Delta's or Iceberg's.
+"""A table whose live files are listed in the log of a table format, Delta or Iceberg.
 
     DIR/_ottla/manifests/00000000000000000003-<digest>.json
     DIR/_ottla/heads/00000000000000000003.json
     DIR/data/v0000000003-<load id>-p<partition>-<start>-<attempt>.parquet
     DIR/_delta_log/… or DIR/metadata/…
 
-A commit first stores its manifest, which means nothing yet, and then adds its files to the log and
-names the manifest there, by version and digest, in one step of the format's own. A manifest that
-the log does not name does not count: the next load removes it, once another has its version.
+A commit first stores its manifest, which has no effect yet. Then one atomic step of the format adds
+the files to the log and names the manifest there, by version and digest. A manifest that the log
+does not name has no effect; a later load removes it after another manifest has taken its version.
 
-Which manifests form the chain follows from the newest, which the log names, since each has the
-digest of the one before. The head marker says how many loads there were, so that a log that was
-rolled back is noticed.
+The log names the newest manifest of the chain, and each manifest has the digest of the previous
+one. The head marker records the number of loads, so that a rolled-back log is noticed.
 """
 
 import re
@@ -41,7 +40,7 @@ from ottla.lake.tables.table import Agreement, ManifestLink
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
 
-# A manifest and its digest, None where it is gone, or in words what is wrong with its file.
+# A manifest and its digest; None if the manifest is gone; or a description of its problem.
 _Found = tuple[Manifest, str] | str | None
 
 
@@ -50,7 +49,7 @@ def _no_step(_name: str) -> None:
 
 
 class LoggedTable:
-    """The table in one store with one log."""
+    """A table: files in one store, and the log of its commits."""
 
     file_stem = staticmethod(data_files.file_stem)
 
@@ -78,9 +77,9 @@ class LoggedTable:
     def create_or_open(
         cls, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
     ) -> "LoggedTable":
-        """Open the table to write, and make what a new one begins with.
+        """Open the table for writing, and create what a new table needs.
 
-        The log itself is made by the first commit.
+        The first commit creates the log itself.
         """
         table = cls(store, log, on_step)
         store.prepare((_MANIFESTS, data_files.FOLDER))
@@ -101,7 +100,7 @@ class LoggedTable:
         return sorted(self._log.live_paths())
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        # Before the log forgets entries of theirs.
+        # Read before the log forgets the entries of other programs.
         entries = self._log.read(columns_of(self._chain.newest()[0])).entries
         foreign = [entry for entry in entries if entry.load is None]
         touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
@@ -123,7 +122,8 @@ class LoggedTable:
             return Agreement([error.message])
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
-        # Before the log: a load that ends meanwhile is in the log before it has a head.
+        # Read before the log: a load that ends meanwhile enters the log before it writes a head
+        # marker.
         heads = self._heads.all()
         try:
             newest = self._log.newest()
@@ -161,7 +161,9 @@ class LoggedTable:
         ]
 
     def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
-        """The manifests from `since` to the newest; found from the newest back, given forward."""
+        """Yield the manifests from `since` to the newest. They are found backwards and yielded
+        forwards.
+        """
         found, before = self._found_back(since, newest)
         if newest.version >= since.version and not before.is_of(since.version, since.digest):
             problem = f"load {since.version + 1} does not follow the manifest of {since.version}"
@@ -180,10 +182,10 @@ class LoggedTable:
     def _found_back(
         self, since: TableStanding, newest: NamedLoad
     ) -> tuple[list[tuple[int, _Found]], NamedLoad]:
-        """The manifests from the newest back to `since`, each by what the one behind it names.
+        """Return the manifests from the newest back to `since`, each found by its successor.
 
-        Returned with what the oldest of them names. Behind one that can't be had, the only one of
-        its version is taken.
+        Also returns what the oldest of them names. The predecessor of a missing manifest is found
+        only if its version has a single manifest.
         """
         digests: dict[int, list[str]] = {}
         for version, digest in self._names(since.version):
@@ -201,7 +203,7 @@ class LoggedTable:
     def _manifest(self, version: int, digest: str) -> _Found:
         name = _name(version, digest)
         try:
-            # What the storage refuses, or does not answer, is no damage, and is raised.
+            # A refusal or missing answer of the storage is not damage, so it is raised.
             content = self.store.read(_MANIFESTS + name)
         except FileNotFoundError:
             return None
@@ -223,7 +225,7 @@ class LoggedTable:
         path = _MANIFESTS + _name(manifest.version, digest)
         self.store.put_if_absent(path, content)
         self._on_step("manifest stored")
-        # From here on a crash may leave the load in the log.
+        # If the process crashes from here on, the log may contain the load.
         self._on_step("manifest offered")
         if not self._log.commit(manifest, digest) and not self._counts(manifest.version, digest):
             self.store.remove(path)
@@ -232,9 +234,9 @@ class LoggedTable:
         self._chain.committed(manifest.version, digest, self._on_step)
 
     def _counts(self, version: int, digest: str) -> bool:
-        """Whether the chain has the manifest, though the log names a later one by now.
+        """Return whether the manifest is in the chain although the log already names a later one.
 
-        So it is where the answer to the commit was lost, and another came on top of it at once.
+        This happens if the answer to our commit was lost and another commit followed at once.
         """
         with doubted_once_tried(self.store.url, version) as doubt:
             doubt.is_tried = True
@@ -268,7 +270,7 @@ class LoggedTable:
         )
 
     def _names(self, since: int = 0) -> list[tuple[int, str]]:
-        """Versions and digests of the manifests that are there, whether they count or not."""
+        """Return the versions and digests of all stored manifests, effective or not."""
         after = f"{since + 1:020d}" if since else ""
         names = map(_MANIFEST_NAME.fullmatch, self.store.names(_MANIFESTS, after))
         return sorted((int(match[1]), match[2]) for match in names if match)

@@ -1,4 +1,4 @@
-"""The table that a target and a format mean."""
+"""Opens the table that a target and a format name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ from ottla.lake.tables.table import LakeTable
 
 
 def place_of(target: str, options: Mapping[str, str] | None = None) -> str:
-    """What messages call the target. Raises OttlaError for words that mean no storage."""
+    """Return the target's name in messages. Raises OttlaError for an invalid target."""
     return open_store(target, file_options(options)).url
 
 
@@ -41,12 +41,12 @@ def open_table(
     *,
     into_existing: bool = False,
 ) -> LakeTable:
-    """Open the table in `target` to write, and make it where there is none.
+    """Open the table in `target` for writing, and create it if there is none.
 
     `wanted` is the format of a new table, by default `parquet`; an existing table keeps its own.
-    `options` are the storage's and, with `catalog.` in front, those of an Iceberg catalog.
-    `on_step` is called with the name of each step of a commit once it is done. With `into_existing`
-    the table is one of Delta or Iceberg that other programs made. Raises OttlaError.
+    `options` are those of the storage and, prefixed with `catalog.`, of an Iceberg catalog.
+    `on_step` is called with the name of each completed step of a commit. With `into_existing` the
+    table is a Delta or Iceberg table that another program made. Raises OttlaError.
     """
     store = open_store(target, file_options(options))
     if not into_existing:
@@ -90,7 +90,7 @@ def existing_table(target: str, options: Mapping[str, str] | None = None) -> Lak
 
 
 def _require_loadable(log: TableLog) -> None:
-    """Raise OttlaError where the log is not one that others made."""
+    """Raise OttlaError unless the log is of a table that another program made."""
     newest = log.newest()
     if newest.version or newest.problem:
         raise OttlaError(
@@ -102,7 +102,7 @@ def _require_loadable(log: TableLog) -> None:
 
 
 def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
-    """What a new table would have. Raises OttlaError where it can't."""
+    """Return the format that a new table would have. Raises OttlaError if it is impossible."""
     if wanted != "parquet" and isinstance(store, LocalStore) and set("%#?") & set(store.url):
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -123,7 +123,8 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
 
 
 def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
-    """What the first load of a table decides. Raises OttlaError where a package is missing."""
+    """Return the format that a table's first load decides. Raises OttlaError for missing packages.
+    """
     if wanted == "parquet":
         return TableFormat(wanted)
     try:
@@ -141,7 +142,7 @@ def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None
 def _open_log(
     store: FileStore, decided: TableFormat, options: Mapping[str, str] | None
 ) -> TableLog:
-    """The log of a table of Delta's or Iceberg's format. Raises OttlaError as `_decided`."""
+    """Open the log of a Delta or Iceberg table. Raises OttlaError as `_decided`."""
     try:
         if decided.name == "delta":
             from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # As above.

@@ -1,10 +1,11 @@
-"""Problems of a chain of manifests that an operator chose to build on: on record, and for good.
+"""Problems in a chain of manifests that an operator has overridden, on record for good.
 
-A load builds on nothing that contradicts itself, unless the operator says so. Then its manifest
-names the problems that it found, and from then on they count as overridden: each verification
-reports them, and no later load stops at them.
+A load refuses to build on manifests that contradict each other, unless the operator overrides that.
+Then its manifest names the problems, and from then on they count as overridden: each verification
+reports them, and no later load fails because of them.
 
-A manifest that is missing or unreadable can't be overridden: what follows from it is not known.
+A manifest that is missing or unreadable cannot be overridden, because positions and sums after it
+are unknown.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,10 +18,10 @@ from ottla.lake.tables.table import LakeTable, ManifestLink
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """What a load builds on in spite of `problems`.
+    """The state that a load builds on in spite of `problems`.
 
-    Where the newest manifest says other positions and sums than the chain of ledgers and files
-    gives, `newest` has those of the chain.
+    If the newest manifest's positions and sums differ from those derived from the ledgers and
+    files, `newest` has the derived ones.
     """
 
     newest: Manifest | None
@@ -29,17 +30,17 @@ class Foundation:
 
 
 def without_overridden(links: Iterable[ManifestLink]) -> Iterator[ManifestLink]:
-    """Yield the links without the problems that a later manifest has on record as overridden."""
+    """Yield the links without problems that a later manifest records as overridden."""
     known = list(links)
     overridden = {one for link in known if link.manifest for one in link.manifest.overridden}
     for link in known:
         left = [problem for problem in link.problems if problem not in overridden]
-        # Of a manifest that is not there nothing can be overridden.
+        # A missing manifest can have nothing overridden.
         yield replace(link, problems=left) if link.manifest is not None else link
 
 
 def overridden_by(manifests: Iterable[Manifest]) -> list[str]:
-    """What is on record as overridden, with the commit that did it, oldest first."""
+    """Return all overridden problems with the commit that recorded them, oldest first."""
     return [
         f"{one} (overridden by {manifest.kind} {manifest.version})"
         for manifest in manifests
@@ -48,9 +49,9 @@ def overridden_by(manifests: Iterable[Manifest]) -> list[str]:
 
 
 def foundation(table: LakeTable) -> Foundation | None:
-    """Where the table stands with the problems that are not yet on record.
+    """Return the table's state with the problems that are not on record yet.
 
-    None where a manifest is missing or unreadable.
+    None if a manifest is missing or unreadable.
     """
     newest, standing, problems = None, TableStanding(), list[str]()
     for link in without_overridden(table.links()):
@@ -75,5 +76,5 @@ def _corrected(newest: Manifest, standing: TableStanding) -> Manifest:
 
 
 def on_record(problems: Sequence[str], reason: str) -> tuple[str, ...]:
-    """What a manifest names as overridden: the problems, and the operator's reason."""
+    """Return what a manifest records as overridden: the problems and the operator's reason."""
     return (*problems, f"reason: {reason}") if problems else ()
