@@ -1,1 +1,1 @@
-"""Tables derived from a topic of changes: the latest value of each key, and each value's time."""
+"""Tables derived from a topic of changes: each key's latest value, or its history of values."""

@@ -1,9 +1,9 @@
-"""Checkpoints of a changelog table's state: its files after a commit, to read few manifests.
+"""Checkpoints save the files of a changelog table's state, so that few manifests are read.
 
     DIR/_ottla/states/00000000000000000020.json
 
-They follow from the manifests and may be deleted at any time: one that is missing, damaged, or
-that the chain of manifests contradicts, costs the reading of more manifests and no more.
+They are derived from the manifests and may be deleted at any time. If a checkpoint is missing,
+damaged, or contradicts the chain of manifests, a run only has to read more manifests.
 """
 
 import re
@@ -22,12 +22,12 @@ _KEPT = 2
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """The files of the state by path after the commit of `standing`, closed ones left out."""
+    """The files of the state after the commit of `standing`, by path, without closed files."""
 
     standing: TableStanding = EMPTY
     visible: Mapping[str, DataFile] = field(default_factory=dict)
     hidden: Mapping[str, DataFile] = field(default_factory=dict)
-    # The number of the columns' schema that each file has; 0: raw columns only.
+    # The number of each file's typed schema; 0: raw columns only.
     schemas: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -49,7 +49,7 @@ def newest_first(store: FileStore) -> Iterator[StateFiles]:
 
 
 def write(store: FileStore, state: StateFiles) -> None:
-    """Write a checkpoint, and remove those that are no longer needed."""
+    """Write a checkpoint, and remove the ones that are no longer needed."""
     standing = {**asdict(state.standing), "positions": dict(state.standing.positions)}
     content = {
         "standing": standing,

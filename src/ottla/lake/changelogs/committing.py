@@ -1,4 +1,4 @@
-"""From a plan to a commit of a changelog table: read, reduce, merge, all in one step visible."""
+"""Turns a plan into a commit of a changelog table: read, reduce and merge changes, then commit."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,20 +35,20 @@ from ottla.lake.splitting import SizedRange
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
-# Of what is read again, by one task.
+# The most offsets that one task reads again.
 _OFFSETS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesPlan:
-    """A load's plan, what the table keeps, and its state before."""
+    """A load's plan, with the kind of changelog and the table's state before it."""
 
     load: LoadPlan
     changelog: Changelog
     state: TableState
     on_null_key: OnNullKey = "fail"
-    # Partitions to read again up to their positions, and from where: rows of the state from there
-    # on go, unless they are read.
+    # Partitions to read again up to their positions, and the offset to start from. Rows of the
+    # state at or after that offset are dropped unless they are read again.
     again: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -57,7 +57,7 @@ class ChangesPlan:
 
     @property
     def ranges(self) -> list[SizedRange]:
-        """What is read: what is new, behind what is read again."""
+        """Return the ranges to read: first the ones to read again, then the new ones."""
         load, before = self.load, self.load.before
         if before is None or not self.again:
             return list(load.ranges)
@@ -73,7 +73,7 @@ class ChangesPlan:
         return [*(SizedRange(one, one.end - one.start) for one in again), *load.ranges]
 
     def is_new(self, ledger: PartitionLedger) -> bool:
-        """Whether a range that was read lies above the table's position."""
+        """Return whether a ledger's range is above the table's position."""
         before = self.load.before
         position = before.positions.get(ledger.partition, 0) if before else 0
         return ledger.partition not in self.again or ledger.start >= position
@@ -87,10 +87,10 @@ def commit_changes(
     steps: Steps,
     on_step: Callable[[str], None],
 ) -> Manifest:
-    """Read the plan's ranges, apply their changes, commit. Returns the new manifest.
+    """Read the plan's ranges, apply their changes, commit. Return the new manifest.
 
-    Raises OttlaError (LoadLost, where another load committed meanwhile). Nothing is committed then,
-    and the files that were written are removed.
+    Raises OttlaError (LoadLost if another load committed meanwhile). Then nothing is committed, and
+    the files that were written are removed.
     """
     load = plan.load
     steps.done.clear()
@@ -118,7 +118,7 @@ def commit_changes(
 
 @contextmanager
 def _without_work(table: LakeTable, load_id: str) -> Iterator[None]:
-    """Remove the load's files of changes in the end, as far as the storage lets us."""
+    """Remove the load's temporary files of changes at the end, if the storage allows it."""
     try:
         yield
     finally:
@@ -127,7 +127,7 @@ def _without_work(table: LakeTable, load_id: str) -> Iterator[None]:
 
 
 def _typing(plan: ChangesPlan, settings: LoadSettings) -> LoadTyping | None:
-    """How records are decoded; None where the table has raw columns only."""
+    """Return how records are decoded; None if the table has only raw columns."""
     load = plan.load
     require_fitting(settings.decode, plan.columns_before, load.before is None)
     typing = load_typing(
@@ -148,7 +148,7 @@ def _reduced(
     typing: LoadTyping | None,
     run: Runner,
 ) -> tuple[list[Reduced], LoadTyping | None]:
-    """Run the first stage; again, with more columns, where records have fields that none has."""
+    """Run the first stage, and again with more columns if records have fields without one."""
     for _ in range(SCHEMAS_MAX):
         found = sorted(
             run(_reduce_tasks(table, plan, settings, typing)),
@@ -250,7 +250,7 @@ def _manifest(
     found: Mapping[PartitionLedger, int],
     typing: LoadTyping | None,
 ) -> Manifest:
-    """What the table will hold: the new files of each bucket that was touched for its old ones."""
+    """Return the manifest that replaces the old files of each changed bucket by the new ones."""
     load, state = plan.load, plan.state
     return next_manifest(
         load.before,

@@ -1,4 +1,4 @@
-"""The file of records that a task could not take in: dead letters, as those of a load."""
+"""Writes the file of dead letters: records that a task could not apply."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ottla.lake.stores.store import FileStore
 
 
 class DeadLetterOutput:
-    """A file of dead letters in the making; begun with the first of them."""
+    """A file of dead letters that is being written; it is created with the first of them."""
 
     def __init__(self, store: FileStore, path: str) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class DeadLetterOutput:
             self._output.write(rows, reasons)
 
     def refuse(self, rows: pa.RecordBatch, stage: str, why: str) -> None:
-        """Append rows that are refused for one reason."""
+        """Append rows that are all refused for the same reason."""
         count = rows.num_rows
         millis = pc.divide(rows.column("timestamp").cast(pa.int64()), 1_000)
         reasons = [
@@ -43,15 +43,15 @@ class DeadLetterOutput:
         self._output.write(rows, reasons)
 
     def finish(self) -> None:
-        """End the file and make it durable."""
+        """Complete the file and make it durable."""
         self._output.finish()
 
     def discard(self) -> None:
-        """Leave no file behind."""
+        """Remove the file."""
         self._output.discard()
 
     def file(self, wanted: Range) -> DataFile | None:
-        """The file as a manifest describes it; None where it has no rows."""
+        """Return the file in the form of a manifest; None if it has no rows."""
         if self.rows == 0:
             return None
         return DataFile(

@@ -1,10 +1,10 @@
-"""Each value of a key with the time for which it held. Pure, by columns.
+"""Computes the time for which each value of a key held. Pure, by columns.
 
-A change holds from its timestamp until that of the next change of its key in its partition; the
-last one holds still (`valid_to` is null), unless it is a deletion, which only ends the value
-before it. Changes count in order of offset. A timestamp that is earlier than that of the change
-before it counts as that one's, so that times never overlap: at any time a key has one value at
-most in a partition (`as_of`).
+A value holds from its record's timestamp until that of the next change of its key in its partition.
+The last value still holds (`valid_to` is null), unless the last change is a deletion, which only
+ends the previous value. Changes are ordered by offset. If a timestamp is earlier than that of the
+previous change, the previous one's is used, so that times never overlap: at any time a key has at
+most one value in a partition (`as_of`).
 """
 
 from dataclasses import dataclass
@@ -23,10 +23,11 @@ VALIDITY = (pa.field("valid_from", _TIME), pa.field("valid_to", _TIME))
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Values with their times, in columns `VALIDITY` behind those of the changes.
+    """Values with their times, in columns `VALIDITY` after those of the changes.
 
-    `closed` ones change no more. `open` ones hold still; deletions that are the last change of
-    their key are among them (`typed.holds` says which): they end what held, and begin nothing.
+    `closed` values change no more. `open` values still hold; `open` also includes deletions that
+    are the last change of their key (`typed.holds` tells them apart): they end the previous value
+    and begin none.
     """
 
     closed: pa.Table
@@ -34,10 +35,10 @@ class Intervals:
 
 
 def extended(open_rows: pa.Table, changes: pa.Table, operation: str | None = None) -> Intervals:
-    """Apply `changes`, in any order, to what held before.
+    """Apply `changes`, in any order, to the open rows.
 
-    Changes at or below the open offset of their key and partition were applied already and change
-    nothing. No key may be null. `operation` is the column that says which rows delete.
+    A change is skipped if its offset is not above that of the open row with the same key and
+    partition. No key may be null. `operation` is the column that says which rows are deletions.
     """
     rows = pa.concat_tables([open_rows, _starting(changes)])
     keys, partitions, offsets = (
@@ -61,14 +62,14 @@ def extended(open_rows: pa.Table, changes: pa.Table, operation: str | None = Non
 
 
 def nothing_yet(schema: pa.Schema) -> pa.Table:
-    """Return the open rows of a table of changes with `schema` before its first change."""
+    """Return the empty open rows of a new history, for changes with `schema`."""
     return pa.schema([*schema, *VALIDITY]).empty_table()
 
 
 def as_of(intervals: pa.Table, micros: int) -> pa.Table:
     """Return the values that held at a time (microseconds since 1970), in the changes' columns.
 
-    `intervals` are rows of files that readers see, or closed and open ones: deletions hold nothing.
+    `intervals` are rows of visible files, or closed and open rows together; deletions are left out.
     """
     held = pc.and_(holds_at(intervals, micros), intervals.column("value").is_valid())
     rows = intervals.filter(held)
@@ -76,7 +77,7 @@ def as_of(intervals: pa.Table, micros: int) -> pa.Table:
 
 
 def holds_at(intervals: pa.Table | pa.RecordBatch, micros: int) -> Any:
-    """Which rows held at a time, as an Arrow array."""
+    """Return which rows held at a time, as an Arrow array."""
     moment = pa.scalar(micros, _TIME)
     begins, ends = intervals.column("valid_from"), intervals.column("valid_to")
     return pc.and_(
@@ -99,7 +100,7 @@ def _replaced(rows: pa.Table, starts: pa.Array, ends: pa.Array) -> pa.Table:
 
 
 def _comes_before_open(is_change: Flags, is_last: Flags) -> Flags:
-    """Whether each row of sorted groups stands before the open row of its group."""
+    """Return for each row of sorted groups whether it comes before its group's open row."""
     group: Numbers = np.cumsum(is_last) - is_last
     place = np.arange(len(is_change))
     open_place = np.zeros(len(is_change), np.int64)
@@ -109,14 +110,14 @@ def _comes_before_open(is_change: Flags, is_last: Flags) -> Flags:
 
 
 def _repeats(*columns: Numbers) -> Flags:
-    """Whether each row of sorted columns has the values of the row before it."""
+    """Return for each row of sorted columns whether it equals the previous row."""
     repeats = np.zeros(len(columns[0]), np.bool_)
     repeats[1:] = np.all([column[1:] == column[:-1] for column in columns], axis=0)
     return repeats
 
 
 def _running_highest(values: Numbers, is_last: Flags) -> Numbers:
-    """The highest value so far in each group of neighbours."""
+    """Return the highest value so far within each group of adjacent rows."""
     if len(values) == 0:
         return values
     distinct, ranks = np.unique(values, return_inverse=True)

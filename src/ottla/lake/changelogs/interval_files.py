@@ -1,4 +1,4 @@
-"""Files of a history: the columns of a load, then `valid_from` and `valid_to`."""
+"""Writes files of a history: the columns of a load, then `valid_from` and `valid_to`."""
 
 import hashlib
 import io
@@ -22,12 +22,12 @@ _NO_TIME = np.uint64(1 << 63)
 
 
 def schema_of(keeps: Keeps, columns: Columns = Columns()) -> pa.Schema:  # noqa: B008  # Frozen.
-    """The columns of a changelog table's files."""
+    """Return the columns of a changelog table's files."""
     return pa.schema([*columns.schema, *VALIDITY]) if keeps == "history" else columns.schema
 
 
 def changelog_hash(rows: pa.Table) -> int:
-    """The hash of rows of a changelog table; in a history it has two words more for each."""
+    """Return the hash of a changelog table's rows; rows of a history have two more words."""
     if rows.schema.get_field_index(VALIDITY[0].name) < 0:
         return batch_hash(rows)
     total = 0
@@ -38,7 +38,7 @@ def changelog_hash(rows: pa.Table) -> int:
 
 
 def interval_words(batch: pa.RecordBatch) -> list[Words]:
-    """The canonical form of a row of a history: that of the record, then both times."""
+    """Return the canonical form of rows of a history: that of the record, then both times."""
     return [*canonical_words(batch), *(_micros(batch.column(one.name)) for one in VALIDITY)]
 
 
@@ -52,7 +52,7 @@ def _micros(column: pa.Array) -> Words:
 def write_intervals(
     store: FileStore, stem: str, bucket: int, rows: pa.Table, *, closed: bool = False
 ) -> DataFile | None:
-    """Write a file of a bucket's rows, durably; None where there are none."""
+    """Write a file of a bucket's rows, durably; return None if there are no rows."""
     if rows.num_rows == 0:
         return None
     buffer = io.BytesIO()

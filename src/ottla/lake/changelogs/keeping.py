@@ -3,8 +3,8 @@
     describe topic → ranges from where the last run ended → changes by bucket → buckets merged
     → ledger → manifest
 
-Running it again applies only what is new. Killed at any step it leaves either nothing that counts
-or the whole run. Of two at once, one commits and the other raises `LoadLost`.
+A further run applies only new changes. If a run is killed, it is either committed as a whole or not
+at all. Of two runs at once, one commits and the other raises `LoadLost`.
 """
 
 import threading
@@ -73,7 +73,7 @@ def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> L
 
     with as_storage_error(place_of(target, store_options)):
         with closing(connect(bootstrap)) as cluster:
-            # Wrong words, a mistyped topic among them, leave no empty table behind.
+            # Check these first, so that invalid options or a mistyped topic create no empty table.
             asked = cluster.describe(topic)
             require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
@@ -104,7 +104,7 @@ def _again_and_again(
     on_run: Callable[[LoadResult], None],
     tries: Tries,
 ) -> LoadResult:
-    """Run until `stop` is set; return what the last run did. Failures are tried again as such."""
+    """Run until `stop` is set, and return the last result. Failures are retried as `tries` says."""
     result = LoadResult(None, 0, 0, 0.0, (), ())
     while not stop.is_set():
         try:

@@ -1,10 +1,10 @@
-"""What a changelog table keeps, and over how many buckets: decided by its first run."""
+"""Settles what a changelog table keeps and its number of buckets, as its first run decided."""
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.loads.committing import LoadPlan, LoadSettings
 from ottla.lake.manifest import Changelog, Keeps, Manifest
 
-# A bucket of a new table holds the keys of about so many bytes of the first run's log.
+# About how many bytes of the first run's log one bucket of a new table covers.
 _BUCKET_BYTES = 64 << 20
 _BUCKETS_LEAST, _BUCKETS_MOST = 8, 1024
 
@@ -16,7 +16,7 @@ def kept_by(
     plan: LoadPlan,
     settings: LoadSettings,
 ) -> Changelog:
-    """What the table keeps: as its first run decided. Raises OttlaError for other words."""
+    """Return what the table keeps, as its first run decided. Raises OttlaError on a difference."""
     kept = _known_or_new(before, kind, buckets, plan)
     if kept.keeps == "history" and (settings.null_bad_timestamps or settings.dead_timestamps):
         raise OttlaError(

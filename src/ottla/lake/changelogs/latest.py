@@ -1,4 +1,4 @@
-"""The latest value of each key, from changes in any order. Pure, by columns.
+"""Computes the latest value of each key from changes in any order. Pure, by columns.
 
 A change is a record with a key; a null value deletes the key. Of two changes of a key in one
 partition the one with the higher offset counts, as in Kafka's compaction. A key may stand in
@@ -21,15 +21,15 @@ from ottla.lake.changelogs.typed import Flags, holds
 from ottla.lake.row_hash import bytes_sums
 
 Numbers = npt.NDArray[np.int64]
-# The time of a record whose timestamp no column can hold: before all others.
+# The time of a record whose timestamp fits no column: before all others.
 _NO_TIME = np.int64(-(1 << 63))
 
 
 @dataclass(frozen=True, slots=True)
 class LatestRows:
-    """A state in two parts: `visible` is the table, one row for each key that is not deleted.
+    """A state in two parts: `visible` is the table, with one row for each key that is not deleted.
 
-    `hidden` has the deletions, and changes that a change in another partition outdates.
+    `hidden` has deletions, and changes outdated by a change in another partition.
     """
 
     visible: pa.Table
@@ -56,7 +56,7 @@ def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> 
     found = _Changes(rows)
     latest, of_several = _latest(found)
     shown = latest & holds(rows, operation)
-    # Of a key in several partitions one change counts.
+    # If a key is in several partitions, only one change is visible.
     at = np.flatnonzero(latest & of_several)
     times = times_of(rows)
     at = at[np.lexsort((found.partitions[at], times[at], found.keys[at]))]
@@ -74,15 +74,15 @@ class _Changes:
 
 
 def _latest(rows: _Changes) -> tuple[Flags, Flags]:
-    """Which rows are the latest change of their key and partition; whose keys are in several.
+    """Return which rows are the latest change of their key and partition, and shared keys.
 
-    Hot: nearly always a key stands in one partition and its changes in order of offset. Then the
-    last row of a key is its latest change, without a sort; what is otherwise is looked for, and
-    only those keys are sorted.
+    Shared keys are in several partitions. Hot: nearly always a key is in one partition and its
+    changes are in order of offset. Then the last row of a key is its latest change, and no sort is
+    needed. Keys for which this does not hold are found first, and only those are sorted.
     """
     keys, partitions, offsets = rows.keys, rows.partitions, rows.offsets
     last = np.zeros(int(keys.max(initial=-1)) + 1, np.int64)
-    last[keys] = np.arange(len(keys))  # Of equal indices the last one counts.
+    last[keys] = np.arange(len(keys))  # If an index repeats, the last assignment wins.
     of_last = last[keys]
     is_elsewhere = partitions != partitions[of_last]
     is_odd = is_elsewhere | (offsets > offsets[of_last])
@@ -97,7 +97,7 @@ def _latest(rows: _Changes) -> tuple[Flags, Flags]:
 
 
 def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
-    """Whether some row of each row's group has its flag."""
+    """Return for each row whether any row of its group has the flag."""
     found = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
     found[groups[flags]] = True
     of_rows: Flags = found[groups]
@@ -105,9 +105,9 @@ def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
 
 
 def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:
-    """Return the bucket, 0 … count - 1, that each key belongs to, the same in every process."""
+    """Return the bucket, 0 … count - 1, of each key. It is the same in every process."""
     column = keys.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # Of no chunks at all.
+    if isinstance(column, pa.ChunkedArray):  # An array without chunks.
         column = pa.array([], pa.binary())
     column = column.cast(pa.large_binary())
     _, bounds, content = column.buffers()

@@ -1,8 +1,8 @@
-"""Deletions that compaction may have removed from a topic before a changelog table read them.
+"""Finds deletions that compaction may have removed before a changelog table read them.
 
-A tombstone goes once `delete.retention.ms` has passed since the first pass of compaction over it.
-A table that has not read it by then keeps the row of its key: no record says any more that it was
-deleted. Which records a pass has removed is not known, but when it ran is.
+Compaction removes a tombstone once `delete.retention.ms` has passed since its first pass over it.
+If a table has not read the tombstone by then, it keeps the key's row, because no record says any
+more that the key was deleted. Which records a pass has removed is unknown; when it ran is known.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ _REMEDY = (
 def require_no_lost_deletions(
     plan: LoadPlan, ledgers: Iterable[PartitionLedger], bootstrap: Bootstrap
 ) -> None:
-    """Raise RecordsLost where a deletion may be among the offsets that compaction removed."""
+    """Raise RecordsLost if compaction may have removed a deletion that was not read."""
     before, described = plan.before, plan.described
     retention_ms = described.delete_retention_ms
     if before is None or described.at_ms - before.created_ms < retention_ms:
@@ -70,9 +70,9 @@ def may_have_removed(
 ) -> bool:
     """Return whether passes over `unread` may have removed tombstones written after `since_ms`.
 
-    The first pass over a tombstone removes the record that it deletes, so that it is among those
-    over the `whole` log. Only one that is later by `retention_ms` removes the tombstone. Of passes
-    that the ledger counts together the first may have been right after `since_ms`.
+    The first pass over a tombstone removes the record that it deletes, so this pass is among those
+    over the `whole` log. Only a pass at least `retention_ms` later removes the tombstone. If the
+    ledger counts several passes together, the first of them may have run right after `since_ms`.
     """
     later = [one for one in whole if one.at_ms >= since_ms]
     firsts = [(one.since, one.at_ms if one.since == one.number > 0 else since_ms) for one in later]

@@ -1,6 +1,6 @@
-"""The second stage of a changelog: a task for each bucket that has changes.
+"""The second stage of a changelog run: one task for each bucket that has changes.
 
-Reads the bucket's part of the table's state, applies the changes, and writes its new part.
+A task reads the bucket's part of the table's state, applies the changes, and writes the new part.
 """
 
 import hashlib
@@ -30,23 +30,23 @@ _JOINED_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class MergeTask:
-    """A bucket of a changelog table, and the changes to it."""
+    """The changes to one bucket of a changelog table, to be merged with its state."""
 
     bucket: int
     store: FileStore
-    # Paths of files of changes, each with the numbers of the pieces of this bucket.
+    # Paths of files of changes, each with the numbers of the pieces that belong to this bucket.
     changes: Sequence[tuple[str, Sequence[int]]]
-    # Its part of the state so far.
+    # The bucket's part of the state so far.
     visible: DataFile | None
     hidden: DataFile | None
-    # Where its new files go; an attempt adds a name of its own.
+    # Start of the names of its new files; each attempt appends its own name.
     visible_path: str
     hidden_path: str
     keeps: Keeps = "latest"
     columns: Columns = field(default_factory=Columns)
-    # Files of the state that have other columns.
+    # Files of the state that have other columns than the table now.
     of_other_columns: frozenset[str] = frozenset()
-    # Partitions of which the changes have all from an offset on: other rows from there on go.
+    # Partitions whose changes are complete from an offset on; other rows from there on are removed.
     again: Mapping[int, int] = field(default_factory=dict)
     size_bytes: int = ALONE
 
@@ -61,12 +61,12 @@ class MergeTask:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The bucket's new files; None where there is no row for one."""
+    """The bucket's new files; None if a file would have no rows."""
 
     bucket: int
     visible: DataFile | None
     hidden: DataFile | None
-    closed: DataFile | None = None  # Of a history: values that hold no more.
+    closed: DataFile | None = None  # History only: values that no longer hold.
 
 
 def merge_bucket(job: MergeTask) -> Merged:
@@ -89,7 +89,7 @@ def merge_bucket(job: MergeTask) -> Merged:
 
 
 def _state(job: MergeTask, file: DataFile, schema: pa.Schema) -> pa.Table:
-    """The rows of a file of the state, in the columns that the table has now."""
+    """Return the rows of a state file, in the table's current columns."""
     rows = read_state(job.store, file)
     for partition, start in job.again.items():
         from_there = pc.greater_equal(rows.column("offset"), start)
@@ -115,14 +115,14 @@ def _with_history(job: MergeTask, found: Intervals) -> Merged:
 
 
 def read_state(store: FileStore, file: DataFile) -> pa.Table:
-    """Return the rows of a file of the state. Raises OttlaError where it is not as written."""
+    """Return the rows of a state file. Raises OttlaError if they are not as written."""
     try:
         content = store.read(file.path)
     except FileNotFoundError as error:
         raise _damaged(store, file, "is missing") from error
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise _damaged(store, file, "is not as it was written")
-    # Tasks run side by side: each keeps to one core.
+    # Tasks run in parallel, so each uses one core.
     rows: pa.Table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     return rows
 
@@ -141,7 +141,7 @@ def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
     path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
     output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
     try:
-        # Small pieces cost more one by one than a copy of them.
+        # Many small chunks cost more to process than one copy of them.
         joined = rows.combine_chunks() if rows.nbytes < _JOINED_BYTES else rows
         for batch in joined.to_batches():
             raw = batch.select(ROW_SCHEMA.names)

@@ -22,15 +22,15 @@ def changelog_as_of(
 ) -> pa.Table:
     """Return the values that held at `moment`, which has a time zone, in the columns of a load.
 
-    A key that is in several partitions has one of each. Raises OttlaError where `target` holds no
-    history.
+    A key that is in several partitions has one value in each. Raises OttlaError if `target` holds
+    no history.
     """
     micros = micros_of(moment)
     table = existing_table(target, store_options)
     newest, _ = table.latest()
     require_history(target, newest)
     parts = [as_of(read_state(table.store, file), micros) for file in table.live_files()]
-    # Files that were not written again since a column came have none of it.
+    # Files that were not rewritten since a column was added lack that column.
     return pa.concat_tables(
         [columns_of(newest).empty_table().drop_columns(_TIMES), *parts],
         promote_options="permissive",
@@ -38,7 +38,7 @@ def changelog_as_of(
 
 
 def micros_of(moment: datetime) -> int:
-    """A time as files have it. Raises OttlaError for one without a time zone."""
+    """Return a time in the form of files. Raises OttlaError for a time without a time zone."""
     if moment.tzinfo is None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST, f"{moment} has no time zone: give one, such as timezone.utc"
@@ -47,7 +47,7 @@ def micros_of(moment: datetime) -> int:
 
 
 def require_history(target: str, newest: Manifest | None) -> None:
-    """Raise OttlaError where a table keeps no times."""
+    """Raise OttlaError if a table is not a history."""
     if newest is None or newest.changelog is None or newest.changelog.keeps != "history":
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,

@@ -1,6 +1,7 @@
-"""The first stage of a changelog: a task for each range of offsets.
+"""The first stage of a changelog run: one task for each range of offsets.
 
-Reads a range, keeps what the table may need of it, and spreads that over the buckets of the table.
+A task reads a range, keeps the changes that the table may need, and spreads them over the table's
+buckets.
 """
 
 import uuid
@@ -34,7 +35,7 @@ from ottla.ledger.partition import RangeAccount
 
 OnNullKey = Literal["fail", "skip"]
 
-# Changes are reduced whenever so many bytes of them wait; bounds the memory of a task.
+# Waiting changes are reduced when they reach this size; this bounds a task's memory.
 _BYTES_AT_ONCE = 128 << 20
 
 
@@ -46,16 +47,16 @@ class ReduceTask:
     bootstrap: Bootstrap
     compacted: bool
     store: FileStore
-    path: str  # Where its changes go in `store`; an attempt adds a name of its own.
+    path: str  # Path of its file of changes in `store`; each attempt appends its own name.
     changelog: Changelog
     on_null_key: OnNullKey = "fail"
     skip_unreadable: bool = False
     null_bad_timestamps: bool = False
     columns: Columns = field(default_factory=Columns)
-    # Where the file of dead letters goes; an attempt adds a name of its own.
+    # Path of the file of dead letters; each attempt appends its own name.
     dead_path: str = ""
-    # Of a replay for `verify`: offsets of dead letters, which are no changes, and the key under
-    # which their rows are hashed.
+    # Only for a replay by `verify`: offsets of dead letters, which are not applied, and the key
+    # under which their rows are hashed.
     left_out: Sequence[int] = ()
     left_out_key: bytes = field(default=b"", repr=False)
     is_replay: bool = False
@@ -72,12 +73,15 @@ class ReduceTask:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What was read, without a data file, and where the changes are. No pieces: no file."""
+    """The result of reading a range, without a data file, and the place of its changes.
+
+    Without `pieces` there is no file of changes.
+    """
 
     read: TaskResult
     path: str
     pieces: tuple[Piece, ...]
-    # The offsets that were to be left out and were met, and the hash of their rows.
+    # The given dead-letter offsets that were met, and the hash of their rows.
     left_out: tuple[int, ...] = ()
     left_out_hash: int = 0
 
@@ -85,7 +89,7 @@ class Reduced:
 def reduce_range(job: ReduceTask) -> Reduced:
     """Read the range and spread its changes over the buckets.
 
-    Raises OttlaError; no file stays then.
+    Raises OttlaError; then no file remains.
     """
     wanted = job.wanted
     account = RangeAccount(wanted.partition, wanted.start, wanted.end, job.compacted)
@@ -131,7 +135,7 @@ def reduce_range(job: ReduceTask) -> Reduced:
 
 
 class _Taking:
-    """Takes changes out of what was read: those that have a key, decode, and are none's letters."""
+    """Takes changes from the rows read: rows with a key that decode and are no dead letters."""
 
     def __init__(self, job: ReduceTask, dead: DeadLetterOutput) -> None:
         self._job = job
@@ -151,11 +155,11 @@ class _Taking:
 
     @property
     def news(self) -> tuple[tuple[NewField, int], ...]:
-        """Fields that the columns do not have, and the first offset with each."""
+        """Return the fields that the columns lack, and the first offset with each."""
         return tuple(self._sorter.news.values()) if self._sorter else ()
 
     def changes_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The changes in a batch, in the columns of the table. Raises OttlaError."""
+        """Return the changes in a batch, in the table's columns. Raises OttlaError."""
         if len(self._wanted_out):
             batch = self._without_left_out(batch)
         rows = _with_key(batch, self._job.on_null_key)
@@ -183,7 +187,7 @@ class _Taking:
         return batch.filter(pc.invert(is_dead))
 
     def _refuse(self, rows: pa.RecordBatch) -> None:
-        """Envelopes that change no row of a key are dead letters, or an error."""
+        """Refuse envelopes that change no row of a key: as dead letters, or by an error."""
         sorting = self._job.columns.sorting
         assert sorting is not None, "envelopes are decoded"
         operation, offset = rows.column(self._operation)[0], rows.column("offset")[0]
@@ -201,7 +205,7 @@ class _Taking:
 
 
 class _Waiting:
-    """Changes that wait to be written, reduced now and then; a history needs them all."""
+    """Changes that wait to be written. They are reduced now and then, except for a history."""
 
     def __init__(self, keeps: Keeps, schema: pa.Schema) -> None:
         self._keeps = keeps
@@ -210,19 +214,19 @@ class _Waiting:
         self._bytes = 0
 
     def add(self, changes: pa.RecordBatch) -> bool:
-        """Add changes; return whether they are to be written, since they take much memory."""
+        """Add changes; return whether they take so much memory that they must be written."""
         self._parts.append(pa.Table.from_batches([changes]))
         self._bytes += changes.nbytes
         if self._bytes < _BYTES_AT_ONCE:
             return False
         rows, counts = self.rows()
         left = rows if counts.all() else rows.filter(pa.array(counts))
-        # Where there are few keys, what is left goes on waiting.
+        # If there are few keys, the reduced changes keep waiting.
         self._parts, self._bytes = [left], left.nbytes
         return self._bytes > _BYTES_AT_ONCE // 2
 
     def rows(self) -> tuple[pa.Table, Flags]:
-        """Give up what waits, and which of the changes count."""
+        """Return and forget the waiting changes, with a flag for each that is to be written."""
         rows = pa.concat_tables(self._parts)
         self._parts, self._bytes = [self._empty], 0
         if self._keeps == "latest":
@@ -231,7 +235,7 @@ class _Waiting:
 
 
 def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:
-    """The records that have a key. Raises OttlaError for others, unless they are skipped."""
+    """Return the records that have a key. Raises OttlaError for others, unless they are skipped."""
     keys = batch.column("key")
     if keys.null_count == 0:
         return batch

@@ -1,7 +1,7 @@
-"""Changes on their way from the tasks that read them to those that merge them.
+"""Temporary files of changes, written by the tasks that read them for the tasks that merge them.
 
 A file of Arrow's IPC format, in pieces: each piece is one record batch with changes of one bucket.
-It is read by piece, so that a merge reads its bucket's part of each file only.
+Pieces can be read one by one, so that a merge reads only its bucket's part of each file.
 
     _ottla/work/<load id>-p<partition>-<start>-<attempt>.arrow
 """
@@ -25,7 +25,7 @@ FOLDER = "_ottla/work/"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a file of changes: its bucket, its place in the file, its size."""
+    """A piece of a file of changes: its bucket, its number in the file, its size."""
 
     bucket: int
     number: int
@@ -33,7 +33,7 @@ class Piece:
 
 
 class SpilledOutput:
-    """A file of changes in the making; begun with the first of them."""
+    """A file of changes that is being written; it is created with the first of them."""
 
     def __init__(
         self, store: FileStore, path: str, buckets: int, schema: pa.Schema = ROW_SCHEMA
@@ -47,7 +47,7 @@ class SpilledOutput:
         self.pieces: list[Piece] = []
 
     def write(self, changes: pa.Table, counts: Flags) -> None:
-        """Append the changes that count, each to a piece of its bucket. No key may be null."""
+        """Append the changes flagged in `counts`, each to its bucket. No key may be null."""
         places = np.flatnonzero(counts)
         if len(places) == 0:
             return
@@ -66,14 +66,14 @@ class SpilledOutput:
                     self._writer.write_batch(batch)
 
     def finish(self) -> None:
-        """End the file, if it was begun. It is not forced to the disk: no commit will name it."""
+        """Complete the file, if there is one. It is not forced to disk: no commit will name it."""
         if self._file is not None:
             with as_storage_error(self._store.address(FOLDER)):
                 self._writer.close()
                 self._file.finish(durable=False)
 
     def discard(self) -> None:
-        """Leave no file behind."""
+        """Remove the file."""
         if self._file is not None:
             self._file.discard()
 
@@ -85,12 +85,12 @@ def read_pieces(store: FileStore, path: str, numbers: Sequence[int]) -> list[pa.
 
 
 def path_stem(load_id: str, partition: int, start: int) -> str:
-    """What the names of a range's files start with; an attempt adds a hyphen and its name."""
+    """Return the start of the names of a range's files; each attempt appends its own name."""
     return f"{FOLDER}{load_id}-p{partition}-{start:020d}"
 
 
 def remove_work(store: FileStore, running: RunningLoads, own: str | None = None) -> None:
-    """Remove what the load `own` has no more use for, and what loads left that run no more."""
+    """Remove temporary files of the load `own`, and of loads that no longer run."""
     ended: dict[str, bool] = {own: True} if own else {}
     for name in store.names(FOLDER):
         load_id = name.partition("-")[0]

@@ -1,4 +1,4 @@
-"""The files that make up a changelog table's state now, and those that never became part of it."""
+"""Finds the files of a changelog table's current state, and removes ones that never joined it."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,24 +17,25 @@ from ottla.lake.tables.table import LakeTable, ManifestLink
 
 _FOLDER = f"{HIDDEN_FOLDER}/"
 _NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-p\d+-[0-9a-f]{12}\.parquet")
-# A checkpoint is written once so many manifests follow the one before.
+# A checkpoint is written after this many manifests since the previous one.
 _MANIFESTS_BETWEEN = 10
-# Files of old commits are looked at once in so many commits: all manifests are read for that.
+# Every this many commits, hidden files of old commits are checked too, which reads all manifests.
 _SWEEP_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The file of each bucket: the rows that readers see, and the hidden ones.
+    """The visible and the hidden file of each bucket; readers see only the visible one.
 
-    Of a history those that may still change; closed files are many, and are no state.
+    For a history, only files that may still change: closed files are many and not part of the
+    state.
     """
 
     visible: Mapping[int, DataFile]
     hidden: Mapping[int, DataFile]
-    # The number of the columns' schema that each file has; 0: raw columns only.
+    # The number of each file's typed schema; 0: raw columns only.
     schemas: Mapping[str, int] = field(default_factory=dict)
-    # The manifests behind the checkpoint that the state was read from.
+    # The manifests after the checkpoint that the state was read from.
     behind: Sequence[Manifest] = ()
 
 
@@ -44,19 +45,19 @@ def read_state_of(
     digest: str | None,
     accepted: Collection[str] = (),
 ) -> TableState:
-    """Return the table's state, by its newest checkpoint and the manifests behind that.
+    """Return the table's state, from its newest checkpoint and the manifests after that.
 
-    `newest` and its digest are what `table.latest` has returned, `accepted` problems that an
-    operator chose to build on. A checkpoint is written where
-    many manifests follow the last one. Raises OttlaError as `table.latest` does.
+    `newest` and its digest are the result of `table.latest`; `accepted` has problems that an
+    operator has overridden. Writes a checkpoint if many manifests follow the last one. Raises
+    OttlaError as `table.latest` does.
     """
     version = newest.version if newest else 0
     for start in checkpoints.newest_first(table.store):
         if start.standing.version > version:
-            continue  # Of a table that was rolled back.
+            continue  # This checkpoint is from before the table was rolled back.
         if start.standing.version == version and start.standing.digest != digest:
             continue
-        with suppress(OttlaError):  # A checkpoint that the chain contradicts decides nothing.
+        with suppress(OttlaError):  # Ignore a checkpoint that contradicts the chain.
             return _followed(table, start, accepted)
     return _followed(table, StateFiles(), accepted)
 
@@ -79,7 +80,7 @@ def _followed(table: LakeTable, start: StateFiles, accepted: Collection[str]) ->
         raise _damaged(table, "a bucket has two files")
     schemas = {path: number for path, number in schemas.items() if path in live or path in hidden}
     if len(behind) >= _MANIFESTS_BETWEEN:
-        # The commits count already: a checkpoint that can't be written is no failure of theirs.
+        # The commits are valid already, even if the checkpoint cannot be written.
         with suppress(OSError, OttlaError):
             checkpoints.write(table.store, StateFiles(standing, live, hidden, schemas))
     return TableState(visible_by, hidden_by, schemas, behind)
@@ -97,19 +98,19 @@ def _sound(table: LakeTable, link: ManifestLink, accepted: Collection[str]) -> M
 
 
 def by_bucket(files: Mapping[str, DataFile]) -> dict[int, DataFile]:
-    """The file of each bucket."""
+    """Return the file of each bucket."""
     return {file.partition: file for file in files.values()}
 
 
 def hidden_stem(version: int, load_id: str, bucket: int) -> str:
-    """What the names of a bucket's hidden files start with; an attempt adds a name of its own."""
+    """Return the start of the names of a bucket's hidden files; attempts append their names."""
     return f"{_FOLDER}{load_stem(version, load_id)}-p{bucket}"
 
 
 def remove_hidden_orphans(table: LakeTable, state: TableState, newest: Manifest) -> None:
     """Remove hidden files that no commit can ever name.
 
-    Those of commits before `state.behind` were looked at then, and are once in a while.
+    Files of commits before `state.behind` were checked earlier, and are checked again occasionally.
     """
     known: Sequence[Manifest] = (*state.behind, newest)
     if newest.version % _SWEEP_COMMITS == 0:

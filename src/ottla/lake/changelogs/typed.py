@@ -1,8 +1,8 @@
 """The columns of a changelog table's rows, and which of its rows are deletions.
 
-Typed columns stand behind the raw ones. They follow from a row's key and value and from the
-table's schema alone, so that a row of an earlier schema is decoded again when it is written again.
-A deletion is a record with a null value, or an envelope of Debezium whose operation is `d`.
+Typed columns follow the raw ones. They are derived only from a row's key and value and the table's
+schema, so rows of an earlier schema are decoded again when they are rewritten. A deletion is a
+record with a null value, or a Debezium envelope whose operation is `d`.
 """
 
 from dataclasses import dataclass, replace
@@ -26,40 +26,40 @@ from ottla.lake.schema import ROW_SCHEMA
 Flags = npt.NDArray[np.bool_]
 
 _DELETION = "d"
-# Of a whole table, or of none: no row of a key.
+# Operations on a whole table, or without a row: they change no row of a key.
 _OF_NO_ROW = ("t", "m")
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns behind the raw ones. `sorting` None: there are none. Pickles."""
+    """The columns after the raw ones. `sorting` None: there are none. Can be pickled."""
 
     sorting: RowSorting | None = None
 
     @property
     def number(self) -> int:
-        """Of the schema; 0: raw columns only."""
+        """Return the number of the typed schema; 0: raw columns only."""
         return self.sorting.schema.number if self.sorting and self.typed else 0
 
     @property
     def typed(self) -> tuple[Any, ...]:
-        """Arrow fields."""
+        """Return the typed columns as Arrow fields."""
         return tuple(self.sorting.schema.fields) if self.sorting else ()
 
     @property
     def schema(self) -> Any:
-        """The columns of a change."""
+        """Return all columns of a change."""
         return pa.schema([*ROW_SCHEMA, *self.typed])
 
     @property
     def operation(self) -> str | None:
-        """The column with Debezium's operation, where there is one."""
+        """Return the column with Debezium's operation, if there is one."""
         return operation_of(self.sorting.decode, self.sorting.schema) if self.sorting else None
 
     def decoded(self, rows: pa.Table) -> pa.Table:
-        """Rows of a file of another schema, or of none, in these columns and what is behind them.
+        """Return rows of a file with another schema, or without one, in these typed columns.
 
-        What can't be decoded is null: such rows were taken in by the rules of their time.
+        Values that cannot be decoded become null: such rows were accepted by earlier rules.
         """
         if self.sorting is None:
             return rows
@@ -76,7 +76,7 @@ class Columns:
 
 
 def columns_from(schema: TableSchema | None) -> Columns:
-    """The columns that a manifest names."""
+    """Return the columns that a manifest names."""
     if schema is None:
         return Columns()
     typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})
@@ -84,7 +84,7 @@ def columns_from(schema: TableSchema | None) -> Columns:
 
 
 def operations_only(columns: Columns) -> Columns:
-    """As few columns as say which rows are deletions."""
+    """Return only the columns that are needed to recognize deletions."""
     name = columns.operation
     if columns.sorting is None or name is None:
         return Columns()
@@ -94,14 +94,14 @@ def operations_only(columns: Columns) -> Columns:
 
 
 def operation_of(decode: Decode, schema: TypedSchema) -> str | None:
-    """The column with Debezium's operation; None where values are no envelopes."""
+    """Return the column with Debezium's operation; None if values are not envelopes."""
     if decode.value is None or not decode.value.debezium:
         return None
     return next((one.name for one in schema.value if one.source == ("op",)), None)
 
 
 def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
-    """Which rows have a value: all but deletions. `operation` names the column that says so."""
+    """Return which rows have a value, that is all but deletions, by the column `operation`."""
     found: Flags = rows.column("value").is_valid().to_numpy(zero_copy_only=False)
     if operation is not None:
         deleted = pc.fill_null(pc.equal(rows.column(operation), _DELETION), False)
@@ -110,7 +110,7 @@ def holds(rows: pa.Table | pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
-    """Which rows are envelopes that change no row of a key: truncations and messages."""
+    """Return which rows are envelopes that change no row of a key: truncations and messages."""
     if operation is None:
         return np.zeros(rows.num_rows, np.bool_)
     found: Flags = pc.is_in(rows.column(operation), pa.array(_OF_NO_ROW)).to_numpy(False)
@@ -118,7 +118,7 @@ def of_no_row(rows: pa.RecordBatch, operation: str | None) -> Flags:
 
 
 def with_operation(typing: LoadTyping | None) -> LoadTyping | None:
-    """The typing with a column of Debezium's operation, which says what is a deletion."""
+    """Return the typing with a column of Debezium's operation, which marks deletions."""
     if typing is None or typing.sorting.decode.value is None:
         return typing
     decode, schema = typing.sorting.decode, typing.sorting.schema
@@ -131,7 +131,7 @@ def with_operation(typing: LoadTyping | None) -> LoadTyping | None:
 
 
 def require_fitting(decode: Decode | None, before: TableSchema | None, is_new: bool) -> None:
-    """Raise OttlaError where rows can't be decoded so, or what a deletion is would change."""
+    """Raise OttlaError if rows cannot be decoded so, or the meaning of a deletion would change."""
     if decode is None:
         return
     if not decode.keep_raw:

@@ -1,7 +1,7 @@
-"""A writer of one changelog table: applies what is new, once or again and again.
+"""A writer of one changelog table, which applies new changes once or again and again.
 
-A long-running writer takes the table over by a higher writer epoch: of two, the one that was
-started earlier finds that at its next commit, and stops.
+A long-running writer takes the table over by a higher writer epoch. Of two such writers, the one
+that started earlier notices this at its next commit, and stops.
 """
 
 from collections.abc import Callable
@@ -34,33 +34,33 @@ from ottla.lake.tables.overriding import Foundation, foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
-# A long-running writer looks for files of runs that never counted once in so many runs.
+# How often, in runs, a long-running writer looks for files of runs that were never committed.
 _SWEEP_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ChangelogWishes:
-    """What a run asks for. What the table keeps is decided by its first run."""
+    """The options of a run. What the table keeps was decided by its first run."""
 
     kind: Keeps | None = None
     buckets: int | None = None
     on_null_key: OnNullKey = "fail"
     group: str | None = None
-    # Whether the log is read again from its start, so that rows go whose deletions are gone.
+    # Whether to read the log again from its start, to remove rows whose deletions were compacted.
     reconcile: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What one run did: `manifest` is the table's newest, `is_new` whether the run made it."""
+    """The result of one run: `manifest` is the newest, `is_new` whether this run made it."""
 
     manifest: Manifest | None
     is_new: bool
-    removed: tuple[str, ...]  # Orphans of loads that never counted.
+    removed: tuple[str, ...]  # Orphaned files of loads that were never committed.
 
 
 class ChangelogWriter:
-    """Used from one thread at a time."""
+    """Applies changes to one table. Used from one thread at a time."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class ChangelogWriter:
         run: Runner,
         override: str | None = None,
     ) -> Applied:
-        """Apply what is new. Raises OttlaError (LoadLost, FencedWriter; nothing is changed)."""
+        """Apply the new changes. Raises OttlaError (LoadLost, FencedWriter: nothing changes)."""
         table, settings = self._table, self._settings
         base = foundation(table) if override else None
         problems = base.problems if base else ()
@@ -114,7 +114,10 @@ class ChangelogWriter:
         return Applied(manifest, is_new, tuple(removed))
 
     def _again(self, plan: LoadPlan, kept: Changelog) -> dict[int, int]:
-        """Partitions to read again, and from where. Raises OttlaError for tables that can't be."""
+        """Return the partitions to read again, and the offset to start from.
+
+        Raises OttlaError if the table cannot be reconciled.
+        """
         if not self._wishes.reconcile or plan.before is None:
             return {}
         if kept.keeps == "history" or any(one.dead_letters for one in self._table.history()):
@@ -132,7 +135,10 @@ class ChangelogWriter:
         }
 
     def _follow_up(self, newest: Manifest | None) -> list[str]:
-        """What comes after a commit, or in place of one; the names of files that were removed."""
+        """Commit the group's positions and remove orphaned files, whether or not the run committed.
+
+        Returns the removed files' names.
+        """
         table = self._table
         if self._wishes.group is not None and newest is not None:
             commit_positions(self._wishes.group, newest, self._settings.bootstrap)
@@ -155,14 +161,15 @@ class ChangelogWriter:
             positions = before.positions if before else None
             limits = limits_of_load(cluster, described, start, end, positions)
             if end.kind == "earliest":
-                # To pin positions: those that have one may have lost records, which is not read.
+                # This run only sets positions. Ignore losses in partitions that have one: nothing
+                # is read.
                 limits = replace(limits, ends=limits.starts, lost={})
             return plan_load(bootstrap, described, before, digest, limits, overridden)
 
     def take_over(self, start: Boundary) -> None:
-        """Fence long-running writers that were started before.
+        """Fence long-running writers that started earlier.
 
-        `start` is where partitions start that have no position yet: each has one afterwards.
+        Partitions without a position get the one that `start` means.
         """
         earliest = Boundary("earliest")
         self._epoch.take_over(

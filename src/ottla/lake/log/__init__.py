@@ -1,1 +1,1 @@
-"""The own files of a table beside its manifests: digests, chain, head markers, checkpoints."""
+"""The table's own files besides manifests: digests, chain, head markers, checkpoints."""

@@ -1,7 +1,7 @@
-"""Where a table stands after each of its commits, derived from their ledgers one after another.
+"""Derives the state of a table after each commit from the ledgers, one commit after another.
 
-A manifest repeats what follows from it and its predecessors: positions, sums, the predecessor's
-digest. Here that is derived; a manifest that says otherwise contradicts itself or the chain.
+A manifest repeats values that follow from it and its predecessors: positions, sums, the previous
+digest. This module derives them; a manifest with other values contradicts itself or the chain.
 
 Pure.
 """
@@ -18,23 +18,23 @@ from ottla.ledger.partition import PartitionLedger
 
 @dataclass(frozen=True, slots=True)
 class TableStanding:
-    """What the loads up to `version` add up to. Version 0 is the empty table."""
+    """The totals of all commits up to `version`. Version 0 is the empty table."""
 
     version: int = 0
-    digest: str | None = None  # Of the manifest of that version.
+    digest: str | None = None  # The digest of that version's manifest.
     topic: str | None = None
     topic_id: str | None = None
     positions: Mapping[int, int] = field(default_factory=dict)
     total_rows: int = 0
     total_hash: str = hash_text(0)
-    # `<load id>:<number of its files>` of each load, in order, with blanks between.
+    # `<load id>:<number of its files>` of each load, in order, separated by blanks.
     loads: str = ""
     writer_epoch: int = 0
-    changelog: str = ""  # In words; empty of a table of loads.
-    events: str = ""  # As `events.times` writes them; empty of a table without event times.
+    changelog: str = ""  # In words; empty for a table of loads.
+    events: str = ""  # In the form of `events.times`; empty for a table without event times.
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
-        """Whether the manifest of this version, with this digest, says the same."""
+        """Return whether the manifest of this version, with this digest, has the same totals."""
         said = (manifest.version, digest, manifest.topic, manifest.positions)
         epoch = manifest.writer_epoch
         last = self.loads.rpartition(" ")[2]
@@ -53,7 +53,7 @@ EMPTY = TableStanding()
 def followed_by(
     before: TableStanding, manifest: Manifest, digest: str
 ) -> tuple[TableStanding, list[str]]:
-    """Return where the table stands after `manifest`, and what in it contradicts that."""
+    """Return the table's state after `manifest`, and the manifest's contradictions to it."""
     problems: list[str] = []
     positions = dict(before.positions)
     for ledger in manifest.ledgers:
@@ -116,7 +116,7 @@ def _changelog_text(manifest: Manifest) -> str:
 
 
 def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
-    """Rows of the files, and their hash."""
+    """Return the number of rows in the files, and their hash."""
     hashed = sum(int(file.hash, 16) for file in files) % MODULUS
     return sum(file.rows for file in files), hashed
 

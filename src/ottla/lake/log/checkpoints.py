@@ -1,9 +1,9 @@
-"""Checkpoints of a table: where it stood after a load, so that the next one reads few manifests.
+"""Checkpoints save a table's state after a load, so that the next load reads few manifests.
 
     DIR/_ottla/checkpoints/00000000000000000020.json
 
-They follow from the manifests and may be deleted at any time: one that is missing, damaged, or
-that the manifest of its version contradicts, costs the reading of more manifests and no more.
+They are derived from the manifests and may be deleted at any time. If a checkpoint is missing,
+damaged, or contradicts the manifest of its version, a load only has to read more manifests.
 """
 
 import re
@@ -27,14 +27,14 @@ class TableCheckpoints:
         self._folder = folder
 
     def newest_first(self) -> Iterator[TableStanding]:
-        """Yield those that can be read."""
+        """Yield the checkpoints that can be read."""
         for version in reversed(self._versions()):
             found = self._read(version)
             if found is not None:
                 yield found
 
     def problems(self, standings: Mapping[int, TableStanding]) -> list[str]:
-        """Say which can't be read, or say otherwise than the manifests of `standings`."""
+        """Return problems of checkpoints: unreadable ones, and contradictions to `standings`."""
         found = []
         for version in self._versions():
             said = self._read(version)
@@ -47,7 +47,7 @@ class TableCheckpoints:
         try:
             found, _ = unseal(self._store.read(self._path(version)))
             found["positions"] = {int(p): int(o) for p, o in found["positions"].items()}
-            # One of before there were event times has none.
+            # Checkpoints from before there were event times have none.
             if {*found, "events"} == {field.name for field in fields(TableStanding)}:
                 return TableStanding(**found)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -55,12 +55,12 @@ class TableCheckpoints:
         return None
 
     def is_due(self, version: int) -> bool:
-        """Whether one is to be written after the load of this version."""
+        """Return whether a checkpoint is due after the load of this version."""
         newest = max([0, *self._versions()])
         return version % _LOADS_BETWEEN == 0 or version - newest >= _LOADS_BETWEEN
 
     def write(self, standing: TableStanding) -> None:
-        """Write one, and remove those that are no longer needed."""
+        """Write a checkpoint, and remove the ones that are no longer needed."""
         content = {**asdict(standing), "positions": dict(standing.positions)}
         self._store.replace(self._path(standing.version), seal(content))
         for old in self._versions()[:-_KEPT]:

@@ -1,4 +1,4 @@
-"""What one manifest says of files, skipped offsets and ledgers, compared with each other. Pure."""
+"""Checks one manifest: files, skipped offsets and ledgers must agree with each other. Pure."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
@@ -9,18 +9,18 @@ from ottla.lake.row_hash import MODULUS
 from ottla.ledger.partition import PartitionLedger
 
 DATA_FOLDER = "data"
-# Programs that clean up a table's folder leave alone what begins with an underscore.
+# Programs that clean up a table's folder skip names that begin with an underscore.
 DEAD_LETTERS_FOLDER = "_dead_letters"
 HIDDEN_FOLDER = "_ottla/hidden"
 
 
 def in_bucket(path: str, by: By, bucket: str) -> str:
-    """The path of a data file, in the folder of its bucket of event time where it has one."""
+    """Return the path of a data file, inside the folder of its event-time bucket if it has one."""
     return path.replace(f"{DATA_FOLDER}/", f"{DATA_FOLDER}/{folder_of(by, bucket)}", 1)
 
 
 def of_files(manifest: Manifest) -> Iterator[str]:
-    """Yield what contradicts the rest of the manifest, by the rules of its kind."""
+    """Yield contradictions between files and the rest of the manifest, by its kind's rules."""
     by = manifest.events.by if manifest.events else "none"
     yield from _of_paths(manifest.files, DATA_FOLDER, by)
     letters = (*manifest.dead_letters, *manifest.removed_dead_letters)
@@ -92,7 +92,11 @@ def _of_left_out(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_loss(manifest: Manifest) -> Iterator[str]:
-    """What was lost is gone: deleted, or of a replacement gone in any way."""
+    """Check that no more offsets are accepted as lost than the ledgers count as gone.
+
+    In a load only deleted offsets are gone; in a replacement also offsets missing for other
+    reasons.
+    """
     gone: dict[int, int] = {}
     for ledger in manifest.ledgers:
         more = ledger.compacted + ledger.unreadable + ledger.absent
@@ -108,7 +112,7 @@ def _of_loss(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_changelog(manifest: Manifest) -> Iterator[str]:
-    """Each bucket that is touched gives up its files for others, with few more rows."""
+    """Check that each bucket has one file of each sort, and no more new rows than were read."""
     yield from _of_left_out(manifest)
     if manifest.changelog is None:
         yield "it does not say what it keeps of a key"
@@ -130,7 +134,7 @@ def _of_changelog(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_compaction(manifest: Manifest) -> Iterator[str]:
-    """The files added have the rows of those removed, partition by partition."""
+    """Check that the added files have the rows of the removed files, partition by partition."""
     if manifest.ledgers or manifest.skipped:
         yield "it has ledgers or offsets left out, which no compaction has"
     for what, more, fewer in (
@@ -147,7 +151,7 @@ def _of_compaction(manifest: Manifest) -> Iterator[str]:
 
 
 def _of_replacement(manifest: Manifest) -> Iterator[str]:
-    """Each range that is replaced is that of the files which are removed."""
+    """Check that only files within the replaced ranges are removed."""
     removed = _by_partition((*manifest.removed, *manifest.removed_dead_letters))
     for ledger in manifest.ledgers:
         files = removed.pop(ledger.partition, [])
@@ -180,7 +184,7 @@ def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
 
 
 def _touch_in_order(files: Sequence[DataFile], ledger: PartitionLedger) -> bool:
-    """Whether files of one bucket lie in the ledger, one behind the other."""
+    """Return whether the files of one bucket lie within the ledger's range and do not overlap."""
     position = ledger.start
     for file in files:
         if not position <= file.start < file.end <= ledger.end:

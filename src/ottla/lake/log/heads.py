@@ -1,12 +1,12 @@
-"""Head markers of a table: how many loads it holds, known without its manifests.
+"""Head markers record how many loads a table holds, so that a missing manifest is noticed.
 
     DIR/_ottla/heads/00000000000000000007.json    {format, sha256, version, manifest}
 
-A marker is written after the manifest that it names, under a name of its own, so that a load that
-stood still between the two takes nothing back: the highest one counts. A new table has number 0.
-Some older ones stay, so that a listing meets one while others are written and removed.
+A marker is written after the manifest that it names, in a file of its own. The highest number
+counts, so a load that paused before writing its marker cannot undo a later one. A new table has
+number 0. The newest few are kept, so that a listing always finds one.
 
-A crash between manifest and marker leaves the marker one behind. The next load writes it.
+If a load crashes between manifest and marker, the next load writes the missing marker.
 """
 
 import re
@@ -22,11 +22,12 @@ _KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class TableHead:
-    """The table has had `version` loads; `manifest` is the digest of the last one's manifest."""
+    """Says that the table has had `version` loads; `manifest` is the last manifest's digest."""
 
     version: int
     manifest: str | None
-    problem: str | None = None  # Set where the marker can't be read; its name says the version.
+    # Set if the marker cannot be read; the version is then taken from its name.
+    problem: str | None = None
 
 
 class Heads:
@@ -37,16 +38,16 @@ class Heads:
         self._folder = folder
 
     def newest(self) -> TableHead | None:
-        """Return the highest marker; None where there is none."""
+        """Return the highest marker; None if there is none."""
         versions = self._versions()
         found = self._read(versions[-1]) if versions else None
         return found if found or not versions else self.newest()
 
     def all(self) -> list[TableHead]:
-        """Return the markers that are there, lowest first."""
+        """Return the stored markers, lowest first."""
         versions = self._versions()
         found = [head for head in map(self._read, versions) if head is not None]
-        # A commit meanwhile may have removed the older ones: then there is a newer one.
+        # If a commit has removed older markers meanwhile, there is a newer one.
         return found if found or not versions else self.all()
 
     def _read(self, version: int) -> TableHead | None:
@@ -64,12 +65,12 @@ class Heads:
             return TableHead(version, None, problem=f"the head {name} {error}; {remedy}")
 
     def require_one(self, has_content: Callable[[], bool]) -> None:
-        """Write number 0 for a new table. `has_content` says whether this is one with rows."""
+        """Write marker 0 for a new table. `has_content` returns whether the table has rows."""
         if not self._versions() and not has_content() and not self._versions():
             self.write(0, None)
 
     def write(self, version: int, manifest: str | None) -> None:
-        """Write the marker of `version`, and remove those that are no longer needed."""
+        """Write the marker of `version`, and remove the ones that are no longer needed."""
         content = seal({"version": version, "manifest": manifest})
         self._store.replace(self._path(version), content)
         for old in self._versions()[:-_KEPT]:

@@ -1,4 +1,4 @@
-"""Which files of a table count: those that a commit added, and none has removed since. Pure."""
+"""Computes a table's live files: added by a commit and not removed by a later one. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
@@ -9,19 +9,19 @@ from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
 def live_after(live: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """Apply `manifest` to the files that counted before it; return what in it contradicts them."""
+    """Apply `manifest` to the live files before it; return its contradictions to them."""
     problems = _applied(live, manifest.removed, manifest.files)
     return problems + list(_left_in_ranges(live, manifest, manifest.files))
 
 
 def letters_after(letters: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """The same of files of dead letters."""
+    """Apply `manifest` to the live files of dead letters; return its contradictions to them."""
     problems = _applied(letters, manifest.removed_dead_letters, manifest.dead_letters)
     return problems + list(_left_in_ranges(letters, manifest, manifest.dead_letters))
 
 
 def live_letters(manifests: Iterable[Manifest]) -> list[DataFile]:
-    """The files of dead letters that count after all of `manifests`."""
+    """Return the files of dead letters that are live after all of `manifests`."""
     letters: dict[str, DataFile] = {}
     for manifest in manifests:
         letters_after(letters, manifest)
@@ -31,7 +31,7 @@ def live_letters(manifests: Iterable[Manifest]) -> list[DataFile]:
 def _left_in_ranges(
     live: Mapping[str, DataFile], manifest: Manifest, added: Sequence[DataFile]
 ) -> Iterator[str]:
-    """A replacement leaves no file with offsets of its ranges but those that it adds."""
+    """Yield files that a replacement leaves in its ranges although it did not add them."""
     if manifest.kind != "replacement":
         return
     ranges = {one.partition: one for one in manifest.ledgers}
@@ -45,7 +45,7 @@ def _left_in_ranges(
 
 
 def left_out(manifests: Iterable[Manifest]) -> list[Unreadable]:
-    """What commits left out as unreadable, and no later one has read again."""
+    """Return the ranges left out as unreadable that no later commit has read."""
     found: list[Unreadable] = []
     for manifest in manifests:
         if manifest.kind == "replacement":
@@ -68,7 +68,10 @@ def _outside(one: Unreadable, ledger: PartitionLedger) -> Iterator[Unreadable]:
 
 
 def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
-    """The files that neither version `oldest` nor a later one has, where none is added again."""
+    """Return the files that were removed by version `oldest` or earlier.
+
+    No version from `oldest` on has them, because a removed file is never added again.
+    """
     return [
         file
         for manifest in manifests
@@ -82,14 +85,14 @@ def removed_by(manifests: Iterable[Manifest], oldest: int) -> list[DataFile]:
 
 
 def oldest_of(manifests: Sequence[Manifest], before_ms: int | None, keep: int | None) -> int:
-    """The oldest version that is kept: 0 where all are.
+    """Return the oldest version to keep; 0 keeps all.
 
-    Those are kept that were current at `before_ms` or later, and the last `keep` ones.
+    Versions that were current at `before_ms` or later are kept, and the last `keep` versions.
     """
     newest = manifests[-1].version if manifests else 0
     since, last = newest, newest
     if before_ms is not None:
-        # Clocks of drivers differ: by the first commit that is too young.
+        # Clocks of drivers differ, so use the first commit in version order that is too young.
         young = (one.version for one in manifests if one.created_ms > before_ms)
         since = max(0, next(young, newest + 1) - 1)
     if keep is not None:
@@ -100,7 +103,7 @@ def oldest_of(manifests: Sequence[Manifest], before_ms: int | None, keep: int | 
 def versions_without_files(
     manifests: Sequence[Manifest], present: Collection[str]
 ) -> list[tuple[int, int]]:
-    """The first and last of versions that can't be read: files that only they have are gone."""
+    """Return first and last of the version ranges that cannot be read because files are gone."""
     added = {file.path: one.version for one in manifests for file in one.files}
     gone = {
         version
@@ -115,7 +118,7 @@ def versions_without_files(
 
 
 def hidden_after(hidden: MutableMapping[str, DataFile], manifest: Manifest) -> list[str]:
-    """The same of the files of a changelog's state that readers do not see."""
+    """Apply `manifest` to the hidden files of a changelog's state; return its contradictions."""
     return _applied(hidden, manifest.removed_hidden, manifest.hidden)
 
 
@@ -137,9 +140,9 @@ def _applied(
 def ranges_with_files(
     manifests: Iterable[Manifest], live: Iterable[DataFile]
 ) -> Iterator[tuple[Range, list[DataFile]]]:
-    """Yield all that was loaded of each partition, in ranges with the files that hold them.
+    """Yield all loaded offsets of each partition as ranges, with the live files of each.
 
-    A range is that of one load, or of several where a file holds rows of several.
+    A range covers one load, or several loads if a file holds rows of several.
     """
     files: dict[int, list[DataFile]] = {}
     for file in live:
@@ -159,9 +162,9 @@ def ranges_with_files(
 def _cut(
     ends: Sequence[int], files: Sequence[DataFile]
 ) -> Iterator[tuple[int, int, list[DataFile]]]:
-    """Cut at each of `ends` (the first is the start) that lies inside no file."""
+    """Cut at each of `ends` (the first is the start) that is not inside a file."""
     start, first, behind = ends[0], 0, 0
-    reached = start  # The end of the files before `behind`: those of several buckets overlap.
+    reached = start  # The highest end of the files seen so far; files of different buckets overlap.
     for end in ends[1:]:
         while behind < len(files) and files[behind].start < end:
             reached = max(reached, files[behind].end)

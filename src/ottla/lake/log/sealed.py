@@ -24,7 +24,7 @@ _BLANK = b"0" * 64
 
 
 class SealBroken(ValueError):
-    """The bytes are not what was written, or of another format."""
+    """Raised if the bytes are not the ones that were written, or are of another format."""
 
 
 def seal(fields: Mapping[str, Any]) -> bytes:

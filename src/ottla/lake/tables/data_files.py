@@ -62,8 +62,7 @@ def remove_load(store: FileStore, version: int, load_id: str) -> None:
 
 
 def _has_buckets(store: FileStore) -> bool:
-    """Return whether data files lie in folders of event-time buckets; a table has all or none so.
-    """
+    """Return whether data files lie in folders of event-time buckets: in a table, all or none."""
     if store.lists_all_at_once:
         return any(is_folder(name) for name in store.names(FOLDER))
     first = next(iter(store.files(FOLDER)), None)

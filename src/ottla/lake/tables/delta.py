@@ -188,9 +188,7 @@ class DeltaLog:
         return True
 
     def _sync(self, before: int, manifest: Manifest) -> None:
-        """Force the log entry to disk. The commit is in the log already, so its files stay in any
-        case.
-        """
+        """Force the log entry to disk. Even on failure the files stay: the commit is in the log."""
         try:
             sync_written(self._store, LOG_FOLDER, after=f"{before:020d}.json")
         except OSError as error:
@@ -209,9 +207,7 @@ class DeltaLog:
         buckets: Buckets,
         wider: Schema | None,
     ) -> None:
-        """Commit. With `wider` columns, all files of the table are replaced; `manifest` removes
-        them.
-        """
+        """Commit. With `wider` columns, `manifest` removes and replaces all files of the table."""
         now = manifest.created_ms
         removes = [
             RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
@@ -251,8 +247,7 @@ class DeltaLog:
         ]
 
     def _require_live(self, table: DeltaTable, manifest: Manifest) -> None:
-        """Refuse to remove a file that is no longer live: its rows are in a file of another name.
-        """
+        """Refuse to remove a file that is not live: its rows are in a file of another name."""
         if not manifest.removed:
             return
         live = _live(table)
@@ -415,8 +410,7 @@ def _events(files: pa.Table) -> list[str]:
 
 
 def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
-    """Return the lower or the upper bounds of each column that has them, as Parquet stores values.
-    """
+    """Return each column's lower or upper bounds, if it has any, as Parquet stores values."""
     found = {}
     for name in _BOUNDED:
         if f"{prefix}.{name}" in files.column_names:

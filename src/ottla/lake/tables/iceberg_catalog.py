@@ -68,8 +68,7 @@ class CatalogSettings:
         return place == Path(store.root) or (place.exists() and place.samefile(store.root))
 
     def may_exist(self, store: FileStore) -> bool:
-        """Return False if the catalog is a file that does not exist: the first commit creates it.
-        """
+        """Return False if the catalog is a file that the first commit has yet to create."""
         return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
 
     def catalog(self, store: FileStore) -> Catalog:

@@ -101,10 +101,10 @@ class TableLog(Protocol):
         """
 
     def must_rewrite(self, columns: Any) -> bool:
-        """Return whether files with `columns`, an Arrow schema, require older files to be
-        rewritten.
+        """Return whether older files must be rewritten before files with `columns` are added.
 
-        This is so if a type is wider than the table's and the format has one type for all files.
+        `columns` is an Arrow schema. Older files must be rewritten if a type is wider than the
+        table's and the format has one type for all files.
         """
 
     def commit(self, manifest: Manifest, digest: str) -> bool:

@@ -161,9 +161,7 @@ class LoggedTable:
         ]
 
     def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
-        """Yield the manifests from `since` to the newest. They are found backwards and yielded
-        forwards.
-        """
+        """Yield the manifests from `since` to the newest; they are found in reverse order."""
         found, before = self._found_back(since, newest)
         if newest.version >= since.version and not before.is_of(since.version, since.digest):
             problem = f"load {since.version + 1} does not follow the manifest of {since.version}"

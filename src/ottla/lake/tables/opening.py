@@ -123,8 +123,7 @@ def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | N
 
 
 def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
-    """Return the format that a table's first load decides. Raises OttlaError for missing packages.
-    """
+    """Return the format that a first load decides. Raises OttlaError for missing packages."""
     if wanted == "parquet":
         return TableFormat(wanted)
     try:

@@ -1,8 +1,8 @@
-"""A table of Parquet files that count once a numbered manifest names them: ottla's own format.
+"""Ottla's own table format: Parquet files that are live once a numbered manifest names them.
 
-A load becomes visible by one atomic step: a manifest takes the next free number, which fails
-where the number is taken (`FileStore.put_if_absent`). Before that step its files are in the store
-and mean nothing; after it data and offsets are there together.
+A load becomes visible by one atomic step: its manifest takes the next number, which fails if the
+number is taken (`FileStore.put_if_absent`). Before that step its files are stored but have no
+effect; after it, data and offsets are visible together.
 
     DIR/_ottla/manifests/00000000000000000001.json
     DIR/_ottla/heads/00000000000000000001.json          how many loads there are
@@ -40,7 +40,7 @@ def _no_step(_name: str) -> None:
 
 
 class OwnTable:
-    """The table in one store. `on_step` is called with the name of each step once it is done."""
+    """A table in ottla's own format. `on_step` gets the name of each completed step."""
 
     format = "parquet"
     file_stem = staticmethod(data_files.file_stem)
@@ -60,14 +60,14 @@ class OwnTable:
     def create_or_open(
         cls, store: FileStore, on_step: Callable[[str], None] = _no_step
     ) -> "OwnTable":
-        """Open the table in `store` to write, and make it where there is none.
+        """Open the table in `store` for writing, and create it if there is none.
 
-        Raises OttlaError where two writers could get one name, and where the store holds files
-        that are not a table of ottla.
+        Raises OttlaError if two writers could get the same name in the store, or if the store holds
+        files that are not a table of ottla.
         """
         table = cls(store, on_step)
         require_own(store)
-        # What shows that the folder is ours comes first, should a crash leave only a part.
+        # Create the folder that marks the table as ours first, in case of a crash half-way.
         store.prepare((_MANIFESTS, data_files.FOLDER))
         table._heads.require_one(table._has_content)
         table._writes = True
@@ -101,17 +101,18 @@ class OwnTable:
         return Agreement()
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
-        # Before the manifests: a load that ends meanwhile has a manifest for its head.
+        # Read before the manifests: a load that ends meanwhile has a manifest before its head
+        # marker.
         heads = self._heads.all()
         if not heads and self._has_content():
-            # The first head comes before any of these.
+            # The first head marker is written before any of these.
             problem = f"no file in {self.store.address(HEADS)} says how many loads it "
             heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
         versions, first = self._versions(since.version)
         newest = max([0, *versions[-1:], *(head.version for head in heads)])
         if len(versions) < newest - first + 1:
             missing = set(range(first, newest + 1)).difference(versions)
-            # A listing may miss what is made meanwhile.
+            # A listing may miss files that are created while it runs.
             for version in (one for one in sorted(missing) if not self._is_there(one)):
                 problem = f"the manifest {_name(version)} is missing"
                 yield ManifestLink(_name(version), None, since, [problem])
@@ -132,7 +133,7 @@ class OwnTable:
         for version in range(since.version + 1, newest + 1):
             name = _name(version)
             try:
-                # What the storage refuses, or does not answer, is no damage, and is raised.
+                # A refusal or missing answer of the storage is not damage, so it is raised.
                 content = self.store.read(_path(version))
             except FileNotFoundError:
                 return
@@ -155,7 +156,7 @@ class OwnTable:
 
     def commit(self, manifest: Manifest) -> None:
         content = to_bytes(manifest)
-        # From here on a crash may leave the manifest in its place.
+        # If the process crashes from here on, the manifest may have been stored.
         self._on_step("manifest offered")
         if not self.store.put_if_absent(_path(manifest.version), content):
             raise self._chain.lost(manifest)
@@ -178,19 +179,19 @@ class OwnTable:
         return {file.path for file in (*manifest.files, *manifest.dead_letters)}
 
     def _has_content(self) -> bool:
-        """Whether there is what only comes after the first head."""
+        """Return whether the store has anything that is written after the first head marker."""
         return bool(self._versions(0)[0] or data_files.has_data_files(self.store))
 
     def _versions(self, since: int) -> tuple[Sequence[int], int]:
-        """Numbers of the manifests that are there, in order, and the first that was looked for.
+        """Return the numbers of the stored manifests in order, and the first number listed.
 
-        Those up to `since` are looked for where that costs no more.
+        Manifests up to `since` are listed too if that costs no more.
         """
         if not self.store.lists_all_at_once:
             names = self.store.names(_MANIFESTS, after=_name(since))
             return _numbers(names), since + 1
         names = self.store.names(_MANIFESTS)
-        # Hot: a table has many, mostly all of 1 to the last; this spares a look at each of them.
+        # Hot: a table has many manifests, usually all of 1 to the last. This avoids a look at each.
         is_whole = (
             _MANIFEST_NAMES.fullmatch("".join(names))
             and names

@@ -1,21 +1,21 @@
-"""Whether a folder is a table of ottla, a new one, or another program's."""
+"""Finds out whether a folder is a table of ottla, a new folder, or another program's."""
 
 from collections.abc import Sequence
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stores.store import FileStore
 
-# The folder of a table that is ottla's own, whatever the table's format.
+# The folder that every table of ottla has, whatever its format.
 OWN_FOLDER = "_ottla/"
-# A new table of any format has a marker here before it has anything else.
+# A new table of any format gets a marker here before anything else.
 HEADS = f"{OWN_FOLDER}heads/"
 CHECKPOINTS = f"{OWN_FOLDER}checkpoints/"
 DELTA_LOG = "_delta_log"
 ICEBERG_METADATA = "metadata"
-# What a new file system or a desktop puts into an empty folder.
+# Names that a new file system or a desktop puts into an empty folder.
 _NO_FILES_OF_OTHERS = frozenset({"lost+found", ".DS_Store", "Thumbs.db"})
 _LOADABLE = ("a Delta table", "an Iceberg table")
-# Whose table it is, by the name that shows it.
+# The program that a table belongs to, by a name that is typical of it.
 _OTHER_TABLES = {
     DELTA_LOG: "a Delta table",
     ICEBERG_METADATA: "an Iceberg table",
@@ -24,17 +24,17 @@ _OTHER_TABLES = {
 
 
 def holds_table(store: FileStore) -> bool:
-    """Whether the store holds a table of ottla, if only one that was begun."""
+    """Return whether the store holds a table of ottla, even one that was only begun."""
     return is_own(store.top())
 
 
 def is_own(names: Sequence[str]) -> bool:
-    """Whether these are the names at the root of a table of ottla."""
+    """Return whether the names at a root are those of a table of ottla."""
     return OWN_FOLDER.rstrip("/") in names
 
 
 def require_table(store: FileStore, target: str) -> None:
-    """Raise OttlaError where there is no table of ottla."""
+    """Raise OttlaError if there is no table of ottla."""
     if not holds_table(store):
         raise OttlaError(
             ErrorCode.RESOURCE_NOT_FOUND,
@@ -43,10 +43,11 @@ def require_table(store: FileStore, target: str) -> None:
 
 
 def require_own(store: FileStore) -> None:
-    """Refuse a root with files of others: a table would grow among them."""
+    """Refuse a root with files of other programs, because the table's files would mix with them."""
     others = sorted(name for name in store.top() if name not in _NO_FILES_OF_OTHERS)
-    # Asked again after the first listing: another first load, which may run at this moment, makes
-    # its own folder before anything else, so whatever the first one saw of that load came later.
+    # Ask again after the first listing: another first load may be running. It creates its own
+    # folder before anything else, so if the first listing saw any of its files, this one sees the
+    # folder.
     if not others or is_own(others) or holds_table(store):
         return
     kind = next((word for name, word in _OTHER_TABLES.items() if name in others), "")

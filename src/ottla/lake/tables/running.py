@@ -1,4 +1,4 @@
-"""Which loads run: a marker for each in the table's store.
+"""Markers of the loads that are running, one file for each in the table's store.
 
 DIR/_ottla/running/<load id>
 """
@@ -18,12 +18,12 @@ class RunningLoads:
 
     @contextmanager
     def mark(self, load_id: str) -> Iterator[None]:
-        """Show that the load runs, until the context is left or the process ends."""
+        """Mark the load as running until the context is left or the process ends."""
         with self._store.hold(self._folder + load_id):
             yield
 
     def may_run(self, load_id: str) -> bool:
-        """False only where the load has ended, or its process has (see `FileStore.is_held`)."""
+        """Return False only if the load or its process has ended (see `FileStore.is_held`)."""
         return self._store.is_held(self._folder + load_id)
 
     def sweep(self) -> None:

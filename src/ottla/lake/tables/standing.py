@@ -1,6 +1,6 @@
-"""What every table does with its chain of manifests, whatever makes a manifest count.
+"""Reads and checks a table's chain of manifests, for every table format.
 
-Where the table stands follows from the newest checkpoint and the manifests behind it. A chain with
+A table's current state follows from its newest checkpoint and the manifests after it. A chain with
 a problem that is not on record as overridden stops every load.
 """
 
@@ -18,14 +18,14 @@ from ottla.lake.tables.overriding import without_overridden
 from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
 
 Links = Callable[[TableStanding], Iterator[ManifestLink]]
-# The manifest that a checkpoint was made of, with its digest; None where it can't be had.
+# Finds the manifest that a checkpoint was made of, with its digest; None if it is missing.
 Find = Callable[[TableStanding], tuple[Manifest, str] | None]
 
 
 class SoundChain:
-    """The chain of one table at `place`, as `links` and `find` read it.
+    """The chain of the table at `place`, as read by `links` and `find`.
 
-    `called` is what errors say in front of a link's name.
+    Errors put `called` before a link's name.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class SoundChain:
         self._called = called
 
     def latest(self, *, repairs_head: bool) -> tuple[Manifest | None, str | None]:
-        """As `LakeTable.latest`; a head that a crash left behind is written if `repairs_head`."""
+        """Do as `LakeTable.latest`. If `repairs_head`, write a head marker lost in a crash."""
         newest, standing = self.newest()
         if repairs_head:
             head = self._heads.newest()
@@ -54,9 +54,9 @@ class SoundChain:
         return newest, standing.digest
 
     def newest(self) -> tuple[Manifest | None, TableStanding]:
-        """The newest manifest and where the table stands, by the newest checkpoint and since.
+        """Return the newest manifest and the table's state, from the newest checkpoint on.
 
-        Raises OttlaError where the chain is not sound.
+        Raises OttlaError if the chain has a problem.
         """
         newest, standing = self._by_checkpoint()
         for link in without_overridden(self._links(standing)):
@@ -68,7 +68,7 @@ class SoundChain:
         return map(self._sound, without_overridden(self._links(EMPTY)))
 
     def live_files(self) -> Sequence[DataFile]:
-        """The files that count now, in the order they were added. Raises as `newest` does."""
+        """Return the live files, in the order they were added. Raises as `newest` does."""
         live: dict[str, DataFile] = {}
         for link in without_overridden(self._links(EMPTY)):
             problems = live_after(live, self._sound(link))
@@ -77,18 +77,18 @@ class SoundChain:
         return list(live.values())
 
     def committed(self, version: int, digest: str, on_step: Callable[[str], None]) -> None:
-        """Write down that `version` counts: the head, and a checkpoint where one is due."""
+        """Record the commit of `version`: write the head marker, and a checkpoint if one is due."""
         with committed_before(self._place, version):
             self._heads.write(version, digest)
         on_step("head written")
         if self._checkpoints.is_due(version):
-            # The load counts already; the next load reports what is wrong here.
+            # The load is committed already; the next load reports any failure here.
             with suppress(OSError, OttlaError):
                 self._checkpoints.write(self.newest()[1])
         on_step("checkpoint written")
 
     def lost(self, manifest: Manifest) -> OttlaError:
-        """The error of a commit whose version another one has taken."""
+        """Return the error for a commit whose version another commit has taken."""
         newest, _ = self.newest()
         if newest is not None and newest.writer_epoch > manifest.writer_epoch:
             return FencedWriter(
@@ -104,7 +104,7 @@ class SoundChain:
         )
 
     def damaged(self, problems: str) -> OttlaError:
-        """The error of a table that contradicts itself."""
+        """Return the error for a table that contradicts itself."""
         return OttlaError(
             ErrorCode.CORRUPT_MESSAGE,
             f"the table in {self._place} is damaged: {problems}. Nothing is loaded on top of "

@@ -1,7 +1,7 @@
-"""What the footer of a Parquet file says of its columns, for the logs of Delta and Iceberg.
+"""Column statistics from the footer of a Parquet file, for the logs of Delta and Iceberg.
 
-Query engines skip files by it, so bounds are exact or left out. Values are as Parquet stores them:
-a timestamp is a number of microseconds.
+Query engines skip files by them, so bounds are exact or left out. Values are as Parquet stores
+them: a timestamp is a number of microseconds.
 """
 
 import json
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 from ottla.lake.manifest import DataFile
 from ottla.lake.stores.store import FileStore
 
-# Other physical types have bounds that may be cut off (bytes) or meet NaN (floats).
+# Bounds of other physical types may be truncated (bytes) or affected by NaN (floats).
 _EXACT_TYPES = frozenset({"INT32", "INT64"})
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """The least and the greatest value of a column in one file, and how many are null."""
+    """The lowest and highest value of a column in one file, and its number of nulls."""
 
     low: int
     high: int
@@ -30,7 +30,7 @@ class ColumnBounds:
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """One file's rows, bounds by column, and where its row groups begin."""
+    """The number of rows in a file, its bounds by column, and the offsets of its row groups."""
 
     rows: int
     columns: Mapping[str, ColumnBounds]
@@ -44,12 +44,12 @@ def read_statistics(store: FileStore, file: DataFile) -> FileStatistics:
 
 
 def statistics_of(footer: Any) -> FileStatistics:
-    """Return what a footer (`pyarrow.parquet.FileMetaData`) says."""
+    """Return the statistics in a footer (`pyarrow.parquet.FileMetaData`)."""
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     columns = {}
     for at in range(footer.num_columns):
         column = footer.schema.column(at)
-        # A name with a dot may be a field of another column: neither has bounds here.
+        # A name with a dot may also be a nested field of another column, so neither gets bounds.
         if column.physical_type in _EXACT_TYPES and "." not in column.path:
             bounds = _bounds([group.column(at).statistics for group in groups])
             if bounds is not None:
@@ -59,11 +59,11 @@ def statistics_of(footer: Any) -> FileStatistics:
 
 
 def _bounds(parts: Sequence[Any]) -> ColumnBounds | None:
-    """The bounds over all row groups; None where one of them does not say."""
+    """Return the bounds over all row groups; None if a row group has no statistics."""
     if not parts or not all(part is not None and part.has_null_count for part in parts):
         return None
     bounded = [part for part in parts if part.has_min_max]
-    # A row group of nothing but nulls has no bounds, and needs none.
+    # A row group with only nulls has no bounds and needs none.
     if not bounded or any(part.num_values for part in parts if not part.has_min_max):
         return None
     return ColumnBounds(
@@ -83,7 +83,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def delta_statistics(found: FileStatistics, kinds: dict[str, str]) -> str:
-    """Return the JSON text of `found`; `kinds` has Delta's type of each column that may stand."""
+    """Return `found` as JSON for Delta; `kinds` has Delta's type of each column to include."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -103,7 +103,7 @@ def _value(stored: int, kind: str) -> int | str | None:
     if kind in {"integer", "long", "short", "byte"}:
         return stored
     if kind != "timestamp" or stored % 1000:
-        return None  # Delta's text has milliseconds, and would be a wrong bound.
+        return None  # Delta's text has only milliseconds, so a bound would be wrong.
     try:
         time = _EPOCH + timedelta(microseconds=stored)
     except OverflowError:

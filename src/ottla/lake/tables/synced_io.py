@@ -1,4 +1,4 @@
-"""How pyiceberg writes the metadata of a table in a local folder: each file is forced to disk.
+"""Lets pyiceberg write the metadata of a local table so that each file is forced to disk.
 
 The catalog then never names a file that a power cut has left empty.
 """
@@ -18,7 +18,7 @@ from ottla.base.system import sync_folder
 
 
 class _Written(threading.local):
-    """What this thread writes, where it wants to know."""
+    """The paths that this thread writes, while it collects them."""
 
     paths: list[Path] | None = None
 
@@ -28,7 +28,7 @@ _written = _Written()
 
 @contextmanager
 def paths_written() -> Iterator[list[Path]]:
-    """The paths of files that this thread begins to write meanwhile."""
+    """Collect the paths of files that this thread begins to write within the context."""
     before, _written.paths = _written.paths, []
     try:
         yield _written.paths
@@ -37,7 +37,7 @@ def paths_written() -> Iterator[list[Path]]:
 
 
 class _SyncedStream:
-    """An output stream of pyiceberg's: whole and durable once it is closed, or not there."""
+    """An output stream of pyiceberg. The file is complete and durable after closing, or absent."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class _SyncedStream:
 
     @contextmanager
     def _removed_on_failure(self) -> Iterator[None]:
-        """A full disk leaves no part of a file, which nothing would name or remove."""
+        """Remove a partly written file on failure; nothing would name or remove it later."""
         try:
             yield
         except OSError:
@@ -103,9 +103,9 @@ class _SyncedFile(OutputFile):  # type: ignore[misc]
 
 
 class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
-    """Local files; pyiceberg makes it by its name (`py-io-impl`).
+    """Local files, opened by pyiceberg, which creates this class by name (`py-io-impl`).
 
-    `written` are the paths of all files that were begun with it.
+    `written` has the paths of all files that were begun with it.
     """
 
     def __init__(self, properties: Any = None) -> None:
@@ -117,10 +117,10 @@ class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
         return _SyncedFile(location, Path(path), self)
 
     def delete(self, location: Any) -> None:
-        """As in object stores a file that is gone already is deleted.
+        """Delete a file; a missing file is no error, as in object stores.
 
-        Another writer, an expiry or a full disk was first: pyiceberg would warn of each on standard
-        error, where nothing is wrong.
+        Another writer, an expiry or a full disk may have removed it first. pyiceberg would warn of
+        each on standard error although nothing is wrong.
         """
         with suppress(FileNotFoundError):
             super().delete(location)

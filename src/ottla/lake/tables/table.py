@@ -1,7 +1,7 @@
 """The seam *commit*: a table in which a load's files and positions become visible in one step.
 
 The proof is the same for every format: a chain of sealed manifests, each with the digest of the
-one before. Formats differ in what makes a manifest count.
+previous one. Formats differ in the step that makes a manifest effective.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from ottla.lake.tables.running import RunningLoads
 
 @dataclass(frozen=True, slots=True)
 class ManifestLink:
-    """A manifest of the chain: None where it can't be had. `after` is where the table stands."""
+    """A manifest of the chain, None if it cannot be read. `after` is the table's state after it."""
 
     name: str
     manifest: Manifest | None
@@ -28,42 +28,42 @@ class ManifestLink:
 
 
 class LoadLost(OttlaError):
-    """Another load committed this version first; this one has changed nothing."""
+    """Raised if another load committed this version first; this load has changed nothing."""
 
 
 class FencedWriter(OttlaError):
-    """A writer with a higher writer epoch has taken the table over; this one must stop."""
+    """Raised if a writer with a higher writer epoch took the table over; this writer must stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilesOfOthers:
-    """What other programs did to a table's files, as its log has it."""
+    """Changes that other programs made to a table's files, according to the table's log."""
 
-    # Files of loads that count no more, and files by path that count and are of no load.
+    # Files of loads that are no longer live; and live files, by path, that no load wrote.
     gone: Sequence[DataFile] = ()
     instead: Mapping[str, LiveFile] = field(default_factory=dict)
-    # Who did it, in words: "OPTIMIZE (Delta's log entry 7)".
+    # Description of the operations: "OPTIMIZE (Delta's log entry 7)".
     by: Sequence[str] = ()
-    # Files that others wrote, whether they count or not: no strays.
+    # All files that other programs wrote, live or not. They are not strays.
     known: AbstractSet[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What in the log of a table format contradicts the chain, and what other programs did."""
+    """Contradictions between a table format's log and the chain, and changes by other programs."""
 
     problems: Sequence[str] = ()
     others: FilesOfOthers = FilesOfOthers()
-    # By the log, of each file of a load that counts: least and greatest value of columns.
+    # Lowest and highest values of columns in the log, for each live file of a load.
     bounds: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
-    # What could not be compared.
+    # Parts of the log that could not be compared.
     remarks: Sequence[str] = ()
-    # Whether others have rows of their own in the table, which no load accounts for.
+    # Whether other programs have their own rows in the table, for which no load accounts.
     is_shared: bool = False
 
 
 class LakeTable(Protocol):
-    """One table: its manifests, and the files that they name, in `store`."""
+    """A table in `store`: its manifests and the files that they name."""
 
     @property
     def store(self) -> FileStore: ...
@@ -78,55 +78,56 @@ class LakeTable(Protocol):
     def latest(self) -> tuple[Manifest | None, str | None]:
         """Return the newest manifest and its digest, or (None, None) for an empty table.
 
-        Its positions are those that the ledgers of all loads give. Raises OttlaError where a
-        manifest is missing, altered, or contradicts the others: nothing may be built on that.
-        Of a table that was opened to write, what a crash left undone is done.
+        Its positions are those in the ledgers of all loads. Raises OttlaError if a manifest is
+        missing, altered, or contradicts the others, because nothing may be built on it. A table
+        that was opened for writing first completes a commit that a crash interrupted.
         """
 
     def history(self) -> Iterator[Manifest]:
         """Yield all manifests, oldest first. Raises OttlaError as `latest` does."""
 
     def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
-        """Yield each manifest behind `since` with what is wrong with it, oldest first.
+        """Yield each manifest after `since` with its problems, oldest first.
 
-        Ends at one that is missing or unreadable: what follows from it is not known. Each missing
-        one is yielded, without a manifest; so is what is wrong with the table as a whole.
+        Missing manifests are yielded too, without a manifest; so are problems of the whole table.
+        The iteration ends at a missing or unreadable manifest, because the state after it is
+        unknown.
         """
 
     def live_files(self) -> Sequence[DataFile]:
-        """The files that count now, in the order they were added. Raises as `latest` does."""
+        """Return the live files, in the order they were added. Raises as `latest` does."""
 
     def live_paths(self) -> Sequence[str]:
-        """Paths of the files that readers of the format see: also files that others replaced."""
+        """Return the paths that readers of the format see, including files of other programs."""
 
     def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
-        """Let go of the versions before `oldest`, as the format does it, unless it is a `dry_run`.
+        """Drop the versions before `oldest` from the format's log, unless it is a `dry_run`.
 
-        Returns paths of files that have to stay: those of the versions which stay, and those that
-        are for other programs to remove.
+        Returns paths of files that must stay: files of the remaining versions, and files that other
+        programs have to remove.
         """
 
     def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
         """Compare the format's log with all manifests of the chain and their digests."""
 
     def file_stem(self, version: int, load_id: str, partition: int, start: int) -> str:
-        """What the names of a range's files start with, relative to the store's root.
+        """Return the start of the names of a range's files, relative to the store's root.
 
-        A task attempt adds a hyphen, a name of its own, and `.parquet`.
+        A task attempt appends a hyphen, its own name, and `.parquet`.
         """
 
     def must_rewrite(self, columns: Any) -> bool:
-        """Whether all files have to be written anew for others with `columns`, an Arrow schema."""
+        """Return whether all files must be rewritten before files with these Arrow `columns`."""
 
     def commit(self, manifest: Manifest) -> None:
-        """Make what `manifest` names visible.
+        """Make the files and positions of `manifest` visible.
 
-        Raises LoadLost where another commit has its version, and FencedWriter where the newest
-        commit has a higher writer epoch. Neither has changed anything.
+        Raises LoadLost if another commit has its version, and FencedWriter if the newest commit has
+        a higher writer epoch. In both cases nothing has changed.
         """
 
     def remove_orphans(self) -> list[str]:
         """Delete files that no manifest can ever name; return their names.
 
-        Those are files of loads whose version another load has taken, and which run no more.
+        These are files of loads that have ended and whose version another load has taken.
         """
