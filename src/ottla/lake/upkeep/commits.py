@@ -1,4 +1,4 @@
-"""Commits of upkeep, which go on top of what loads have committed meanwhile."""
+"""Commits of upkeep, which can be made on top of loads that committed meanwhile."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ _TRIES = 100
 def commit_on_newest(
     table: LakeTable, make: Callable[[Manifest, str | None], Manifest]
 ) -> Manifest:
-    """Commit what `make` gives for the newest manifest and its digest.
+    """Commit the manifest that `make` returns for the newest manifest and its digest.
 
-    Where another commit takes the version, or a writer with a new epoch has started, that is
-    tried again on top of it. `make` raises LoadLost where it can't be.
+    If another commit takes the version, or a writer with a new epoch has started, try again on top
+    of that. `make` raises LoadLost if that is impossible.
     """
     for tried in range(1, _TRIES + 1):
         before, digest = table.latest()
@@ -40,7 +40,7 @@ def commit_on_newest(
 
 
 def require_rows(newest: Manifest | None, target: str) -> None:
-    """Refuse a changelog table: its files are buckets of keys, and each run writes them anew."""
+    """Refuse a changelog table: its files are buckets of keys, and each run rewrites them."""
     if newest is not None and newest.changelog is not None:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -50,7 +50,7 @@ def require_rows(newest: Manifest | None, target: str) -> None:
 
 
 def require_live(table: LakeTable, removed: Sequence[DataFile], what: str) -> None:
-    """Raise LoadLost where one of the files, of rows or of dead letters, counts no more."""
+    """Raise LoadLost if one of the files, of rows or of dead letters, is no longer live."""
     live = {file.path: file for file in table.live_files()}
     if any(map(is_letters, removed)):
         live |= {file.path: file for file in live_letters(table.history())}
@@ -61,9 +61,9 @@ def require_live(table: LakeTable, removed: Sequence[DataFile], what: str) -> No
 
 @contextmanager
 def lost_where_removed(table: LakeTable, files: Sequence[DataFile], what: str) -> Iterator[None]:
-    """Make a LoadLost of an error that comes since others removed some of `files` meanwhile.
+    """Raise LoadLost in place of an error caused by others having removed some of `files`.
 
-    An expiry may have deleted those by now, so that they can't be read.
+    An expiry may have deleted the removed files by now, so that they cannot be read.
     """
     try:
         yield
@@ -75,12 +75,12 @@ def lost_where_removed(table: LakeTable, files: Sequence[DataFile], what: str) -
 
 
 def is_letters(file: DataFile) -> bool:
-    """Whether it is a file of dead letters, and not of rows."""
+    """Return whether this is a file of dead letters rather than of rows."""
     return file.path.startswith(f"{DEAD_LETTERS_FOLDER}/")
 
 
 def lost_to(table: LakeTable, deed: str, what: str) -> LoadLost:
-    """The error of upkeep that came too late."""
+    """Return the error for upkeep that came too late."""
     return LoadLost(
         ErrorCode.CONCURRENT_TRANSACTIONS,
         f"another commit to {table.store.url} {deed} first; this {what} changed nothing: run it "

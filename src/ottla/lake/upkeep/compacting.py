@@ -1,10 +1,10 @@
 """Compaction: small files of neighbouring offsets become one, proven by the same hash.
 
-    files that count → groups → a task for each, which reads and writes → manifest
+    live files → groups → a task for each, which reads and writes → manifest
 
-Offsets and positions stay, and so do rows and their hash: the manifest of a compaction is only
-believed where what it adds to a partition has the rows and the hash of what it removes. Killed at
-any step it leaves either nothing that counts or the whole compaction.
+Offsets, positions, rows and their hash stay the same: the manifest of a compaction is valid only if
+the files that it adds to a partition have the rows and the hash of those that it removes. If a
+compaction is killed, it is either committed as a whole or not at all.
 """
 
 import time
@@ -43,7 +43,7 @@ ROW_GROUP_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What a compaction did. `manifest` is None where no files were to become one."""
+    """The result of a compaction. `manifest` is None if there was nothing to compact."""
 
     manifest: Manifest | None
     removed: int = 0
@@ -69,7 +69,8 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
     steps = Steps(watch.on_step)
 
     with as_storage_error(place_of(target, store_options)):
-        existing_table(target, store_options)  # A mistyped target becomes no new table.
+        # Open an existing table, so that a mistyped target does not create one.
+        existing_table(target, store_options)
         table = open_table(target, None, store_options, steps.reached)
         before, _ = table.latest()
         require_rows(before, target)
@@ -107,7 +108,7 @@ def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
 def _chosen(counting: CountingFiles, target_bytes: int) -> list[tuple[DataFile, ...]]:
     if counting.newest is None:
         return []
-    # Files that another program replaced in the table format's log are its own to compact.
+    # Leave files of another program in the table format's log to that program.
     live = [file for file in counting.files if file.path in counting.readers_see]
     return groups(live, counting.columns, counting.newest.table_schema, target_bytes)
 
@@ -150,10 +151,11 @@ def compaction_on(
     planned: TableSchema | None,
     typing: LoadTyping | None = None,
 ) -> Callable[[Manifest, str | None], Manifest]:
-    """What gives the manifest behind any other one; `files` are what `rewrites` have written.
+    """Return a function that builds the manifest on top of any newest one.
 
-    `planned` are the table's columns, and `typing` has others that the files begin with. It raises
-    LoadLost where others changed that meanwhile.
+    `files` are those that `rewrites` have written. `planned` are the table's columns; `typing` has
+    wider ones if the files introduce them. The function raises LoadLost if others changed the
+    columns meanwhile.
     """
     removed = list({file.path: file for one in rewrites for file in one.files}.values())
     in_order = sorted(files, key=lambda file: (file.partition, file.start))
@@ -163,7 +165,7 @@ def compaction_on(
         _require_none_between(table, rewrites)
         if before.table_schema != planned:
             raise lost_to(table, "changed the table's columns", "compaction")
-        # Other loads may have taken files for orphans while this was tried for long.
+        # During long retries, other loads may have removed the files as orphans.
         require_files(table.store, in_order)
         return next_manifest(
             before,
@@ -187,7 +189,7 @@ def compaction_on(
 
 
 def _require_none_between(table: LakeTable, rewrites: Sequence[RewriteTask]) -> None:
-    """Raise LoadLost where a file has come between those that become one."""
+    """Raise LoadLost if a file has been added between files that are merged into one."""
     known = {file.path for one in rewrites for file in one.files}
     for file in table.live_files():
         if file.path in known:

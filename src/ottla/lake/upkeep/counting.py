@@ -1,4 +1,4 @@
-"""The files of a table that count now: all that upkeep goes by, as one version has it."""
+"""The live files of a table in one version, on which upkeep works."""
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,26 +11,26 @@ from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.upkeep.grouping import columns_of
 
 _TRIES = 20
-# What columns files have, by path.
+# The columns of each file, by path.
 Columns = Mapping[str, TableSchema | None]
 
 
 @dataclass(frozen=True, slots=True)
 class CountingFiles:
-    """Files of rows and of dead letters that count at version `newest`; None: an empty table."""
+    """The live files of rows and of dead letters in version `newest`; None: an empty table."""
 
     newest: Manifest | None
     files: Sequence[DataFile]
     letters: Sequence[DataFile]
     columns: Columns
-    # Paths by the format's log: other programs may have replaced files there.
+    # Live paths in the format's log, where other programs may have replaced files.
     readers_see: AbstractSet[str]
 
 
 def counting_now(table: LakeTable) -> CountingFiles:
-    """Read the chain and the log; again where another commit came between.
+    """Read the chain and the log, and read both again if another commit came between.
 
-    Raises LoadLost where one did each time.
+    Raises LoadLost if that happens each time.
     """
     for _ in range(_TRIES):
         manifests = list(table.history())

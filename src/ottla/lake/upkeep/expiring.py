@@ -1,11 +1,12 @@
-"""Expiry: files that count no more are deleted, once no reader can be at work with them.
+"""Expiry: deletes files that are no longer live, once no reader can be using them.
 
-A file that a commit removed stays in the store for readers that have begun with it, and for
+A file that a commit removed stays in the store for readers that are using it, and for older
 versions of the table that readers may ask for. An expiry keeps the newest versions, by time or by
-number, lets go of the older ones and deletes what only those have. Manifests stay for good: they
-are the proof, and say what was there.
+number, and deletes the files that only older versions have. Manifests stay for good: they are the
+proof, and record the deleted files.
 
-The log of a format lets go first, then files are deleted: killed at any step it is run again.
+First the log of a format drops the old versions, then files are deleted. If an expiry is killed at
+any step, it can be run again.
 """
 
 import time
@@ -24,11 +25,11 @@ OLDER_THAN_MS = 7 * 24 * 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class ExpiryResult:
-    """What an expiry deleted, or would delete.
+    """The files that an expiry deleted, or would delete.
 
-    `oldest` is the oldest version that can be read afterwards, as far as its files are there; 0
-    where none was let go. `kept` are files that count no more, and that versions which stay or
-    other programs may need.
+    `oldest` is the oldest version that can be read afterwards, if its files exist; 0 if no version
+    was dropped. `kept` are files that are not live but may be needed by remaining versions or by
+    other programs.
     """
 
     oldest: int
@@ -65,7 +66,8 @@ def expire(
     now_ms = time.time_ns() // 1_000_000
     before_ms = None if older_than_ms is None else now_ms - older_than_ms
     with as_storage_error(place_of(target, store_options)):
-        table = existing_table(target, store_options)  # A mistyped target becomes no new table.
+        # Open an existing table, so that a mistyped target does not create one.
+        table = existing_table(target, store_options)
         if not dry_run:
             table = open_table(target, None, store_options)
         oldest = oldest_of(list(table.history()), before_ms, keep)
@@ -88,7 +90,10 @@ def expire_until(
     dry_run: bool = False,
     on_step: Callable[[str], None] = lambda _step: None,
 ) -> tuple[list[DataFile], list[DataFile]]:
-    """Delete files that only versions before `oldest` have; return them, and those that stay."""
+    """Delete the files that only versions before `oldest` have.
+
+    Returns the deleted files, and the removed files that stay.
+    """
     old = removed_by(table.history(), oldest)
     folders = {file.path.rpartition("/")[0] + "/" for file in old}
     present = {folder + name for folder in folders for name in table.store.names(folder)}

@@ -1,4 +1,4 @@
-"""Which files of a table become one: small neighbours in the order of their offsets. Pure."""
+"""Chooses the files to merge: small neighbours in the order of their offsets. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -6,12 +6,12 @@ from itertools import groupby
 from ottla.lake.decode.layout import layout_of
 from ottla.lake.manifest import DataFile, Manifest, TableSchema
 
-# A file of more than this part of the target stays as it is.
+# A file of more than this fraction of the target stays as it is.
 _SMALL = 0.75
 
 
 def columns_of(manifests: Sequence[Manifest]) -> Mapping[str, TableSchema | None]:
-    """What columns each file has, by its path: those of the commit that added it."""
+    """Return the columns of each file, by its path: those of the commit that added it."""
     return {file.path: manifest.table_schema for manifest in manifests for file in manifest.files}
 
 
@@ -23,9 +23,9 @@ def groups(
 ) -> list[tuple[DataFile, ...]]:
     """Return groups of two files or more, each of at most `target_bytes`.
 
-    The files of a group follow each other: no file that counts has offsets between theirs, of
-    those of one bucket of event time, which are not mixed with others. Files with older columns
-    get the newest, unless only one of the two keeps the raw ones.
+    No live file has offsets between those of a group's files. Files of different event-time buckets
+    are never mixed. Files with older columns get the newest columns, unless only one of the two
+    keeps the raw columns.
     """
     keep_raw = layout_of(newest).keep_raw
     small = {

@@ -1,4 +1,4 @@
-"""Which rows and dead letters a replacement would take away with nothing in their place."""
+"""Counts the rows and dead letters that a replacement would remove without a substitute."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ from ottla.lake.manifest import DataFile
 from ottla.lake.stores.store import FileStore
 from ottla.ledger.partition import PartitionLedger
 
-# Files are looked at in order of their offsets: those of one neighbourhood are read once.
+# Files are compared in order of their offsets, so that neighbours are read together.
 _REMEMBERED = 4
 
 
@@ -22,11 +22,11 @@ def lost_by_partition(
     new: Sequence[DataFile],
     ledgers: Sequence[PartitionLedger],
 ) -> Mapping[int, int]:
-    """How many offsets of each partition `old` files have and `new` ones do not.
+    """Return how many offsets of each partition are in the `old` files and not in the `new` ones.
 
-    `ledgers` account for what the new ones were read from: no more is lost than is gone from there,
-    and where nothing is gone, no file is read. Of an old file that can't be read the rows are
-    counted, since where they were is not known.
+    `ledgers` are those of the ranges that the new files were read from. No more can be lost than
+    the ledgers count as gone, and if nothing is gone, no file is read. If an old file cannot be
+    read, row counts are compared instead of offsets.
     """
     gone: dict[int, int] = {}
     for ledger in ledgers:

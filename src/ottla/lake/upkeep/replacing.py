@@ -1,11 +1,11 @@
-"""Replacement: the rows of ranges of offsets, read from the topic again.
+"""Replacement: reads the rows of offset ranges from the topic again.
 
     ranges → tasks that read them → compare with the table → cut files that stick out → manifest
 
-Files that stick out of a range are cut at its ends first, by a compaction: that changes no rows.
-Then one manifest removes what the table has of the ranges and adds what was read, with an account
-of every offset. Where nothing differs nothing is committed, so that a replacement may be repeated.
-Killed at any step it leaves the table with the old rows or with the new ones.
+Files that extend beyond a range are first cut at its ends, by a compaction, which changes no rows.
+Then one manifest removes the table's files of the ranges and adds the new ones, with a ledger of
+every offset. If no row differs, nothing is committed, so a replacement may be repeated. If it is
+killed at any step, the table has either the old rows or the new ones.
 """
 
 import time
@@ -35,7 +35,7 @@ from ottla.ledger.partition import PartitionLedger
 
 @dataclass(frozen=True, slots=True)
 class ReplacementResult:
-    """What a replacement did. `manifest` is None where nothing differs."""
+    """The result of a replacement. `manifest` is None if nothing differs."""
 
     manifest: Manifest | None
     ranges: Mapping[int, tuple[int, int]]
@@ -68,7 +68,8 @@ def replace(
     steps = Steps(watch.on_step)
 
     with as_storage_error(place_of(target, store_options)):
-        existing_table(target, store_options)  # A mistyped target becomes no new table.
+        # Open an existing table, so that a mistyped target does not create one.
+        existing_table(target, store_options)
         table = open_table(target, None, store_options, steps.reached)
         with closing(connect(bootstrap)) as cluster:
             described, before, digest = built_on(table, cluster, topic)
@@ -113,7 +114,7 @@ def replace(
 
 
 def _loaded(history: Iterable[Manifest]) -> dict[int, tuple[int, int]]:
-    """From where to where each partition was loaded."""
+    """Return the offset range of each partition that was loaded."""
     found: dict[int, tuple[int, int]] = {}
     for manifest in history:
         for ledger in manifest.ledgers if manifest.kind == "load" else ():
@@ -129,7 +130,7 @@ def _ranges(
     end: Boundary,
     loaded: Mapping[int, tuple[int, int]],
 ) -> dict[int, tuple[int, int]]:
-    """What is replaced of each partition: offsets that are named, or what was loaded of a time."""
+    """Return the ranges to replace: the named offsets, or the loaded offsets of a time span."""
     named = [set(one.offsets) for one in (start, end) if one.offsets is not None]
     if len(named) == 2 and named[0] != named[1]:
         raise OttlaError(

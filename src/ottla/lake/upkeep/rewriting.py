@@ -1,6 +1,6 @@
-"""One task of upkeep: the rows of some files, read and written again as one file.
+"""One task of upkeep: reads the rows of some files and writes them as one file.
 
-Runs on any executor. As tasks of a load do, each attempt writes a file of its own name.
+Runs on any executor. Each attempt writes a file with a name of its own, like tasks of a load.
 """
 
 import uuid
@@ -23,16 +23,16 @@ from ottla.lake.stores.store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
-    """Rows of offsets [start, end) of neighbouring files of one partition become one file."""
+    """The offsets [start, end) of neighbouring files of one partition, to become one file."""
 
     store: FileStore
-    path: str  # Where the file goes; an attempt adds a name of its own.
+    path: str  # Start of the path of the new file; each attempt appends its own name.
     files: tuple[DataFile, ...]
     start: int
     end: int
     layout: FileLayout
     row_group_bytes: int
-    # The columns of files that have older ones, by path, and those that take their place.
+    # The columns of files with older columns, by path, and the columns that replace them.
     older: Mapping[str, TableSchema | None] = field(default_factory=dict)
     columns: TableSchema | None = None
 
@@ -45,15 +45,14 @@ class RewriteTask:
         return 0
 
     def run(self) -> DataFile | None:
-        """Write the file; None where it would have no rows. Raises OttlaError."""
+        """Write the file; return None if it would have no rows. Raises OttlaError."""
         return write_again(self, uuid.uuid4().hex[:12])
 
 
 def write_again(wanted: RewriteTask, attempt: str) -> DataFile | None:
-    """Write the file, named after `attempt`; None where it would have no rows.
+    """Write the file, named after `attempt`; return None if it would have no rows.
 
-    Raises OttlaError, also where a file does not hold the rows that its manifest says; no file
-    stays then.
+    Raises OttlaError, also if a file does not hold the rows in its manifest; then no file remains.
     """
     path = f"{wanted.path}-{attempt}.parquet"
     output = ParquetOutput(
@@ -76,7 +75,7 @@ def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
     rows, hashed = output.rows, output.hash
     is_whole = wanted.start <= file.start and file.end <= wanted.end
     try:
-        # The hash of its rows says nothing of typed columns.
+        # The hash of the rows does not cover typed columns.
         if check_bytes(wanted.store, file):
             raise _damaged(file, "is not as it was written")
         for batch in _batches(wanted, file):
@@ -99,9 +98,9 @@ def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
 
 
 def _batches(wanted: RewriteTask, file: DataFile) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in the columns that are written: those of older ones decoded again.
+    """Yield the rows of a file in the columns to write; rows of older columns are decoded again.
 
-    Rows that do not have their keys and values any more keep what they have, in wider types.
+    Rows without their keys and values keep their typed values, in wider types.
     """
     if file.path not in wanted.older:
         yield from file_batches(wanted.store, file.path, wanted.layout)

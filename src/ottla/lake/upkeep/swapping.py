@@ -1,4 +1,4 @@
-"""The commit of a replacement: what the table has of some ranges goes, what was read comes."""
+"""Commits a replacement: removes the table's rows of some ranges, adds the rows that were read."""
 
 import time
 import uuid
@@ -30,14 +30,14 @@ from ottla.lake.upkeep.counting import Columns, counting_now
 from ottla.lake.upkeep.losing import lost_by_partition
 from ottla.lake.upkeep.rewriting import RewriteTask, rewritten
 
-# Where a compaction takes files of the ranges meanwhile, they are looked up again.
+# How often files are looked up again because a compaction has taken some of them.
 _TRIES = 3
 # Offsets [start, end) by partition.
 Ranges = Mapping[int, tuple[int, int]]
 
 
 class NothingDiffers(Exception):
-    """The table has the very rows that were read."""
+    """Raised if the table already has exactly the rows that were read."""
 
     def __init__(self, rows: int) -> None:
         super().__init__("nothing differs")
@@ -45,7 +45,7 @@ class NothingDiffers(Exception):
 
 
 class RangeSwap:
-    """One replacement of `ranges`. `run` runs what cuts the files that stick out."""
+    """One replacement of `ranges`. `run` runs the tasks that cut files at the ranges' ends."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class RangeSwap:
         self._require_replaceable()
 
     def commit(self, read: Manifest) -> Manifest:
-        """Commit what was read, which `read` describes.
+        """Commit the rows that were read, as `read` describes them.
 
-        Raises NothingDiffers, and LoadLost where others changed columns, or files of the ranges
-        again and again.
+        Raises NothingDiffers; and LoadLost if others changed columns, or keep changing files of the
+        ranges.
         """
         for _ in range(_TRIES - 1):
             with suppress(LoadLost):
@@ -107,16 +107,16 @@ class RangeSwap:
                     table, compaction_on(table, rewrites, pieces, cut_id, self._schema)
                 )
                 self._on_step("files cut")
-        # Of the commit that follows.
+        # The steps that follow belong to the next commit.
         self._steps.done.clear()
         return commit_on_newest(table, self._replacement(read, removed, lost))
 
     def _counting(self) -> list[DataFile]:
-        """Files that count now, of rows and of dead letters."""
+        """Return the live files of rows and of dead letters."""
         return [*self._table.live_files(), *live_letters(self._table.history())]
 
     def _require_replaceable(self) -> None:
-        """Refuse ranges with what can't be taken away by a commit of ours."""
+        """Refuse ranges with rows that a commit of ours cannot remove."""
         counting = counting_now(self._table)
         for file in filter(self._overlaps, counting.files):
             if file.path not in counting.readers_see:
@@ -165,7 +165,7 @@ class RangeSwap:
         return stem.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
 
     def _losses(self, removed: Sequence[DataFile], read: Manifest) -> Mapping[int, int]:
-        """How many offsets of each partition the table loses; refused unless it was accepted."""
+        """Return how many offsets each partition loses. Raises OttlaError on unaccepted loss."""
         came = (*read.files, *read.dead_letters)
         found = lost_by_partition(self._table.store, removed, came, read.ledgers)
         if found and not self._accept_loss:
@@ -181,7 +181,7 @@ class RangeSwap:
         return found
 
     def _is_same(self, removed: Sequence[DataFile], read: Manifest, columns_of: Columns) -> bool:
-        """Whether the table has these rows in these columns, by its manifests and its files."""
+        """Return whether the table has the same rows and columns, by manifests and files."""
 
         def is_whole(file: DataFile) -> bool:
             try:
@@ -237,7 +237,7 @@ class RangeSwap:
 
 
 def _sums(files: Iterable[DataFile]) -> dict[tuple[int, str], tuple[int, int]]:
-    """Rows and hash of each partition and bucket of event time."""
+    """Return the row count and hash of each partition and bucket of event time."""
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for file in files:
         rows, hashed = found.get((file.partition, file.event), (0, 0))

@@ -1,1 +1,1 @@
-"""Derives the proof of a table again from its files and its topic."""
+"""Verifies a table: derives its proof again from its files and its topic."""

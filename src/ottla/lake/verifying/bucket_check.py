@@ -1,6 +1,6 @@
-"""One bucket of a changelog table: its files against their manifests, and against a replay.
+"""Checks one bucket of a changelog table: its files against their manifests and a replay.
 
-Runs in the process of `verify`, or in a task of Spark: the findings are the same.
+Runs in the process of `verify` or in a task of Spark, with the same findings.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,17 +28,17 @@ from ottla.lake.verifying.latest_comparison import compare, contradictions
 
 @dataclass(frozen=True, slots=True)
 class ReplayedBucket:
-    """Changes of the topic that belong to a bucket: files of changes, and pieces in them."""
+    """The replayed changes of one bucket: files of changes, and the pieces in them."""
 
     store: FileStore
     pieces: Sequence[tuple[str, Sequence[int]]]
-    # Where the replay of each partition begins, and those of which it has every change.
+    # The offset at which each partition's replay begins, and the partitions replayed completely.
     floors: Mapping[int, int]
     whole: Collection[int]
     schema: pa.Schema = ROW_SCHEMA
 
     def changes(self) -> pa.Table:
-        """The changes, of a table of latest values the latest of each task."""
+        """Return the changes; for a table of latest values, the latest of each task."""
         batches = [
             batch
             for path, numbers in self.pieces
@@ -59,10 +59,10 @@ class BucketTask:
     hidden: Sequence[DataFile]
     # The typed columns of each file that has some, by its path.
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
-    # The column that says which rows delete (`typed.holds`).
+    # The column that says which rows are deletions (`typed.holds`).
     operation: str | None = None
     bounds: LogBounds = NO_BOUNDS
-    # None: the files are compared with their manifests only.
+    # None: compare the files with their manifests only.
     replayed: ReplayedBucket | None = None
 
     @property
@@ -74,12 +74,12 @@ class BucketTask:
         return 0
 
     def run(self) -> CheckFindings:
-        """Check the bucket, and compare it with the replay where there is one."""
+        """Check the bucket, and compare it with the replay if there is one."""
         return check_bucket(self)
 
 
 def check_bucket(job: BucketTask) -> CheckFindings:
-    """Check the bucket's files and rows, and compare it with the replay where there is one."""
+    """Check the bucket's files and rows, and compare it with the replay if there is one."""
     found = CheckFindings()
     visible = _rows(job, job.visible, found)
     found.rows += visible.num_rows
@@ -107,14 +107,14 @@ def check_bucket(job: BucketTask) -> CheckFindings:
 
 
 def _columns(job: BucketTask, is_state: bool = True) -> pa.Schema:
-    """The columns that decide: the raw ones, the operation, and the times of a history."""
+    """Return the columns to compare: the raw ones, the operation, and the times of a history."""
     more = [pa.field(job.operation, pa.string())] if job.operation else []
     times = VALIDITY if is_state and job.changelog.keeps == "history" else ()
     return pa.schema([*ROW_SCHEMA, *more, *times])
 
 
 def _rows(job: BucketTask, files: Sequence[DataFile], found: CheckFindings) -> pa.Table:
-    """The rows of files, as far as they can be read."""
+    """Return the rows of files, as far as they can be read."""
     schema = _columns(job)
     return pa.concat_tables([schema.empty_table(), *(_rows_of(job, one, found) for one in files)])
 
@@ -141,7 +141,8 @@ def _rows_of(job: BucketTask, file: DataFile, found: CheckFindings) -> pa.Table:
     found.of_files += in_file.problems or job.bounds.problems(job.store, file)
     _check_rows(job, file, rows, found)
     for name in schema.names:
-        if name not in rows.schema.names:  # No row had a value when the file was written.
+        # A file has no such column if no row had a value when it was written.
+        if name not in rows.schema.names:
             rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.string()))
     return rows.select(schema.names)
 

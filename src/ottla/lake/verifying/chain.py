@@ -1,4 +1,4 @@
-"""The commits of a table: their manifests, the files that count after them, and strays."""
+"""Reads the commits of a table, its live files, and strays: files that no commit names."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ from ottla.lake.verifying.report import Verification
 def read_chain(
     table: LakeTable, report: Verification
 ) -> tuple[list[tuple[Manifest, str | None]], list[DataFile]]:
-    """Return manifests that can be read, with digests, and the files that count after the last.
+    """Return the readable manifests with digests, and the live files after the last one.
 
-    Reports what is wrong with the chain of them.
+    Reports problems of the chain.
     """
     chain: list[tuple[Manifest, str | None]] = []
     live: dict[str, DataFile] = {}
@@ -70,9 +70,9 @@ def find_strays(
     named |= agreement.others.known
     foreign, uncounted = ([path for path in paths if path not in named] for paths in present)
     if agreement.is_shared:
-        foreign = []  # Others have files of their own there.
+        foreign = []  # In a shared table other programs have their own files there.
     elif table.format != "parquet":
-        # Its readers go by the log: other programs may leave there what does not count, too.
+        # Readers of this format use the log, so other programs may leave unused files there.
         foreign, uncounted = [], sorted((*foreign, *uncounted))
     report.problems += [
         f"{path} does not belong to the table: no load names it; move it elsewhere"

@@ -1,4 +1,4 @@
-"""The proof of a changelog table for `verify`: its files, and the topic as far as it goes back."""
+"""Proves a changelog table for `verify`, with the topic as far as the topic reaches back."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from ottla.ledger.partition import PartitionLedger
 
 @dataclass(slots=True)
 class LettersFound:
-    """The dead letters of a table, and what is wrong with their files."""
+    """The dead letters of a table, and the problems of their files."""
 
     rows: int = 0
     offsets: dict[int, list[int]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class LettersFound:
     problems: list[str] = field(default_factory=list)
 
     def hash_of(self, met: Mapping[int, Collection[int]], key: bytes) -> int:
-        """The hash under `key` of those at some offsets of their partitions."""
+        """Return the hash under `key` of the dead letters at the given offsets by partition."""
         total = 0
         for batch in self.batches:
             partition = batch.column("partition")[0].as_py()
@@ -81,11 +81,11 @@ def check_changelog(
     run: Workers,
     bounds: LogBounds,
 ) -> tuple[list[CheckFindings], list[PartitionLedger]]:
-    """Check the table of these manifests, against the topic where a cluster is given.
+    """Check the table of these manifests, against the topic if a cluster is given.
 
-    Returns what was found, and what the replay of the topic met, by ranges.
+    Returns the findings, and the ledgers of the replayed ranges.
     """
-    whole = CheckFindings()  # Of no bucket.
+    whole = CheckFindings()  # Findings that belong to no bucket.
     letters = _read_letters(table.store, manifests)
     whole.dead_letters += letters.rows
     whole.of_dead_letters += letters.problems
@@ -166,7 +166,7 @@ def _by_bucket(files: Iterable[DataFile]) -> dict[int, list[DataFile]]:
 def _reach(
     manifests: Sequence[Manifest], described: TopicDescription
 ) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
-    """Where the table began to read, and from where to where the topic can be replayed."""
+    """Return where the table began to read, and the range of each partition to replay."""
     ends = dict(manifests[-1].positions)
     begins: dict[int, int] = {}
     starts: dict[int, int] = {}
@@ -201,7 +201,7 @@ def _unlike_loads(
     described: TopicDescription,
     bootstrap: Bootstrap,
 ) -> list[str]:
-    """What the replay found otherwise than the loads: offsets unexplained, or unreadable now."""
+    """Return what the replay found otherwise than the loads: unexplained or unreadable offsets."""
     problems = [
         f"{described.topic}-{ledger.partition} of the topic does not add up: {ledger}"
         for ledger in explained_ledgers([one.read for one in replay.parts], described, bootstrap)
@@ -224,7 +224,7 @@ def _unlike_letters(
     starts: Mapping[int, int],
     ends: dict[int, int],
 ) -> Iterator[str]:
-    """How the dead letters differ from the topic's records; compaction may have dropped some."""
+    """Yield how dead letters differ from the topic's records; compaction may have removed some."""
     met: dict[int, list[int]] = {}
     for part in replay.parts:
         met.setdefault(part.read.ledger.partition, []).extend(part.left_out)
@@ -250,7 +250,7 @@ def _unexplained(
     ends: dict[int, int],
     differences: Differences,
 ) -> list[int]:
-    """The rows that are no records of the topic, and that no compaction of it explains."""
+    """Return the rows that are not records of the topic and that compaction does not explain."""
     if not differences.extra:
         return []
     wanted = Range(described.topic, partition, 0, ends[partition])

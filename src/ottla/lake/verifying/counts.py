@@ -1,7 +1,7 @@
-"""Compares the terms of ledgers with what a topic still holds. Pure.
+"""Compares the terms of ledgers with the records that a topic still holds. Pure.
 
-Compaction and retention take records away and bring none back: a topic that holds more aborted
-records, say, than the loads have counted contradicts their ledgers. What could not be read then may
+Compaction and retention only remove records. So if a topic now holds more aborted records, say,
+than the loads have counted, it contradicts their ledgers. Records that could not be read then may
 be readable now.
 """
 
@@ -14,9 +14,9 @@ from ottla.ledger.partition import PartitionLedger
 def more_than_counted(
     topic: str, counted: Mapping[int, PartitionLedger], held: Iterable[PartitionLedger]
 ) -> Iterator[str]:
-    """Yield of which terms the topic holds more by now than its loads have counted.
+    """Yield the terms of which the topic now holds more than its loads have counted.
 
-    `counted` are the ledgers of all loads, `held` those of what verify has read of them again.
+    `counted` are the ledgers of all loads; `held` are those of the ranges that verify read again.
     """
     sums: dict[int, Counter[str]] = {}
     for ledger in held:
@@ -24,7 +24,7 @@ def more_than_counted(
     for partition, terms in sorted(sums.items()):
         of_loads = counted.get(partition)
         if of_loads is None or not of_loads.balances:
-            continue  # That is a problem of its own.
+            continue  # This is reported as a problem of its own.
         for term, count in terms.items():
             before = _terms(of_loads)[term]
             if count > before + of_loads.unreadable:

@@ -1,4 +1,4 @@
-"""Where the rows of a topic and those of a table differ, offset by offset."""
+"""Finds where the rows of a topic and of a table differ, offset by offset."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import pyarrow as pa
 from ottla.lake.proof import keyed_row_hashes, stored_hashes
 from ottla.lake.row_hash import MODULUS, Words, hashes_sum
 
-# Differences named one by one for each range; the rest is counted.
+# How many differences are named one by one for each range; the rest are counted.
 _NAMED_MAX = 10
 
 RowHashes = dict[int, list[tuple[int, int]]]
@@ -19,7 +19,7 @@ class Differences:
     """Offsets of one partition at which topic and table differ."""
 
     compared: int = 0
-    below_start: int = 0  # Rows of the table whose offsets the log does not reach back to.
+    below_start: int = 0  # Rows of the table whose offsets are below the start of the log.
     missing: list[int] = field(default_factory=list)
     extra: list[int] = field(default_factory=list)
     doubled: list[int] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Differences:
     altered: list[int] = field(default_factory=list)
 
     def add(self, other: "Differences") -> None:
-        """Add those of another part of the partition."""
+        """Add the differences of another part of the partition."""
         self.compared += other.compared
         self.below_start += other.below_start
         self.missing += other.missing
@@ -37,14 +37,14 @@ class Differences:
         self.altered += other.altered
 
     def of_records(self, partition: str) -> Iterator[str]:
-        """Yield what is wrong with a table of records, a line for each kind."""
+        """Yield a line for each kind of difference in a table of records."""
         yield from _lines(partition, "missing from the lake", self.missing)
         yield from _lines(partition, "in the lake, but not in the topic", self.extra)
         yield from _lines(partition, "doubled in the lake", self.doubled)
         yield from _lines(partition, "altered in the lake", self.altered)
 
     def of_changes(self, partition: str) -> Iterator[str]:
-        """Yield what is wrong with a changelog table, a line for each kind."""
+        """Yield a line for each kind of difference in a changelog table."""
         missing = "changes of keys that the table does not have"
         yield from _lines(partition, missing, self.missing)
         yield from _lines(partition, "rows that a later change outdates", self.outdated)
@@ -72,13 +72,13 @@ def compared(topic: RowHashes, lake: RowHashes) -> Differences:
 
 
 def named(offsets: list[int]) -> str:
-    """The first of `offsets`, and how many more there are."""
+    """Return the first of `offsets` as text, and how many more there are."""
     more = f" and {len(offsets) - _NAMED_MAX} more" if len(offsets) > _NAMED_MAX else ""
     return ", ".join(map(str, offsets[:_NAMED_MAX])) + more
 
 
 def sum_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> tuple[int, int]:
-    """Return how many rows there are, and their hash (see `_hashes`)."""
+    """Return the number of rows, and their hash (see `_hashes`)."""
     count = total = 0
     for batch in batches:
         count += batch.num_rows
@@ -87,7 +87,7 @@ def sum_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> tuple[int, i
 
 
 def hashes_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> RowHashes:
-    """Return the hashes of the rows at each offset: one, unless an offset is doubled."""
+    """Return the hashes of the rows at each offset: one, unless the offset is doubled."""
     found: RowHashes = {}
     for batch in batches:
         low, high = _hashes(batch, key)
@@ -100,6 +100,6 @@ def hashes_of(batches: Iterable[pa.RecordBatch], key: bytes | None) -> RowHashes
 def _hashes(batch: pa.RecordBatch, key: bytes | None) -> tuple[Words, Words]:
     """Return the halves of each row's hash under `key`.
 
-    Without one: the public hash, which is all that a table without keys and values has of them.
+    Without a key, return the public hash: a table that does not keep keys and values has no other.
     """
     return stored_hashes(batch) if key is None else keyed_row_hashes(batch, key)

@@ -1,6 +1,6 @@
-"""Compares a data file with what its manifest says: bytes, columns, rows.
+"""Compares the bytes, columns and rows of a data file with its manifest.
 
-The SHA-256 finds any flipped bit. Columns and rows are compared as well, to name what differs.
+The SHA-256 finds any flipped bit. Columns and rows are compared too, to name the difference.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,7 @@ from ottla.lake.stores.store import FileStore
 
 @dataclass(slots=True)
 class FileFindings:
-    """What a file holds, and what is wrong with it."""
+    """The contents of a file, and its problems."""
 
     rows: int = 0
     hash: int = 0
@@ -38,9 +38,9 @@ def checked_rows(
     place: str,
     hash_of: Callable[[pa.RecordBatch], int] = stored_hash,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file as far as they can be read; `found` says how its manifest differs.
+    """Yield the readable rows of a file, and add differences from its manifest to `found`.
 
-    A file with other bytes is among `damaged` from then on. `place` is where its rows belong.
+    A file with changed bytes is added to `damaged`. Messages say `place` for where rows belong.
     """
     try:
         changed = check_bytes(store, file)
@@ -74,9 +74,9 @@ def check_file(
     damaged: DamagedFiles,
     buckets: Buckets = ONE_BUCKET,
 ) -> FileFindings:
-    """Compare one file of a load with its manifest: its offsets rise, and are of its range.
+    """Compare one file of a load with its manifest: its offsets rise and lie within its range.
 
-    All its rows have to be of its bucket of event time.
+    All its rows have to belong to its bucket of event time.
     """
     found = FileFindings()
     place = f"partition {file.partition}, offsets {file.start} to {file.end}"

@@ -1,4 +1,4 @@
-"""What one task of a verification found."""
+"""The findings of one task of a verification."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from ottla.ledger.partition import Unreadable
 
 @dataclass(slots=True)
 class CheckFindings:
-    """What a task found. Problems stand in four lists, for the order in which a report has them."""
+    """The findings of one task. Problems are in four lists, in the order of the report."""
 
     rows: int = 0
     hash: int = 0
     dead_letters: int = 0
     compared: int = 0
     only_in_lake: int = 0
-    # What else the topic holds of the range.
+    # Ledgers of the records that the topic still holds in the range.
     partition: int = 0
     control: int = 0
     aborted: int = 0
@@ -24,12 +24,12 @@ class CheckFindings:
     of_files: list[str] = field(default_factory=list)
     of_topic: list[str] = field(default_factory=list)
     of_typed: list[str] = field(default_factory=list)
-    # By partition, of a bucket of a changelog, which has rows of all.
+    # By partition; used for a bucket of a changelog, which has rows of all partitions.
     differences: dict[int, Differences] = field(default_factory=dict)
 
 
 def is_among(one: Unreadable, known: Sequence[Unreadable]) -> bool:
-    """Whether all offsets of `one` were unreadable before. No offset is in `known` twice."""
+    """Return whether all offsets of `one` are in `known`, where no offset occurs twice."""
     before = sum(
         max(0, min(one.end, other.end) - max(one.start, other.start))
         for other in known

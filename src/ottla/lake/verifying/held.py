@@ -1,4 +1,4 @@
-"""The files of a table, each with what the commit that added it says of its columns."""
+"""The live files of a table, each with the schema of the commit that added it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from ottla.lake.stores.store import FileStore
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file that counts: of rows, or of dead letters."""
+    """A live file of rows or of dead letters."""
 
     file: DataFile
     schema: TableSchema | None = None
     is_dead: bool = False
     bounds: LogBounds = NO_BOUNDS
     buckets: Buckets = ONE_BUCKET
-    # Of another program's file: the files of loads whose rows it may hold, and their schemas.
+    # For a file of another program: the files of loads whose rows it may hold, and their schemas.
     replaces: tuple[tuple[DataFile, TableSchema | None], ...] = ()
 
     @property
@@ -34,25 +34,28 @@ class HeldFile:
 
     @property
     def keeps_raw(self) -> bool:
-        """Whether its rows have keys, values and headers, and not only their hash."""
+        """Return whether its rows have keys, values and headers, and not only their hash."""
         return self.layout.keep_raw
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another program wrote it: no load has its digest. It is checked as a whole."""
+        """Return whether another program wrote the file.
+
+        No load has the digest of such a file, so it is checked as a whole.
+        """
         return not self.file.sha256
 
 
 def rows_of(
     store: FileStore, files: Iterable[HeldFile], wanted: Range, damaged: DamagedFiles
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `files` whose offsets lie in `wanted`; `damaged` has those it knows."""
+    """Yield the rows of `files` whose offsets lie in `wanted`; damaged files are read specially."""
     for held in files:
         file = held.file
         if file.start >= wanted.end or file.end <= wanted.start:
             continue
         try:
-            # Another program's file may hold other partitions, too.
+            # A file of another program may hold other partitions, too.
             batches = (
                 foreign_batches(store, file.path, held.layout)
                 if held.is_foreign
@@ -68,11 +71,11 @@ def rows_of(
                     inside = pc.and_(inside, of_it)
                 yield batch.filter(inside)
         except (OSError, FileUnreadable):
-            continue  # Reported already by the check of the file.
+            continue  # The check of the file has reported this already.
 
 
 def exists(store: FileStore, held: HeldFile) -> bool:
-    """Whether the file is there."""
+    """Return whether the file exists."""
     try:
         store.size(held.file.path)
     except FileNotFoundError:

@@ -1,8 +1,9 @@
 """Compares a bucket of a history with itself and with a replay of the topic. Pure.
 
-Where the replay has all changes that the table has read, values must have exactly the times that
-follow from it. Where retention or compaction took some from the topic, what is left bounds them:
-a value that holds must be the last one, an ended one must have an end, and no two may overlap.
+If the replay has all changes that the table has read, values must have exactly the times that
+follow from the changes. If retention or compaction removed some, the remaining changes still bound
+the values: a value that holds must be the last one, an ended one must have an end, and no two may
+overlap.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -33,7 +34,7 @@ def history_contradictions(
     hidden: pa.Table,
     operation: str | None = None,
 ) -> Iterator[str]:
-    """Yield how the rows of a bucket contradict each other, their times apart."""
+    """Yield contradictions between the rows of a bucket, other than in their times."""
     state = pa.concat_tables([visible, hidden])
     if state.column("key").null_count:
         yield f"bucket {bucket} holds rows without a key"
@@ -59,9 +60,9 @@ def compare_history(
     found: DifferencesBy,
     operation: str | None = None,
 ) -> Iterator[str]:
-    """Add to `found` how values differ from the topic's; yield what is wrong with their times.
+    """Add differences between values and the topic to `found`; yield problems of their times.
 
-    `topic` has the changes from `floors` on; in the partitions `whole` that is all of them.
+    `topic` has the changes from `floors` on; in the partitions `whole` these are all changes.
     """
     state = pa.concat_tables([visible, hidden])
     names = [one.name for one in VALIDITY]
@@ -78,7 +79,7 @@ def compare_history(
 
 
 def _once(changes: pa.Table) -> pa.Table:
-    """One row for each partition and offset."""
+    """Return one row for each partition and offset."""
     partitions, offsets = integers(changes, "partition"), integers(changes, "offset")
     order = np.lexsort((offsets, partitions))
     return changes.take(pa.array(order[ends_group(partitions[order], offsets[order])]))
@@ -113,7 +114,7 @@ def _of_times(
 
 
 def _overlaps(state: pa.Table) -> Iterator[str]:
-    """At any time a key has one value at most in a partition."""
+    """Yield keys that have two values at one time in a partition."""
     keys, partitions = key_codes(state), integers(state, "partition")
     offsets = integers(state, "offset")
     order = np.lexsort((offsets, partitions, keys))
@@ -132,6 +133,6 @@ def _told(what: str, partitions: Numbers, offsets: Numbers, at: Numbers) -> Iter
 
 
 def _times(rows: pa.Table, name: str) -> Numbers:
-    """Times in microseconds; no end comes after all others."""
+    """Return times in microseconds; a missing end sorts after all others."""
     found: Numbers = rows.column(name).cast(pa.int64()).fill_null(int(_HOLDS)).to_numpy()
     return found

@@ -1,4 +1,4 @@
-"""How a verification is divided: ranges of partitions with their files, one job for each."""
+"""Divides a verification into jobs: ranges of partitions with their files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +22,12 @@ class RangeJob:
 
     store: FileStore
     topic: str
-    # None for files that lie in no range of a load, which are checked for themselves.
+    # None for files outside the ranges of all loads, which are checked alone.
     wanted: Range | None
     files: tuple[HeldFile, ...]
-    # What loads left out of the partition as unreadable.
+    # Ranges of the partition that loads left out as unreadable.
     skipped: tuple[Unreadable, ...] = ()
-    # Without them the files are compared with their manifests only.
+    # None: compare the files with their manifests only.
     bootstrap: Bootstrap | None = None
     described: TopicDescription | None = None
 
@@ -47,11 +47,11 @@ def plan_jobs(
     bounds: LogBounds = NO_BOUNDS,
     split_bytes: int = SPLIT_BYTES,
 ) -> list[RangeJob]:
-    """Return the jobs that check each of `live` once, and compare all ranges that were loaded.
+    """Return jobs that check each of `live` once, and compare all ranges that were loaded.
 
-    `foreign` are files of other programs, by partition, which are read already: a job compares
-    their typed columns, and their rows with the topic. A job has files of `split_bytes` or more
-    only where it has one file, or where its files overlap.
+    `foreign` are files of other programs, by partition, which were read already: a job compares
+    their typed columns, and their rows with the topic. A job has more than `split_bytes` of files
+    only if it has a single file or its files overlap.
     """
     topic = manifests[-1].topic
     schemas: dict[str, TableSchema | None] = {
@@ -97,7 +97,7 @@ def _replaced(
     live: Sequence[DataFile],
     schemas: Mapping[str, TableSchema | None],
 ) -> dict[int, list[tuple[DataFile, TableSchema | None]]]:
-    """The files of loads that others have replaced, with their schemas, by partition."""
+    """Return files of loads that other programs replaced, with schemas, by partition."""
     counted: dict[str, DataFile] = {}
     for manifest in manifests:
         live_after(counted, manifest)

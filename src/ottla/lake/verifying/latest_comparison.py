@@ -33,7 +33,7 @@ def contradictions(
     hidden: pa.Table,
     operation: str | None = None,
 ) -> Iterator[str]:
-    """Yield how the rows of a bucket contradict each other."""
+    """Yield contradictions between the rows of a bucket."""
     state = pa.concat_tables([visible, hidden])
     for rows in (visible, hidden):
         if rows.column("key").null_count:
@@ -53,20 +53,20 @@ def contradictions(
 
 
 def _sorted_places(rows: pa.Table) -> Numbers:
-    """Partition and offset of each row, in order."""
+    """Return the partition and offset of each row, sorted."""
     places = np.stack([integers(rows, "partition"), integers(rows, "offset")])
     found: Numbers = places[:, np.lexsort(places[::-1])]
     return found
 
 
 def _places(rows: pa.Table) -> set[tuple[int, int]]:
-    """Partition and offset of each row."""
+    """Return the partition and offset of each row."""
     partitions, offsets = integers(rows, "partition"), integers(rows, "offset")
     return set(zip(partitions.tolist(), offsets.tolist(), strict=True))
 
 
 def named_places(places: Collection[tuple[int, int]]) -> str:
-    """The first few places, in words."""
+    """Return the first few places as text."""
     named = ", ".join(f"{partition}:{offset}" for partition, offset in sorted(places)[:_NAMED_MAX])
     more = f" and {len(places) - _NAMED_MAX} more" if len(places) > _NAMED_MAX else ""
     return f"(PARTITION:OFFSET): {named}{more}"
@@ -75,10 +75,10 @@ def named_places(places: Collection[tuple[int, int]]) -> str:
 def compare(
     state: pa.Table, topic: pa.Table, floors: Mapping[int, int], found: DifferencesBy
 ) -> None:
-    """Add to `found` how the rows of a bucket differ from the topic's latest changes.
+    """Add differences between a bucket's rows and the topic's latest changes to `found`.
 
-    Both have one row of each key in each partition. `floors` are the offsets at which the records
-    of `topic` begin.
+    Both sides have one row for each key in each partition. `floors` has the offsets at which the
+    records of `topic` begin.
     """
     compare_at(key_codes(pa.concat_tables([topic, state])), state, topic, floors, found)
 
@@ -90,7 +90,7 @@ def compare_at(
     floors: Mapping[int, int],
     found: DifferencesBy,
 ) -> None:
-    """The same by any `keys`, those of the rows of `topic` first; one row of each key on a side."""
+    """Compare as `compare`, by any `keys` (the topic's rows first) that are unique on each side."""
     rows = pa.concat_tables([topic, state])
     partitions = integers(rows, "partition")
     of_state = np.arange(rows.num_rows) >= topic.num_rows
@@ -101,7 +101,7 @@ def compare_at(
     is_first = np.ones(len(is_last), np.bool_)
     is_first[1:] = is_last[:-1]
     alone = is_first & is_last
-    # Of a pair the first is the topic's, the second the table's.
+    # In each pair the first row is the topic's, the second the table's.
     first = np.flatnonzero(is_first & ~is_last)
     second = first + 1
     same = np.zeros(len(is_last), np.bool_)
@@ -131,7 +131,7 @@ def _at(offsets: Numbers, chosen: Flags) -> list[int]:
 
 
 def _equal(some: pa.Table, others: pa.Table) -> Flags:
-    """Return for each row whether it is the same as the other one, byte for byte."""
+    """Return for each row whether it equals the other side's row, byte for byte."""
     found = np.ones(some.num_rows, np.bool_)
     for name in ROW_SCHEMA.names:
         one, other = (_comparable(rows.column(name)) for rows in (some, others))
@@ -142,7 +142,7 @@ def _equal(some: pa.Table, others: pa.Table) -> Flags:
 
 
 def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in a type that Arrow compares; headers as bytes."""
+    """Return the column in a type that Arrow can compare; headers become bytes."""
     if column.type != ROW_SCHEMA.field("headers").type:
         return column
     chunks = [pa.array(header_texts(chunk), pa.binary()) for chunk in column.chunks]

@@ -1,6 +1,6 @@
-"""One job of a verification: a range's files against their manifests, and against the topic.
+"""One job of a verification: compares a range's files with their manifests and the topic.
 
-Runs in the driver's process, or in a task of Spark: the findings are the same.
+Runs in the driver's process or in a task of Spark, with the same findings.
 """
 
 import json
@@ -28,10 +28,10 @@ from ottla.lake.verifying.held import HeldFile, exists, rows_of
 from ottla.lake.verifying.jobs import RangeJob
 from ottla.ledger.partition import RangeAccount, Unreadable
 
-# How many offsets are compared row by row at a time; bounds the memory this takes.
+# How many offsets are compared row by row at a time; this bounds the memory.
 _WINDOW_OFFSETS = 500_000
 _read = partial(
-    # What loads may have left out or changed, each by its own option.
+    # Read leniently: by their options, loads may have skipped unreadable batches or nulled times.
     read_range,
     skip_unreadable=True,
     null_bad_timestamps=True,
@@ -40,7 +40,7 @@ _read = partial(
 
 @dataclass(frozen=True, slots=True)
 class CheckTask:
-    """A job of a verification, over a connection of its own."""
+    """A job of a verification, with its own connection."""
 
     job: RangeJob
 
@@ -60,7 +60,7 @@ class CheckTask:
 
 
 class RangeChecker:
-    """Runs jobs, one after another, over one connection; None: checks files only."""
+    """Runs jobs, one after another, over one connection. Without one it checks files only."""
 
     def __init__(self, cluster: Cluster | None) -> None:
         self._cluster = cluster
@@ -88,7 +88,7 @@ class RangeChecker:
         described: TopicDescription,
         damaged: DamagedFiles,
     ) -> Iterator[str]:
-        """Decode again what typed columns came from, and yield where they differ."""
+        """Decode the sources of typed columns again, and yield where they differ."""
         for held in job.files:
             if held.schema is None or held.is_foreign:
                 continue
@@ -109,9 +109,9 @@ class RangeChecker:
     def _foreign_problems(
         self, job: RangeJob, held: HeldFile, damaged: DamagedFiles
     ) -> Iterator[str]:
-        """Decode again what another program wrote, by the schemas of the files it replaces.
+        """Decode another program's rows again, by the schemas of the files that it replaces.
 
-        Also without the topic: no load has the digest of its bytes.
+        Done even without the topic, because no load has the digest of this file's bytes.
         """
         if not held.is_foreign or held.schema is None:
             return
@@ -169,10 +169,10 @@ class RangeChecker:
 
 
 def _by_schema(held: HeldFile) -> list[tuple[int, int, TableSchema]]:
-    """The spans of offsets, in order, whose rows were decoded by one schema."""
+    """Return the spans of offsets, in order, whose rows were decoded by one schema."""
     found: list[tuple[int, int, TableSchema]] = []
     for file, known in sorted(held.replaces, key=lambda one: (one[0].start, one[0].end)):
-        # Before the table had typed columns: they are null.
+        # Rows from before the table had typed columns are null there.
         schema = known or TableSchema(0, ())
         if file.end <= held.file.start or file.start >= held.file.end:
             continue
@@ -205,12 +205,12 @@ def _compare(
     found: CheckFindings,
     damaged: DamagedFiles,
 ) -> None:
-    """Compare the range with the topic: by sums, and row by row where those differ."""
+    """Compare the range with the topic: by sums, and row by row if those differ."""
     floor = min(wanted.end, max(wanted.start, described.bounds[wanted.partition].log_start))
     kept = Range(wanted.topic, wanted.partition, floor, wanted.end)
     present = [held for held in job.files if exists(job.store, held)]
     has_holes = described.compacted or described.has_ledger
-    # Drawn now, so that no rows of the table can have been made for it.
+    # Drawn now, so that no rows of the table can have been made to fit it.
     key = secrets.token_bytes(ROW_KEY_BYTES) if all(one.keeps_raw for one in present) else None
     account = RangeAccount(kept.partition, kept.start, kept.end, has_holes)
     try:
@@ -241,7 +241,7 @@ def _compare(
         found.compared += topic_sum[0]
         return
     differences = _by_offset(job, kept, present, cluster, has_holes, damaged, key)
-    # Rows of the lake that the topic no longer holds: reported above.
+    # The topic no longer holds these rows of the lake; that is reported above.
     differences.extra = [o for o in differences.extra if not _covers(account.skipped, o)]
     again = [o for o in differences.missing if _covers(job.skipped, o)]
     if again:

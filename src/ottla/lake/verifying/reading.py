@@ -1,7 +1,8 @@
-"""What a verification goes by: the chain, the log, and the files there, beside other commits.
+"""Reads a consistent state of a table (chain, log, files) while other commits go on.
 
-Loads, compactions and expiries go on meanwhile, and each part is read at another moment. What
-contradicts itself only since a commit came between two parts is gone once they are read again.
+Loads, compactions and expiries go on meanwhile, and each part is read at another moment. A
+contradiction that only arose because of a commit between two reads disappears when the table is
+read again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class TableAsRead:
-    """A table as it was read, and a report that has what is wrong with its chain and its log."""
+    """A table as it was read, and a report with the problems of its chain and its log."""
 
     table: LakeTable
     report: Verification
@@ -29,9 +30,9 @@ class TableAsRead:
     agreement: Agreement
 
     def has_lost_files(self) -> bool:
-        """Whether files that counted here were removed by later commits, and deleted since."""
+        """Return whether files that were live here were since removed by commits and deleted."""
         newest = self.manifests[-1].version if self.manifests else 0
-        # Of a damaged chain, too: its problems are in the report.
+        # A damaged chain is read too: its problems are in the report.
         later = (link.manifest for link in self.table.links())
         return any(
             not _exists(self.table, file)
@@ -46,9 +47,9 @@ class TableAsRead:
 
 
 def read_table(target: str, store_options: Mapping[str, str] | None) -> TableAsRead:
-    """Read the table; again where something is wrong, until that was seen twice.
+    """Read the table, and read it again on a problem until the problem was seen twice.
 
-    Raises OttlaError where there is no table.
+    Raises OttlaError if there is no table.
     """
     before: set[str] = set()
     for tried in range(1, _TRIES + 1):
@@ -62,7 +63,7 @@ def read_table(target: str, store_options: Mapping[str, str] | None) -> TableAsR
 
 def _read_once(table: LakeTable) -> TableAsRead:
     report = Verification("")
-    # Before the manifests: a load that ends meanwhile has a manifest for its files.
+    # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
     present = files_present(table.store)
     chain, live = read_chain(table, report)
     agreement = table.audit(chain)

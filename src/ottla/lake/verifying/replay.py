@@ -1,4 +1,4 @@
-"""A replay of the topic of a changelog table, by buckets, to compare the table with.
+"""Replays the topic of a changelog table by buckets, to compare the table with it.
 
 files   have the bytes, columns and rows that their manifests hash
 state   has each key of a partition once, shows the latest change of each key, hides the others
@@ -40,7 +40,7 @@ _OFFSETS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChangelogFiles:
-    """The files of a changelog table that count, by bucket."""
+    """The live files of a changelog table, by bucket."""
 
     store: FileStore
     running: RunningLoads
@@ -51,7 +51,7 @@ class ChangelogFiles:
     # The typed columns of the table, and of each file that has some.
     schema: TableSchema | None = None
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
-    # Offsets of dead letters, by partition: they are no changes.
+    # Offsets of dead letters, by partition: they are not applied as changes.
     left_out: Mapping[int, Sequence[int]] = field(default_factory=dict)
     bounds: LogBounds = NO_BOUNDS
 
@@ -63,13 +63,13 @@ class ReplayedTopic:
     store: FileStore
     parts: Sequence[Reduced]
     floors: Mapping[int, int]
-    # Where the table began to read.
+    # By partition: the offset at which the table began to read.
     begins: Mapping[int, int]
-    # Under which dead letters were hashed.
+    # The key under which dead letters were hashed.
     key: bytes = field(repr=False)
 
     def whole(self) -> set[int]:
-        """Partitions of which every record was replayed that a table has read since its start."""
+        """Return the partitions whose records were all replayed, from the table's start on."""
         gone = {
             part.read.ledger.partition
             for part in self.parts
@@ -84,7 +84,7 @@ class ReplayedTopic:
 
 
 def bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[BucketTask]:
-    """Return a task for each bucket; it compares the rows with `replay` where that is given."""
+    """Return a task for each bucket. It compares the rows with `replay`, if given."""
     columns = columns_from(files.schema)
     whole = replay.whole() if replay else set()
     pieces: dict[int, dict[str, list[int]]] = {}
@@ -124,7 +124,7 @@ def bucket_tasks(files: ChangelogFiles, replay: ReplayedTopic | None) -> list[Bu
 
 
 class Replaying:
-    """Reads a topic again into files of changes, which go when the context is left."""
+    """Reads a topic again into files of changes, which are removed when the context is left."""
 
     def __init__(
         self, files: ChangelogFiles, bootstrap: Bootstrap, has_gaps: bool, run: Workers
@@ -135,7 +135,7 @@ class Replaying:
         self._run = run
         self._folder: TemporaryDirectory[str] | None = None
         self._load_id = uuid.uuid4().hex
-        # Drawn now, so that no rows of the table can have been made for it.
+        # Drawn now, so that no rows of the table can have been made to fit it.
         self._key = secrets.token_bytes(ROW_KEY_BYTES)
         self._columns = operations_only(columns_from(files.schema))
 
@@ -161,7 +161,8 @@ class Replaying:
     ) -> ReplayedTopic:
         """Read each partition from its start to its end. Raises OttlaError.
 
-        The table began to read at `begins`; at a later start the log does not reach back to that.
+        The table began to read at `begins`; a start above that means that the log no longer reaches
+        back so far.
         """
         planned = ranges(self._files.topic, starts, ends, offsets_max=_OFFSETS_AT_ONCE, tasks_min=1)
         store = LocalStore(Path(self._folder.name)) if self._folder else self._files.store

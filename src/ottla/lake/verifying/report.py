@@ -1,4 +1,4 @@
-"""What the verification of a table found."""
+"""The report of a table's verification."""
 
 from dataclasses import dataclass, field
 
@@ -8,36 +8,36 @@ from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 @dataclass(slots=True)
 class Verification:
-    """What was found. The table is proven where it has a commit, and `problems` is empty."""
+    """The report. The table is proven if it has a commit and `problems` is empty."""
 
     topic: str
     loads: int = 0
-    # How many commits of each other kind there are: they load nothing.
+    # The number of commits of each other kind, which load nothing.
     other_commits: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     hash: str = hash_text(0)
-    # Rows whose offsets the topic still holds, compared one with the other.
+    # Rows whose offsets the topic still holds; they were compared one by one.
     compared: int = 0
-    # Rows that only the lake holds by now: retention or compaction took them from the topic.
+    # Rows that only the lake still holds: retention or compaction removed them from the topic.
     only_in_lake: int = 0
     ledgers: dict[int, PartitionLedger] = field(default_factory=dict)
-    # What the brokers' own ledger says of all that was loaded, by partition; none of Kafka's.
+    # The brokers' own ledger of all that was loaded, by partition; Apache Kafka has none.
     told: dict[int, LedgerTotals] = field(default_factory=dict)
-    # What was left out as unreadable, by the manifests, and not read again since.
+    # Ranges that the manifests record as unreadable and that were not read since.
     skipped: list[Unreadable] = field(default_factory=list)
-    # Accounts of ranges that replacements read again, in place of what the ledgers say of them.
+    # Ledgers of ranges that replacements read again, in place of the loads' ledgers.
     read_again: list[PartitionLedger] = field(default_factory=list)
-    # Records that could not be decoded, which stand in the files of dead letters.
+    # Records that could not be decoded; they are in the files of dead letters.
     dead_letters: int = 0
-    # Files that tasks or loads left which did not count; the next load removes them.
+    # Files of tasks or loads that were never committed; the next load removes them.
     uncounted: list[str] = field(default_factory=list)
-    # First and last of versions whose files have expired, so that they can't be read any more.
+    # First and last of the version ranges that cannot be read because files have expired.
     expired: list[tuple[int, int]] = field(default_factory=list)
-    # What is no problem, and worth to be said.
+    # Notes: not problems, but worth reporting.
     remarks: list[str] = field(default_factory=list)
-    # Problems of manifests that a load was built on by an operator's word, with that load.
+    # Problems of manifests that an operator overrode, with the load that was built on them.
     overridden: list[str] = field(default_factory=list)
-    # What other programs replaced by other files with the same rows, as when they compact.
+    # Files that other programs replaced by files with the same rows, for example by compaction.
     replaced: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -47,5 +47,5 @@ class Verification:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no commit of the table is known."""
+        """Return whether no commit of the table is known."""
         return not self.loads and not self.other_commits

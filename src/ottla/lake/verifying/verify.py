@@ -1,12 +1,12 @@
-"""Derives the proof of a table again from its files and the topic, and reports each difference.
+"""Derives the proof of a table again from its files and the topic, and reports differences.
 
 files      exist, have the bytes, columns and rows that their manifest hashes, each offset once
 manifests  form a chain, their ranges touch, their ledgers balance
 topic      holds, for every offset still in its log, the very row that the lake holds
 
 Manifests are read here; files and topic by jobs (`jobs`, `ranges`), in this process or as tasks of
-Spark. Batches that could not be read when they were loaded stand in the manifests, and are no
-problem as long as they cannot be read. Others that cannot be read by now, or again, are.
+Spark. Batches that could not be read when they were loaded are recorded in the manifests. They are
+a problem only if they have become readable; any other batch is a problem if it is unreadable now.
 """
 
 from collections.abc import Sequence
@@ -38,13 +38,13 @@ from ottla.lake.write.options import VerifyOptions
 from ottla.lake.write.workers import workers_of
 from ottla.ledger.partition import PartitionLedger
 
-# Files may expire while they are verified: the table is read again then.
+# How often the table is read again because files expired while they were verified.
 _TRIES = 5
 _FAILED = "the table was not verified, since"
 
 
 class FilesExpired(OttlaError):
-    """Files that the table had when it was read are gone by now."""
+    """Raised if files that the table had when it was read have expired since."""
 
 
 def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOptions]) -> Verification:
@@ -86,7 +86,7 @@ def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOption
 
 
 def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Verification:
-    """The report of a reading, with what its files and the topic hold."""
+    """Return the report with the findings in files and topic."""
     table, report, manifests, live = read.table, read.report, read.manifests, read.live
     agreement = read.agreement
     newest = manifests[-1]
@@ -152,7 +152,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
 
 
 def _merge(findings: Sequence[CheckFindings], report: Verification) -> int:
-    """Add what the jobs found to the report; return the hash of all their rows."""
+    """Add the jobs' findings to the report; return the hash of all their rows."""
     for found in findings:
         report.rows += found.rows
         report.dead_letters += found.dead_letters
@@ -166,7 +166,7 @@ def _merge(findings: Sequence[CheckFindings], report: Verification) -> int:
 
 
 def _ask_ledger(cluster: Cluster, report: Verification) -> None:
-    """Let the brokers account for all that was loaded, as far as it goes."""
+    """Ask the brokers' ledger about all that was loaded, as far as the ledger goes."""
     for partition, ledger in report.ledgers.items():
         account = account_of(cluster, Range(report.topic, partition, ledger.start, ledger.end))
         if account is None:
