@@ -1,1 +1,1 @@
-"""Where the files of a table are: the seam *files*, and a module for each kind of storage."""
+"""The storage of a table's files: the seam *files*, and a module for each kind of storage."""

@@ -1,6 +1,6 @@
-"""Markers of running processes where the storage has no locks: the marker's age decides.
+"""Markers of running processes for storage without locks: a marker's age decides.
 
-A process that is killed leaves its marker, which counts until it is a day old.
+A killed process leaves its marker, which stays valid until it is a day old.
 """
 
 import platform
@@ -26,5 +26,5 @@ def hold(store: FileStore, path: str) -> Iterator[None]:
 
 
 def is_fresh(modified_ms: int) -> bool:
-    """Whether a marker of this age still counts."""
+    """Return whether a marker of this age is still valid."""
     return time.time_ns() // 1_000_000 - modified_ms < _COUNTS_MS

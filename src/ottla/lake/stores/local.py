@@ -22,13 +22,13 @@ from ottla.base.file_lock import is_free, try_lock
 from ottla.base.system import sync_folder
 from ottla.lake.stores.store import PutUnknown, StoredFile, StoreWriter, no_put_if_absent
 
-# What a crash may leave of a small file that was being written.
+# Names of unfinished small files that a crash may leave.
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.tmp")
 _REMEDY = "choose a folder on a local or POSIX filesystem with hard links"
 
 
 class _LocalWriter:
-    """A file of its final name from the first byte on: its writer names it when it is whole."""
+    """A file that has its final name from the first byte; a commit names it only when complete."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -67,7 +67,7 @@ class _LocalWriter:
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """The folder `root`, an absolute path. Files are created in it and in folders right below."""
+    """The folder `root`, an absolute path. Files are in it and in folders directly below."""
 
     root: Path
 
@@ -106,16 +106,15 @@ class LocalStore:
                 path = Path(place, name)
                 if _DRAFT.fullmatch(name):
                     continue
-                with suppress(FileNotFoundError):  # Removed meanwhile.
+                with suppress(FileNotFoundError):  # Another process removed it meanwhile.
                     found = path.stat()
                     within = path.relative_to(self.root).as_posix()
                     yield StoredFile(within, found.st_size, found.st_mtime_ns // 1_000_000)
 
     def create(self, path: str) -> StoreWriter:
         target = self.root / path
-        # The folder of data has to be there: a worker may not have the target mounted. Folders of
-        # the table's own, `_…`, are made when they are needed, in a table that is there.
-        # So are folders in the folder of data, which has to be there.
+        # The folder of data must exist, because a worker may not have the target mounted. Folders
+        # in it, and the table's own folders `_…`, are created on demand if their parent exists.
         is_below = path.count("/") > 1
         if (path.startswith("_") or is_below) and not target.parent.is_dir():
             target.parent.mkdir(exist_ok=True)
@@ -176,9 +175,9 @@ class LocalStore:
 
 
 def _draft_for(target: Path) -> Path:
-    """A name for the file while it is written, in the same folder, which is made if need be.
+    """Return a temporary name for the file, in the same folder, which is created if needed.
 
-    The folder above has to be there: a table that was removed is not begun again.
+    The parent folder must exist: a table that was removed is not created again.
     """
     folder = target.parent
     if not folder.is_dir():
@@ -188,11 +187,11 @@ def _draft_for(target: Path) -> Path:
 
 
 def _link(draft: Path, target: Path) -> bool:
-    """Give the draft its name; False where that is taken. Raises OSError: the name is not taken."""
+    """Give the draft its final name; return False if it is taken. On OSError it is not taken."""
     try:
         os.link(draft, target)
     except OSError as error:
-        # Over a network the answer to a link that was made may be lost.
+        # Over a network, the link may have succeeded although its answer was lost.
         if draft.stat().st_nlink > 1:
             return True
         if isinstance(error, FileExistsError):
@@ -210,7 +209,7 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 def _require_exclusive_links(folder: Path, place: str) -> None:
-    """Show that a second link to one name is refused here, as the commit relies on it."""
+    """Check that a second link to one name is refused, because commits rely on it."""
     source = folder / f".probe-{uuid.uuid4().hex}"
     target = source.with_suffix(".taken")
     source.touch()
@@ -239,9 +238,9 @@ def _hold(path: Path) -> Iterator[None]:
     try:
         with draft.open("wb", buffering=0) as file:
             file.write(_machine())
-            with suppress(OSError):  # No locks on this file system: the age decides.
+            with suppress(OSError):  # Without locks on this file system, the marker's age decides.
                 try_lock(file.fileno())
-            # Under its own name a marker is locked from the start.
+            # The marker is locked before it gets its final name.
             os.replace(draft, path)
             yield
     finally:
@@ -250,7 +249,7 @@ def _hold(path: Path) -> Iterator[None]:
 
 
 def _is_held(path: Path) -> bool:
-    """False only where there is no marker, or where its process has ended."""
+    """Return False only if there is no marker or its process has ended."""
     try:
         with path.open("rb") as file:
             machine = file.read()
@@ -258,7 +257,7 @@ def _is_held(path: Path) -> bool:
             age_s = time.time() - os.fstat(file.fileno()).st_mtime
     except FileNotFoundError:
         return False
-    except OSError:  # No locks, or no right to look: nothing says that it has ended.
+    except OSError:  # Without locks or permission, it is unknown whether the process has ended.
         return _age_s(path) < _MARGIN_S
     return is_locked or (machine != _machine() and age_s < _MARGIN_S)
 
@@ -271,7 +270,7 @@ def _age_s(path: Path) -> float:
 
 
 def _machine() -> bytes:
-    """What processes that see each other's locks have in common: one running kernel."""
+    """Return an id of the running kernel, whose processes see each other's locks."""
     with suppress(OSError):
         return _BOOT_ID.read_bytes().strip()
     return platform.node().encode()

@@ -1,4 +1,4 @@
-"""What an object store refuses, as one sentence with cause and remedy."""
+"""Converts errors of an object store to one sentence with cause and remedy."""
 
 import errno
 import re
@@ -12,7 +12,7 @@ _CODE = re.compile(r"<Code>([^<]+)</Code>(?:\s*<Message>([^<]+)</Message>)?")
 _STATUS = re.compile(r"status code: (\d{3})")
 _NO_BUCKET = ("NoSuchBucket", "The specified bucket does not exist", "ContainerNotFound")
 _NO_RIGHT = ("SignatureDoesNotMatch", "InvalidAccessKeyId", "AuthenticationFailed", "ExpiredToken")
-# Where libraries look last for credentials: the service of a cloud's own machines.
+# The last place where libraries look for credentials: the metadata service of a cloud's machines.
 _NO_CREDENTIALS = ("169.254.169.254", "169.254.170", "metadata.google", "No credentials")
 _CREDENTIALS = (
     "credentials come from the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -25,7 +25,7 @@ _CREDENTIALS = (
 def named_errors(url: str, path: str) -> Iterator[None]:
     """Turn errors of obstore into OttlaError (StoreUnreachable …) or FileNotFoundError.
 
-    `url` is the root, `path` the object that the request was about.
+    `url` is the root, `path` the object of the request.
     """
     try:
         yield
@@ -33,7 +33,7 @@ def named_errors(url: str, path: str) -> Iterator[None]:
         if _has(str(error), _NO_BUCKET):
             raise _no_bucket(url) from error
         raise FileNotFoundError(errno.ENOENT, "no such object", f"{url}/{path}") from error
-    except Exception as error:  # Obstore's, which have no class in common with Python's.
+    except Exception as error:  # Obstore's exceptions have no class in common below Exception.
         if isinstance(error, OttlaError) or not _is_of_store(error):
             raise
         raise _named(error, url, path) from error
@@ -68,7 +68,7 @@ def _named(error: Exception, url: str, path: str) -> Exception:
 
 
 def short_cause(error: Exception | None) -> str:
-    """The cause in a few words, without what a request was signed with."""
+    """Return the cause in a few words, without the signature of a request."""
     text = str(error).partition("\n\nDebug source")[0]
     coded = _CODE.search(text)
     if coded:

@@ -24,11 +24,11 @@ from ottla.lake.stores.probing import prove_put_if_absent
 from ottla.lake.stores.put_until_known import put_until_known
 from ottla.lake.stores.store import StoredFile, StoreWriter
 
-# Of a multipart upload; so many wait at once. S3 takes 10,000 parts: 80 GB.
+# Size of a part of a multipart upload, and how many wait at once. S3 takes 10,000 parts: 80 GB.
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 4
 _NAMES_AT_ONCE = 1000
-# Options of the connection; all others are of the store.
+# Options of the connection; all others belong to the store.
 _CLIENT_OPTIONS: Final = frozenset(
     {
         "allow_http",
@@ -65,7 +65,7 @@ def _obstore() -> ModuleType:
 
 
 class _ObjectWriter:
-    """An object in the making: parts are sent while it is written."""
+    """An object that is being written: parts are sent meanwhile."""
 
     def __init__(self, store: "ObjectStore", path: str) -> None:
         self._store = store
@@ -98,7 +98,8 @@ class _ObjectWriter:
             try:
                 self._writer.close()
             except Exception:
-                # The last answer may be lost: no other writer has this name.
+                # The upload may have succeeded although its answer was lost: no other writer has
+                # this name.
                 with suppress(Exception):
                     if self._store.size(self._path) == self._size:
                         return
@@ -107,7 +108,7 @@ class _ObjectWriter:
     def discard(self) -> None:
         self.closed = True
         stop = InterruptedError("discarded")
-        # Left by an error, the upload is aborted: its parts are removed.
+        # After an error the upload is aborted, and its parts are removed.
         with suppress(Exception):
             self._writer.__exit__(InterruptedError, stop, None)
         with suppress(Exception):
@@ -119,7 +120,7 @@ class ObjectStore:
     """The objects below a URL: `s3://bucket/prefix`, `gs://`, `az://`, `abfss://`."""
 
     url: str  # Percent-encoded, without a slash at its end.
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # Perhaps credentials.
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include credentials.
     _client: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type["ObjectStore"], tuple[str, dict[str, str]]]:
@@ -130,20 +131,20 @@ class ObjectStore:
         return False
 
     def client(self) -> Any:
-        """Obstore's view of the objects; made at first use, in the process that uses it."""
+        """Return obstore's client, created on first use in the process that uses it."""
         if self._client is None:
             self._client = _client_of(self.url, self.options)
         return self._client
 
     def errors_of(self, path: str) -> AbstractContextManager[None]:
-        """Name what the store refuses: OttlaError, FileNotFoundError or OSError."""
+        """Convert errors of the store: OttlaError, FileNotFoundError or OSError."""
         return named_errors(self.url, path)
 
     def address(self, path: str) -> str:
         return f"{self.url}/{path}"
 
     def prepare(self, folders: Iterable[str]) -> None:
-        """Prove conditional writes; there are no folders to make."""
+        """Check that conditional writes work; there are no folders to create."""
         problem = "its store gave a taken name away again, and so ignores conditions of a PUT"
         prove_put_if_absent(self, next(iter(folders)), problem, _REMEDY)
 
@@ -182,7 +183,7 @@ class ObjectStore:
         )
 
     def _create(self, path: str, content: bytes) -> bool:
-        """One PUT; False where the store says that the name is taken."""
+        """Send one PUT; return False if the store says that the name is taken."""
         library = _obstore()
         with self.errors_of(path):
             try:
@@ -230,7 +231,7 @@ class ObjectStore:
 
 
 def _of_client(name: str) -> str:
-    """The name of an option of the connection; "" for another.
+    """Return the name of an option of the connection; "" for another option.
 
     Users and other libraries write aws_allow_http, at which this library panics.
     """

@@ -1,4 +1,4 @@
-"""The store that the words for a target mean."""
+"""Opens the store that a target names."""
 
 import re
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from ottla.lake.stores.store import FileStore
 from ottla.lake.stores.webhdfs import OPTIONS, WebHdfsStore
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
-_WITH_CONTAINER = frozenset({"abfs", "abfss"})  # Where it stands before an @.
+_WITH_CONTAINER = frozenset({"abfs", "abfss"})  # For these schemes the container precedes an @.
 _NAME_NODE_PORT = 9870
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def open_store(target: str, options: Mapping[str, str] | None = None) -> FileStore:
-    """Return the store of `target`: a path, or a URL. Nothing is made or looked for yet.
+    """Return the store of `target`: a path, or a URL. Nothing is created or looked up yet.
 
-    `options` are of the library that talks to the storage. Raises OttlaError for words that mean
-    no storage, or none that is supported.
+    `options` are those of the storage library. Raises OttlaError if the target is invalid or its
+    storage is not supported.
     """
     options = dict(options or {})
     scheme = _SCHEME.match(target)
@@ -54,16 +54,16 @@ def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
 
 
 def _url(target: str, scheme: str) -> str:
-    """The URL without slashes at its end. Raises OttlaError for what is no URL of a store."""
+    """Return the URL without slashes at its end. Raises OttlaError for an invalid store URL."""
     rest = target.partition(":")[2]
     found = urlsplit(target)
     if not rest.startswith("//") or not found.netloc:
         raise _refused(target, f"names no bucket: {scheme}://BUCKET/PATH")
     is_named = ("@" in found.netloc) is (scheme in _WITH_CONTAINER)
-    # A key with a slash in it ends the netloc before its @, so a colon is looked at, too.
+    # A key that contains a slash ends the netloc before its @, so look for a colon too.
     if not is_named or found.netloc.count(":") > (scheme == "webhdfs"):
         form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
-        # Without the target: it may show a secret.
+        # Do not show the target: it may contain a secret.
         raise _refused(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")
     if "?" in rest or "#" in rest:
         raise _refused(target, "has a query or a fragment (in a URL ? is %3F and # is %23)")

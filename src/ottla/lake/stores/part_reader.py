@@ -1,10 +1,10 @@
-"""A file of a store that is read in parts, each by one request."""
+"""Reads a file of a store in parts, each by one request."""
 
 import io
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
-# What a read takes at least, as each one waits for an answer.
+# The least number of bytes of one read, because each read waits for an answer.
 _READ_BYTES = 4 << 20
 
 # Returns `length` bytes from `offset` on.
@@ -42,5 +42,5 @@ class _PartReader(io.RawIOBase):
 
 
 def read_in_parts(size: int, read_part: ReadPart) -> BinaryIO:
-    """A seekable file of `size` bytes."""
+    """Return a seekable file of `size` bytes."""
     return cast("BinaryIO", io.BufferedReader(_PartReader(size, read_part), _READ_BYTES))

@@ -1,4 +1,4 @@
-"""The proof that a store gives a name away once only."""
+"""Checks that a store gives each name to only one writer."""
 
 import uuid
 from contextlib import suppress
@@ -8,7 +8,7 @@ from ottla.lake.stores.store import FileStore, no_put_if_absent
 
 
 def prove_put_if_absent(store: FileStore, folder: str, problem: str, remedy: str) -> None:
-    """Put a name in `folder` twice. Raises OttlaError, which says `problem`, where both succeed."""
+    """Create a name in `folder` twice. Raises OttlaError with `problem` if both succeed."""
     path = f"{folder}.probe-{uuid.uuid4().hex}"
     try:
         first = store.put_if_absent(path, b"first")

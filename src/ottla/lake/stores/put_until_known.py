@@ -1,4 +1,4 @@
-"""A conditional PUT whose answer may be lost: it is tried until it is known who has the name."""
+"""A conditional PUT whose answer may be lost: it is retried until the name's owner is known."""
 
 from collections.abc import Callable
 
@@ -10,15 +10,16 @@ _TRIES = 3
 
 
 class StoreUnreachable(OttlaError):
-    """The store gave no answer, or none that says what was done."""
+    """Raised if the store gave no answer, or none that says whether the request was done."""
 
 
 def put_until_known(
     address: str, content: bytes, put: Callable[[], bool], read: Callable[[], bytes]
 ) -> bool:
-    """Try a conditional PUT until it is known who has the name. Raises as `put_if_absent` does.
+    """Retry a conditional PUT until it is known which writer has the name.
 
-    `put` gives False where the name is taken; an earlier try of ours may have taken it.
+    Raises as `put_if_absent` does. `put` returns False if the name is taken; an earlier try of ours
+    may have taken it.
     """
     unknown: Exception | None = None
     for attempt in retried(_TRIES, PutUnknown):
@@ -34,7 +35,7 @@ def put_until_known(
             try:
                 return read() == content
             except FileNotFoundError:
-                # Not there, or not yet: the next try finds it there, or writes it.
+                # The file is not there, or not yet: the next try finds it or writes it.
                 unknown = unknown or FileNotFoundError(address)
             except (OSError, OttlaError) as error:
                 unknown = error

@@ -1,6 +1,7 @@
-"""The one policy by which the lake tries again what passes: each wait is longer, and a bit random.
+"""The lake's one retry policy for temporary errors: each wait is longer, and a bit random.
 
-What passes and how often it is tried is the caller's to say. The last error is raised as it is.
+The caller decides which errors are temporary, and the number of tries. The last error is raised
+unchanged.
 """
 
 import time

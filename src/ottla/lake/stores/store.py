@@ -26,13 +26,13 @@ class StoredFile:
 
 
 class PutUnknown(OttlaError):
-    """A file was to be written, and it is not known whether it is there, or stays there."""
+    """Raised if it is unknown whether a file was written, or whether it will stay."""
 
 
 class StoreWriter(Protocol):
-    """A file in the making, which `pyarrow.parquet.ParquetWriter` can write to.
+    """A file that is being written, to which `pyarrow.parquet.ParquetWriter` can write.
 
-    Of `finish` and `discard` one is called, and nothing after it.
+    Either `finish` or `discard` is called last.
     """
 
     @property
@@ -50,11 +50,11 @@ class StoreWriter(Protocol):
     def finish(self, *, durable: bool = True) -> None:
         """Make the file visible and durable: it survives a power cut once this returns.
 
-        Not `durable`: it need not survive one, as files that no commit will name.
+        If not `durable`, it need not survive one; for files that no commit will name.
         """
 
     def discard(self) -> None:
-        """Leave nothing behind. Raises nothing for a storage that takes no more."""
+        """Remove what was written. Raises nothing even if the storage is full."""
 
 
 class FileStore(Protocol):
@@ -65,48 +65,52 @@ class FileStore(Protocol):
 
     @property
     def url(self) -> str:
-        """The root, without credentials."""
+        """Return the root, without credentials."""
 
     @property
     def lists_all_at_once(self) -> bool:
-        """Whether a listing costs about the same for few names and for many.
+        """Return whether a listing costs about the same for few names and for many.
 
-        Elsewhere it costs a request for each thousand names: callers ask for what they need.
+        In other stores it costs one request per thousand names, so callers list only what they
+        need.
         """
 
     def address(self, path: str) -> str:
-        """What other programs call the file: a path of this machine, or a URL."""
+        """Return the file's address for other programs: a path of this machine, or a URL."""
 
     def prepare(self, folders: Iterable[str]) -> None:
-        """Make the root and `folders` durably, in order, where they have to be made.
+        """Create the root and `folders` durably, in order, if the storage needs folders.
 
-        Also proves that `put_if_absent` gives a name to one writer only. Raises OttlaError where
-        it does not, or where the root can't be there.
+        Also checks that `put_if_absent` gives a name to only one writer. Raises OttlaError if it
+        does not, or if the root cannot be created.
         """
 
     def top(self) -> list[str]:
-        """Names of files and folders directly below the root; none where the root is absent."""
+        """Return the names directly below the root; none if the root does not exist."""
 
     def names(self, folder: str, after: str = "") -> list[str]:
-        """Names directly below `folder` behind `after`, in no order; none where it is absent."""
+        """Return the names directly below `folder` that sort after `after`, in no order.
+
+        Returns none if the folder does not exist.
+        """
 
     def files(self, folder: str) -> Iterator[StoredFile]:
-        """Yield all files below `folder`, in no order; none where it is absent."""
+        """Yield all files below `folder`, in no order; none if it does not exist."""
 
     def create(self, path: str) -> StoreWriter:
-        """Begin a file under a name that no other writer uses."""
+        """Start a file under a name that no other writer uses."""
 
     def put_if_absent(self, path: str, content: bytes) -> bool:
-        """Write a file whole and durably; False where the name is taken, by other content.
+        """Write a file whole and durably; return False if the name has other content already.
 
         Of several writers, at any time and on any machine, one gets True. A caller whose earlier
-        try was done without an answer gets True as well, by its content: no two writers may have
-        the same. Raises PutUnknown where the name may have been taken; after any other error it
-        has not.
+        try succeeded without an answer also gets True, because its content is found there: so no
+        two writers may use the same content. Raises PutUnknown if the name may have been taken;
+        after any other error it has not.
         """
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write a file whole and durably, in place of one of that name if there is one."""
+        """Write a file whole and durably, replacing any file of that name."""
 
     def read(self, path: str) -> bytes:
         """Return a file's content. Raises FileNotFoundError."""
@@ -118,21 +122,21 @@ class FileStore(Protocol):
         """Return a file's size in bytes. Raises FileNotFoundError."""
 
     def remove(self, path: str) -> None:
-        """Remove a file, where it is there."""
+        """Remove a file if it exists."""
 
     def hold(self, path: str) -> AbstractContextManager[None]:
         """Keep a marker at `path` while the context is open, which others can see (`is_held`)."""
 
     def is_held(self, path: str) -> bool:
-        """Whether the process that made the marker may still hold it.
+        """Return whether the process that made the marker may still hold it.
 
-        False where there is no marker, or where it is certain that its process has ended. A
-        storage that does not know says True until the marker is a day old.
+        Returns False if there is no marker, or if its process has certainly ended. A storage that
+        cannot find out returns True until the marker is a day old.
         """
 
 
 def no_put_if_absent(place: str, why: str, remedy: str) -> OttlaError:
-    """The error of `prepare` for a storage on which two writers can get one name."""
+    """Return the error of `prepare` for a storage that may give a name to two writers."""
     return OttlaError(
         ErrorCode.UNSUPPORTED_VERSION,
         f"{place} can't hold a table: {why}. A load is made visible by creating a file only if "

@@ -30,7 +30,7 @@ from ottla.lake.stores.put_until_known import StoreUnreachable, put_until_known
 from ottla.lake.stores.retries import retried
 from ottla.lake.stores.store import StoredFile, StoreWriter
 
-# Those of fsspec's that text can say.
+# Those of fsspec's options that can be given as text.
 OPTIONS = (
     *("user", "password", "token", "proxy_to", "kerberos", "use_https"),
     *("session_cert", "session_verify"),
@@ -41,7 +41,7 @@ _TIMEOUT_S = 60
 _TRIES = 3
 # What follows the path of a URL: operations, users, delegation tokens.
 _QUERY = re.compile(r"\?[^\s)'\"]*")
-# A data file is kept here until it is whole: in memory up to so much, then on the local disk.
+# A data file is collected here until complete: in memory up to this size, then on local disk.
 _IN_MEMORY_BYTES = 8 << 20
 _REMEDY = "choose another Hadoop cluster, or a folder"
 # Blocks are forced to the data nodes' disks when they are closed.
@@ -58,16 +58,16 @@ _REMEDIES = {
 
 
 class _NameTaken(OttlaError):
-    """There is a file of that name."""
+    """Raised if there is a file of that name."""
 
 
 class _HdfsWriter:
-    """A file that is sent to a data node once it is whole."""
+    """A file that is sent to a data node once it is complete."""
 
     def __init__(self, store: "WebHdfsStore", path: str) -> None:
         self._store = store
         self._path = path
-        # `finish` or `discard` closes it.
+        # Closed by `finish` or `discard`.
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
 
     @property
@@ -93,7 +93,8 @@ class _HdfsWriter:
             try:
                 self._store.send(self._path, file)
             except StoreUnreachable:
-                # The last answer may be lost: no other writer has this name.
+                # The request may have succeeded although its answer was lost: no other writer has
+                # this name.
                 with suppress(OSError, OttlaError):
                     if self._store.is_closed(self._path) and self._store.size(self._path) == size:
                         return
@@ -107,13 +108,13 @@ class _HdfsWriter:
 
 @dataclass(slots=True)
 class WebHdfsStore:
-    """The folder that a `webhdfs:` URL means."""
+    """The folder that a `webhdfs:` URL names."""
 
     url: str  # Without a slash at its end.
     host: str
     port: int
     folder: str  # From the root, decoded: `/lake/flights`.
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # Perhaps a password.
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # May include a password.
     _client: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type["WebHdfsStore"], tuple[Any, ...]]:
@@ -124,7 +125,7 @@ class WebHdfsStore:
         return True
 
     def _full(self, path: str) -> str:
-        """The path from the file system's root."""
+        """Return the path from the file system's root."""
         return f"{self.folder}/{path}".rstrip("/") or "/"
 
     def address(self, path: str) -> str:
@@ -135,7 +136,7 @@ class WebHdfsStore:
         for folder in made:
             self._ask("PUT", folder, {"op": "MKDIRS"})
         if self.names(made[0]):
-            return  # Proven before the first file was put there.
+            return  # Checked already, before the first file was put there.
         prove_put_if_absent(self, made[0], "a taken name was given away again", _REMEDY)
 
     def top(self) -> list[str]:
@@ -165,7 +166,7 @@ class WebHdfsStore:
         return _HdfsWriter(self, path)
 
     def send(self, path: str, content: IO[bytes]) -> None:
-        """Write a new file: the name node names a data node, which takes the content."""
+        """Write a new file: the name node names a data node, which receives the content."""
         answer = self._ask("PUT", path, _CREATE, allow_redirects=False)
         with self._named_errors(path):
             found = self._session().session.put(
@@ -188,7 +189,7 @@ class WebHdfsStore:
         self._put(path, content, "OVERWRITE")
 
     def _put(self, path: str, content: bytes, rename: str) -> bool:
-        """Write a draft, and rename it; False where the name is taken."""
+        """Write a draft and rename it; return False if the name is taken."""
         folder, slash, _ = path.rpartition("/")
         draft = f"{folder}{slash}.{uuid.uuid4().hex}.tmp"
         try:
@@ -217,7 +218,7 @@ class WebHdfsStore:
         return int(self._status(path)["length"])
 
     def is_closed(self, path: str) -> bool:
-        """Whether the file's writer has ended it."""
+        """Return whether the file's writer has closed it."""
         answer = self._ask("GET", path, {"op": "GET_BLOCK_LOCATIONS"}).json()
         return not answer["LocatedBlocks"]["isUnderConstruction"]
 
@@ -241,7 +242,7 @@ class WebHdfsStore:
             return False
 
     def _session(self) -> Any:
-        """Fsspec's file system: its session, login and URL. Made in the process that uses it."""
+        """Return fsspec's file system: session, login and URL. Created in the using process."""
         if self._client is None:
             self._client = _session(self.host, self.port, self.options)
         return self._client
@@ -249,10 +250,10 @@ class WebHdfsStore:
     def _ask(
         self, method: str, path: str, query: Mapping[str, str], *, allow_redirects: bool = True
     ) -> Any:
-        """Send one request; one that reads is tried again where its answer is lost.
+        """Send one request; a request that reads is retried if its answer is lost.
 
-        Raises FileNotFoundError, _NameTaken, StoreUnreachable (it may be done), and OttlaError for
-        what is refused.
+        Raises FileNotFoundError, _NameTaken, StoreUnreachable (the request may have been done), and
+        OttlaError for a refusal.
         """
         node = self._session()
         tries = _TRIES if method == "GET" else 1
@@ -274,7 +275,7 @@ class WebHdfsStore:
             yield
         except FileNotFoundError:
             raise
-        except OSError as error:  # Of requests, too.
+        except OSError as error:  # Includes errors of requests.
             # A query may hold a delegation token. So no cause is kept, whose text shows it.
             why = _QUERY.sub("?…", str(error))
             raise StoreUnreachable(
@@ -338,7 +339,7 @@ def _require_done(answer: Any, place: str) -> None:
     if kind == "FileAlreadyExistsException":
         raise _NameTaken(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is there already")
     remedy = _REMEDIES.get(kind, "look at the name node's log")
-    # A server error may come after the work is done.
+    # A server error may come after the work was done.
     is_open = answer.status_code >= 500 or kind == "IOException"
     error = StoreUnreachable if is_open else OttlaError
     raise error(ErrorCode.KAFKA_STORAGE_ERROR, f"{place} is refused: {message} ({kind}); {remedy}")

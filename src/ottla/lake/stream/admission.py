@@ -1,8 +1,8 @@
-"""How much of what is there one micro-batch reads. Pure.
+"""Decides how much of the backlog one micro-batch reads. Pure.
 
-Each partition gets the same share of a limit, and what one does not need goes to the others: a
-long backlog in one partition does not make the others wait. Where a limit is too small for all,
-those that waited longest come first.
+Each partition gets the same share of a limit, and a share that one does not need goes to the
+others: a long backlog in one partition does not make the others wait. If a limit is too small for
+all partitions, those that waited longest come first.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ def admitted(
     bytes_max: int | None,
     waited: Mapping[K, int],
 ) -> dict[K, int]:
-    """How many offsets of each partition's `backlog` are read, within both limits.
+    """Return how many offsets of each partition's `backlog` to read, within both limits.
 
-    `offset_bytes` is about how many bytes of the log an offset of the partition takes, `waited`
-    what `waits` returned of the last micro-batch. At least one offset is read where there is one:
-    a limit below a record's size stops nothing.
+    `offset_bytes` is the approximate size in bytes of one offset in the partition's log; `waited`
+    is the result of `waits` for the last micro-batch. At least one offset is read if there is one,
+    so a limit below a record's size does not stop the stream.
     """
     found = dict(backlog)
     if records_max is not None:
@@ -35,19 +35,19 @@ def admitted(
 def waits(
     waited: Mapping[K, int], backlog: Mapping[K, int], counts: Mapping[K, int]
 ) -> dict[K, int]:
-    """For how many micro-batches each partition has waited, after one that reads `counts`."""
+    """Return for how many micro-batches each partition has waited, after one reads `counts`."""
     return {key: waited.get(key, 0) + 1 for key in backlog if backlog[key] and not counts[key]}
 
 
 def _shared(
     backlog: Mapping[K, int], costs: Mapping[K, float], limit: int, waited: Mapping[K, int]
 ) -> dict[K, int]:
-    """As many offsets of each as `limit` allows, at its cost for each."""
+    """Return as many offsets of each partition as `limit` allows, at its cost per offset."""
     shares = dict.fromkeys(backlog, 0)
-    # The smallest first, so that what it leaves goes to all others.
+    # The smallest backlogs first, so that the rest of their share goes to all others.
     waiting = sorted((key for key in backlog if backlog[key]), key=lambda k: backlog[k] * costs[k])
     room = float(limit)
-    # One offset of each, and of the first whatever it takes: else it might wait forever.
+    # Take one offset of each, and of the first at any cost: otherwise it might wait forever.
     for place, key in enumerate(sorted(waiting, key=lambda k: -waited.get(k, 0))):
         if place == 0 or costs[key] <= room:
             shares[key] = 1
@@ -67,7 +67,7 @@ def is_enough(
     records_min: int | None,
     bytes_min: int | None,
 ) -> bool:
-    """Whether there is so much that a micro-batch need not wait for more. Either will do."""
+    """Return whether the backlog is large enough, by either minimum, to start a micro-batch."""
     if records_min is None and bytes_min is None:
         return True
     records = sum(backlog.values())

@@ -1,4 +1,4 @@
-"""A topic, or several, as one DataFrame: planned on the driver, read in the tasks."""
+"""One or several topics as a DataFrame, planned on the driver and read in tasks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -21,9 +21,9 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
         self.pushFilters = _PushFilters(self._narrowing)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Ranges of the offsets that are wanted, each in one task."""
+        """Return tasks for the wanted ranges of offsets."""
         tasks = planned_tasks(self._options, self._narrowing)
-        # Spark reads an unknown partition where there is none.
+        # Without any partition, Spark would read an unknown one.
         return [InputPartition(ranges) for ranges in tasks or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -31,14 +31,14 @@ class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes 
 
 
 class _PushFilters:
-    """`pushFilters` of a reader, which Spark calls where its setting says so.
+    """Provides `pushFilters` of a reader, which Spark calls if its setting allows it.
 
-    Spark refuses a reader with a `pushFilters` of its own where
-    `spark.sql.python.filterPushdown.enabled` is false, the default: so this one says that it is
-    the method of Spark's own class.
+    Spark refuses a reader with its own `pushFilters` if `spark.sql.python.filterPushdown.enabled`
+    is false, the default. So this object names the method of Spark's own class as its function.
     """
 
-    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", id))  # Spark 4.1 has it.
+    # Spark has this method from 4.1 on.
+    __func__ = staticmethod(getattr(DataSourceReader, "pushFilters", id))
 
     def __init__(self, narrowing: Narrowing) -> None:
         self._narrowing = narrowing

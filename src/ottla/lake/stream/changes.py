@@ -1,4 +1,4 @@
-"""What may have become of a topic since a stream read it last: made anew, or truncated. Pure."""
+"""Detects that a topic was recreated or truncated since a stream last read it. Pure."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ _REMEDY = (
 
 
 def require_same_topics(start: StreamOffset, current: Mapping[str, TopicEnds]) -> None:
-    """Raise OttlaError UNKNOWN_TOPIC_ID for a topic that was deleted and created anew."""
+    """Raise OttlaError UNKNOWN_TOPIC_ID for a topic that was deleted and created again."""
     for topic, known in start.ids.items():
         now = current[topic].topic_id if topic in current else None
         if known and now and known != now:
@@ -25,12 +25,12 @@ def require_same_topics(start: StreamOffset, current: Mapping[str, TopicEnds]) -
 
 
 def gone_topics(start: StreamOffset, current: Mapping[str, TopicEnds]) -> list[str]:
-    """Topics that the stream has read and that are not there any more."""
+    """Return the topics that the stream has read and that no longer exist."""
     return sorted(start.ids.keys() - current.keys())
 
 
 def suspects(start: StreamOffset, current: Mapping[str, TopicEnds]) -> dict[Key, int]:
-    """Partitions that may have been truncated, with the leader epoch that they were read in.
+    """Return the partitions that may have been truncated, with the leader epoch of their position.
 
     Within one leader epoch a log only grows. Only a change of the leader can lose records.
     """
@@ -47,10 +47,10 @@ def suspects(start: StreamOffset, current: Mapping[str, TopicEnds]) -> dict[Key,
 
 
 def require_no_truncation(start: StreamOffset, epoch_ends: Mapping[Key, int]) -> None:
-    """Raise OttlaError OFFSET_OUT_OF_RANGE where an epoch ends before what was read in it.
+    """Raise OttlaError OFFSET_OUT_OF_RANGE if an epoch ends below the position read in it.
 
-    `epoch_ends` has where the leader's log ends in the epoch that each suspect was read in; -1
-    where it does not know.
+    `epoch_ends` has the end of each suspect partition's epoch in the leader's log; -1 if the leader
+    does not know it.
     """
     for key, end in sorted(epoch_ends.items()):
         place = start.places[key]
@@ -67,9 +67,9 @@ def require_no_truncation(start: StreamOffset, epoch_ends: Mapping[Key, int]) ->
 def require_no_shrinking(
     start: StreamOffset, current: Mapping[str, TopicEnds], epoch_ends: Mapping[Key, int]
 ) -> None:
-    """Raise OttlaError OFFSET_OUT_OF_RANGE where a log ends before what was read.
+    """Raise OttlaError OFFSET_OUT_OF_RANGE if a log ends below the stream's position.
 
-    Not where its leader knows the records by their epoch: it has not heard yet that they are
+    Ignored if the leader still has the records in their epoch: it has yet to learn that they are
     committed.
     """
     for key, place in sorted(start.places.items()):

@@ -1,4 +1,4 @@
-"""Ranges for tasks, of one topic or several, by the bytes that the brokers' logs of them take."""
+"""Divides reads of one or several topics into tasks, by the size of the brokers' logs."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ from ottla.lake.tables.opening import existing_table
 
 _log = logging.getLogger(__name__)
 
-# One range reads so many offsets at most, whatever its bytes.
+# The most offsets of one range, whatever its size in bytes.
 _OFFSETS_PER_TASK = 2_000_000
 
 
 class TopicRead(NamedTuple):
-    """What is to be read of a topic."""
+    """The part of a topic to read."""
 
     described: TopicDescription
     limits: Limits
 
 
 def divided(reads: Sequence[TopicRead], options: StreamOptions) -> list[TaskRanges]:
-    """Tasks for all that is to be read. Small ranges share one, unless options count."""
+    """Return tasks for all reads. Small ranges share a task, unless the options set a number."""
     is_counted = options.offsets_per_task is not None or options.tasks_min is not None
     offsets_max = options.offsets_per_task or _OFFSETS_PER_TASK
     if options.tasks_min is not None:
@@ -72,9 +72,9 @@ def divided(reads: Sequence[TopicRead], options: StreamOptions) -> list[TaskRang
 
 
 def planned_tasks(options: StreamOptions, narrowing: Narrowing) -> list[TaskRanges]:
-    """Tasks for all that a read of these options wants, and `narrowing` leaves of it.
+    """Return tasks for a read with these options, within what `narrowing` leaves of it.
 
-    Raises OttlaError where records were deleted, unless the options accept that.
+    Raises OttlaError if records were deleted, unless the options accept that.
     """
     planned: list[TopicRead] = []
     positions = last_load(options)
@@ -110,7 +110,7 @@ def _limits(
 
 
 def last_load(options: StreamOptions) -> Mapping[int, int]:
-    """The positions that the last load left in the table of the options."""
+    """Return the positions that the last load left in the table named in the options."""
     if options.table is None:
         return {}
     manifest, _ = existing_table(options.table).latest()

@@ -1,4 +1,4 @@
-"""Spark's filters as conditions. Spark 4.1 has them: imported only where Spark pushes filters."""
+"""Converts Spark's filters to conditions. Imported only from Spark 4.1 on, which has filters."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ _COMPARISONS: dict[type, Comparison] = {
 
 
 def condition_of(pushed: Filter) -> Condition | None:
-    """The filter as a condition on one of our columns; None where there is no word for it."""
+    """Return the filter as a condition on one of our columns; None if it has no equivalent."""
     if isinstance(pushed, Not):
         inner = condition_of(pushed.child)
         return None if inner is None else replace(inner, negated=not inner.negated)

@@ -1,4 +1,4 @@
-"""A word about open transactions that hold back the end of what read_committed gives."""
+"""Reports open transactions that hold back the last stable offset of partitions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,20 +11,20 @@ from ottla.lake.access import Bootstrap, ClientAccess, as_brokers
 from ottla.lake.source import LogEnd, TopicDescription, WatchedCluster
 from ottla.lake.stream.offsets import Key
 
-# An end that has stood still for so long is looked into, and so often at most.
+# A last stable offset is looked into after not moving for this long, and at most this often.
 PATIENCE_MS = 10_000
 INTERVAL_MS = 60_000
 
 
 class StandingEnds:
-    """Which partitions' ends have stood still. Pure."""
+    """Tracks which partitions' last stable offsets have not moved. Pure."""
 
     def __init__(self) -> None:
         self._since: dict[Key, tuple[int, int]] = {}
         self._asked_ms = -INTERVAL_MS
 
     def to_ask(self, now_ms: int, ends: Mapping[Key, LogEnd]) -> list[Key]:
-        """Partitions to look into now. Those that are new here have not stood still yet."""
+        """Return the partitions to look into now; newly seen partitions are not among them."""
         self._since = {
             key: (end.offset, self._since[key][1])
             if key in self._since and self._since[key][0] == end.offset
@@ -46,7 +46,7 @@ def held_back(
     ends: Mapping[Key, LogEnd],
     access: ClientAccess | None = None,
 ) -> list[str]:
-    """A line for each of the partitions whose committed records go on behind the readable end."""
+    """Return a line for each partition whose high watermark is above its last stable offset."""
     waiting: dict[Key, int] = {}
     for topic in sorted({key.topic for key in keys}):
         marks = cluster.high_watermarks(topic)
@@ -69,7 +69,7 @@ def held_back_in(
     ends: Mapping[int, int],
     access: ClientAccess | None = None,
 ) -> list[str]:
-    """The same for a topic that is read up to `ends`: of partitions that are read to their end."""
+    """Return such lines for a topic that is read up to `ends`, if these are the readable ends."""
     keys = [
         Key(described.topic, partition)
         for partition, bound in described.bounds.items()
@@ -82,7 +82,7 @@ def held_back_in(
 def _open_in(
     bootstrap: Bootstrap, keys: Sequence[Key], access: ClientAccess | None
 ) -> dict[Key, OpenTransaction]:
-    """The first open transaction of each partition, where brokers say it."""
+    """Return the first open transaction of each partition, if the brokers report it."""
     found: dict[Key, OpenTransaction] = {}
     try:
         brokers = as_brokers(bootstrap)
@@ -91,12 +91,12 @@ def _open_in(
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:
-        pass  # Brokers that cannot say it, or may not.
+        pass  # Brokers may not support the request, or not permit it.
     return found
 
 
 def held_back_line(key: Key, end: int, high_watermark: int, opened: OpenTransaction | None) -> str:
-    """What holds the end of a partition back, and what to do."""
+    """Return a sentence on what holds the end of a partition back, and what to do."""
     name = f"{key.topic}-{key.partition}"
     what = (
         f"{name} is read up to offset {end} only, though it has records up to {high_watermark} "

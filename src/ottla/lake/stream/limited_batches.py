@@ -1,4 +1,4 @@
-"""The stream reader with admission control. Spark 4.2 has it: imported only there."""
+"""The stream reader with admission control. Imported only from Spark 4.2 on, which has it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from ottla.lake.stream.offsets import to_json
 
 
 class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Spark hands back the limit that it was given, or wants all that is there."""
+    """A reader that gets a limit from Spark, or is asked for all available records."""
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  # Spark's name, as those below.
         options = self._options
@@ -25,7 +25,7 @@ class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ign
             return ReadMaxRows(options.records_max)
         if options.bytes_max is not None:
             return ReadMaxBytes(options.bytes_max)
-        # One of the two; the planner knows both.
+        # Any minimum will do here: the planner applies both minimums.
         if options.records_min is not None or options.bytes_min is not None:
             return ReadMinRows(options.records_min or 1)
         return ReadAllAvailable()

@@ -14,13 +14,13 @@ from ottla.lake.stream.reading import read_task
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.
-    """Plans in a process of the driver's machine that lives as long as the query.
+    """Plans in a process on the driver's machine that lives as long as the query.
 
-    Reads in the tasks, which get a copy that has planned nothing. While no broker answers it waits.
+    Reads in tasks, which get a copy without a planner. Waits while no broker answers.
 
-    Spark begins a query that goes on with `partitions(x, x)`, where x is its newest offset. Where
-    its first micro-batch was not committed it asks for the initial offset again, which may be
-    another one by now (`latest`): so the end of a first micro-batch has the initial offset with it.
+    Spark resumes a query with `partitions(x, x)`, where x is its newest offset. If its first
+    micro-batch was not committed, it asks for the initial offset again, which may have changed by
+    now (`latest`). So the end of a first micro-batch also contains the initial offset.
     """
 
     def __init__(self, options: StreamOptions) -> None:
@@ -30,7 +30,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
     @property
     def planner(self) -> StreamPlanner:
-        """Made where it is first asked: it cannot be copied to tasks."""
+        """Return the planner, created on first use because it cannot be copied to tasks."""
         if self._planner is None:
             self._planner = StreamPlanner(self._options, last_load(self._options))
         return self._planner
@@ -41,7 +41,7 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
         return to_json(self._initial)
 
     def _after(self, given: Mapping[str, Any], *, limited: bool) -> dict[str, Any]:
-        """The end of the micro-batch that starts at `given`: the same where nothing is new."""
+        """Return the end of the micro-batch that starts at `given`; equal if nothing is new."""
         start, planner = from_json(given), self.planner
         after = planner.when_reachable(lambda: planner.ahead(start, limited=limited))
         found = dict(given) if after == start else to_json(after)
@@ -65,12 +65,12 @@ class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark
 
 
 class UnlimitedReader(MicroBatchReader):
-    """For Spark 4.0 and 4.1, which take whatever is there, and do not say what they have.
+    """The reader for Spark 4.0 and 4.1, which read everything available and pass no start offset.
 
-    A new query asks them for the latest offset first, then for the initial one.
+    For a new query they ask for the latest offset first, then for the initial one.
     """
 
-    _given: Mapping[str, Any] | None = None  # The newest offset that Spark has.
+    _given: Mapping[str, Any] | None = None  # The newest offset that Spark has received.
 
     def latestOffset(self) -> Mapping[str, Any]:  # noqa: N802
         self._given = self._after(self._given or self.initialOffset(), limited=False)

@@ -1,7 +1,7 @@
-"""What conditions on a query's columns leave of the partitions and offsets to read. Pure.
+"""Narrows the partitions and offsets of a query by conditions on its columns. Pure.
 
-A condition that holds for whole ranges of offsets only is used up here. The others only narrow
-what is read, and Spark still applies them to each row.
+A condition that holds for whole ranges of offsets only is used up here. The others only narrow the
+ranges, and Spark still applies them to each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`column comparison value`, or its contrary where `negated`."""
+    """`column comparison value`, or its opposite if `negated`."""
 
     column: str
     comparison: Comparison
@@ -24,7 +24,7 @@ class Condition:
     negated: bool = False
 
     def holds(self, number: Any) -> bool:
-        """Whether it is true of a value that is not null."""
+        """Return whether the condition is true for a value that is not null."""
         match self.comparison:
             case "=":
                 found = number == self.value
@@ -45,15 +45,15 @@ class Condition:
 
 @dataclass(slots=True)
 class Narrowing:
-    """The conditions met so far."""
+    """The combined conditions so far."""
 
     _on_partitions: list[Condition] = field(default_factory=list)
     _offset_min: int = 0
-    _offset_end: int = 1 << 63  # Offsets below it are wanted.
-    since_ms: int | None = None  # Records before this time are not wanted.
+    _offset_end: int = 1 << 63  # Only offsets below this are wanted.
+    since_ms: int | None = None  # Only records at or after this time are wanted.
 
     def takes(self, condition: Condition) -> bool:
-        """Use the condition; False where rows that it excludes may still be read."""
+        """Use the condition; return False if rows that it excludes may still be read."""
         if condition.comparison == "not null":
             return not condition.negated and condition.column in ("topic", "partition", "offset")
         match condition.column:
@@ -95,7 +95,7 @@ class Narrowing:
             self.since_ms = since_ms if self.since_ms is None else max(self.since_ms, since_ms)
 
     def keeps(self, topic: str, partition: int) -> bool:
-        """Whether rows of the partition may be wanted."""
+        """Return whether rows of the partition may be wanted."""
         return all(
             condition.holds(topic if condition.column == "topic" else partition)
             for condition in self._on_partitions
@@ -108,9 +108,9 @@ class Narrowing:
         ends: Mapping[int, int],
         since: Mapping[int, int],
     ) -> tuple[dict[int, int], dict[int, int]]:
-        """What is left of [start, end) of each partition; nothing of one that is not wanted.
+        """Return the part of [start, end) to read in each partition, without unwanted partitions.
 
-        `since` has the first offset of each partition at or after `since_ms`, where there is one.
+        `since` has the first offset of each partition at or after `since_ms`, if there is one.
         """
         kept_starts, kept_ends = {}, {}
         for partition, start in starts.items():
@@ -127,7 +127,7 @@ class Narrowing:
 
 
 def _ms(moment: datetime) -> int:
-    """Milliseconds since 1970, rounded down; a time without a zone is UTC."""
+    """Return milliseconds since 1970, rounded down; a time without a zone is UTC."""
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return (aware - _EPOCH) // timedelta(milliseconds=1)
 

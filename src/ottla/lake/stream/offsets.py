@@ -1,4 +1,4 @@
-"""Where a stream stands, as a value and as the JSON that Spark keeps in its checkpoint. Pure.
+"""The position of a stream, as a value and as the JSON in Spark's checkpoint. Pure.
 
     {"topics": {"flights": {"id": "…", "partitions": {"0": {"offset": 100, "epoch": 3}}}}}
 
@@ -14,7 +14,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 
 
 class StreamPlace(NamedTuple):
-    """The offset to read next, and the leader epoch of the log that it was seen in."""
+    """The offset to read next, and the leader epoch of the log in which it was seen."""
 
     offset: int
     leader_epoch: int
@@ -29,14 +29,14 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """Where a stream stands in each partition that it knows, and the ids of their topics."""
+    """A stream's position in each partition that it knows, and the ids of their topics."""
 
     ids: Mapping[str, str | None] = field(default_factory=dict)
     places: Mapping[Key, StreamPlace] = field(default_factory=dict)
 
 
 def to_json(offset: StreamOffset) -> dict[str, Any]:
-    """The same for the same offset, whatever the order of its partitions."""
+    """Return JSON that is equal for equal offsets, whatever the order of partitions."""
     topics: dict[str, Any] = {
         topic: {"id": offset.ids[topic] or "", "partitions": {}} for topic in sorted(offset.ids)
     }
@@ -49,7 +49,7 @@ def to_json(offset: StreamOffset) -> dict[str, Any]:
 
 
 def from_json(content: Mapping[str, Any]) -> StreamOffset:
-    """The inverse. Raises OttlaError for what no stream of ottla has written."""
+    """Parse the result of `to_json`. Raises OttlaError for anything else."""
     try:
         topics = content["topics"]
         return StreamOffset(

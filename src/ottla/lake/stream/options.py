@@ -1,6 +1,6 @@
-"""The options of the data source `ottla`: one table says what there is. Pure.
+"""The options of the data source `ottla`, in one table. Pure.
 
-They are those of Spark's own connector, by its names, and a few more.
+They have the names of Spark's own Kafka connector, with a few additions.
 """
 
 import json
@@ -17,12 +17,12 @@ from ottla.lake.plan import EARLIEST_OFFSET, Boundary
 from ottla.lake.schema import SOURCE_COLUMNS
 from ottla.lake.splitting import SPLIT_BYTES
 
-# What is named offset by offset: topic → partition → offset, or time.
+# Explicit offsets or times: topic → partition → offset or time.
 ByTopic = Mapping[str, Mapping[int, int]]
 
 _DIGITS = re.compile("[0-9]{1,18}")
 
-# What Spark adds, and what its own connector says to its consumers.
+# Options that Spark adds, and consumer settings that its own connector sets.
 _PASSED_OVER = (
     "path",
     "fetchOffset.numRetries",
@@ -34,7 +34,7 @@ _PASSED_OVER = (
 
 @dataclass(frozen=True, slots=True)
 class StreamOption:
-    """An option: its name for Spark, the field it is read into, how its text is read."""
+    """An option: its name in Spark, the field it sets, and how its text is parsed."""
 
     name: str
     field: str
@@ -45,13 +45,13 @@ class StreamOption:
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Where reading starts or ends: in all topics, or by the partitions of those that are named."""
+    """The start or end of reading: for all topics, or for some named topics by partition."""
 
     everywhere: Boundary | None = None
     by_topic: Mapping[str, Boundary] = field(default_factory=dict)
 
     def strict(self) -> "Boundaries":
-        """The same place; a partition without a record at or after its time is an error."""
+        """Return a copy that fails for a partition without a record at or after its time."""
         everywhere = self.everywhere and replace(self.everywhere, is_strict=True)
         return Boundaries(
             everywhere, {t: replace(b, is_strict=True) for t, b in self.by_topic.items()}
@@ -157,21 +157,21 @@ def _assigned(name: str, text: str) -> Mapping[str, frozenset[int]]:
 
 
 def _whole(found: object, least: int = 0) -> int:
-    """A number as JSON has it; neither true nor 1.9 is one. Raises ValueError."""
+    """Return an integer of JSON, neither true nor 1.9. Raises ValueError."""
     if not isinstance(found, int) or isinstance(found, bool) or not least <= found < 1 << 63:
         raise ValueError(found)
     return found
 
 
 def _partition(key: str) -> int:
-    """The number in a key of JSON. Raises ValueError."""
+    """Return the partition number in a key of JSON. Raises ValueError."""
     if not _DIGITS.fullmatch(key):
         raise ValueError(key)
     return int(key)
 
 
 def _list(found: object) -> list[object]:
-    """Raises ValueError."""
+    """Return a list of JSON. Raises ValueError."""
     if not isinstance(found, list):
         raise ValueError(found)
     return found
@@ -321,7 +321,7 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What the options say. Exactly one of `topics`, `topic_pattern` and `assigned` is given."""
+    """The parsed options. Exactly one of `topics`, `topic_pattern` and `assigned` is given."""
 
     topics: tuple[str, ...] | None
     topic_pattern: str | None
@@ -346,7 +346,7 @@ class StreamOptions:
 
     @property
     def has_limits(self) -> bool:
-        """Whether a stream admits only a part of what is there."""
+        """Return whether a stream admits only a part of the available records."""
         limits = (self.records_max, self.bytes_max, self.records_min, self.bytes_min)
         return any(limit is not None for limit in limits)
 
@@ -354,7 +354,7 @@ class StreamOptions:
 def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> StreamOptions:
     """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones.
 
-    `start` is where reading starts unless they say it.
+    `start` is the default for where reading starts.
     """
     given = {name.lower(): value for name, value in options.items()}
     require_known(given, [option.name for option in OPTIONS], wrong, _PASSED_OVER)
@@ -369,7 +369,7 @@ def parse_options(options: Mapping[str, str], *, start: str = "earliest") -> Str
     found["columns"] = found["columns"] or tuple(
         name for name in SOURCE_COLUMNS if is_wanted or name != "headers"
     )
-    # As Spark's connector ranks them: the more general time first.
+    # The same precedence as in Spark's connector: the more general time first.
     by_time = _first(found.pop("start_time"), found.pop("start_times"))
     if not found.pop("latest_without_time"):
         by_time = by_time and by_time.strict()
@@ -389,5 +389,5 @@ def _first(*places: Boundaries | None) -> Boundaries | None:
 
 
 def wrong(what: str) -> NoReturn:
-    """Raise the OttlaError for options that say something wrong."""
+    """Raise the OttlaError for wrong options."""
     raise OttlaError(ErrorCode.INVALID_REQUEST, f"data source ottla: {what}")

@@ -22,5 +22,5 @@ _LEADERLESS = frozenset(
 
 
 def is_outage(error: OttlaError) -> bool:
-    """Whether brokers or leaders are away: it is waited for as long as it takes."""
+    """Return whether brokers or leaders are away, which is waited for as long as it takes."""
     return isinstance(error, ConnectionFailed | RequestTimedOut) or error.code in _LEADERLESS

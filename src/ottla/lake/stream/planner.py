@@ -1,6 +1,6 @@
-"""Plans a stream's micro-batches: where it stands, how far it goes next, which ranges that is.
+"""Plans a stream's micro-batches: its position, the end of the next batch, and the ranges to read.
 
-Knows nothing of Spark. Used from one thread; asks the cluster over one connection.
+Independent of Spark. Used from one thread; asks the cluster over one connection.
 """
 
 import logging
@@ -35,17 +35,17 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# The brokers are asked so often at most, however often Spark asks.
+# How often the brokers are asked at most, however often Spark asks.
 _POLL_S = 0.1
-# How long the sizes of logs, which say what an offset takes, are good for.
+# How long the sizes of logs, from which the size of an offset is derived, stay valid.
 _SIZES_S = 60.0
 _GUESSED_OFFSET_BYTES = 128.0
-# How long brokers and leaders are asked again before the stream says that it waits for them.
+# How long brokers and leaders are retried before the stream reports that it waits for them.
 _PATIENCE_S = 5.0
 
 
 class StreamPlanner:
-    """One stream's plans."""
+    """Plans the micro-batches of one stream."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class StreamPlanner:
         now_s: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`positions` are those that the boundary `last-load` means."""
+        """Start without asking the cluster; `positions` are those that `last-load` means."""
         self._options = options
         self._positions = positions
         self._cluster = (
@@ -67,7 +67,8 @@ class StreamPlanner:
         self._sleep = sleep
         self._asked_s = float("-inf")
         self._admitted_s = float("-inf")
-        self._waited: Mapping[Key, int] = {}  # For how many micro-batches each has had no part.
+        # For how many micro-batches each partition has had no share.
+        self._waited: Mapping[Key, int] = {}
         self._target: Mapping[Key, int] | None = None
         self._standing = StandingEnds()
         self._offset_bytes: dict[Key, float] = {}
@@ -80,7 +81,7 @@ class StreamPlanner:
         self._cluster.close()
 
     def when_reachable(self, ask: Callable[[], T]) -> T:
-        """What `ask` gives, once brokers and leaders answer; logs that the stream waits."""
+        """Return the result of `ask` once brokers and leaders answer; log the waiting."""
         while True:
             try:
                 found = ask()
@@ -92,7 +93,7 @@ class StreamPlanner:
                 return found
 
     def initial(self) -> StreamOffset:
-        """Where a stream without a checkpoint starts."""
+        """Return where a stream without a checkpoint starts."""
         current = self._current()
         starts = boundaries(self._options.start, current)
         places = {}
@@ -103,19 +104,19 @@ class StreamPlanner:
             for partition, offset in offsets.items():
                 end = found.ends.get(partition)
                 if end is not None:
-                    # What a position in a table was read in is not known.
+                    # The leader epoch of a stored position is unknown.
                     places[Key(topic, partition)] = StreamPlace(offset, _epoch(offset, end))
         return StreamOffset(_ids(current), places)
 
     def fix_target(self) -> None:
-        """Read no further than what is there now: the trigger `availableNow`."""
+        """Read no further than the current end: the trigger `availableNow`."""
         current = self._current()
         self._target = {key: end.offset for key, end in _ends(current).items()}
 
     def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """The same as `ahead`, and `start` while brokers or leaders are away: a line says so.
+        """Do as `ahead`, but return `start` and log a line while brokers or leaders are away.
 
-        Where a target has to be reached that is an error, too.
+        With a fixed target, that is an error too.
         """
         try:
             after = self.ahead(start, limited=limited)
@@ -142,10 +143,10 @@ class StreamPlanner:
             _log.warning("going on: the brokers answer again after %.0f s", waited_s)
 
     def ahead(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
-        """How far the next micro-batch goes; `start` itself where there is nothing for one.
+        """Return the end of the next micro-batch, or `start` itself if there is nothing to read.
 
-        `limited`: within the limits of the options. Raises OttlaError where a topic was deleted,
-        made anew or truncated, and while brokers or leaders are away.
+        `limited`: within the limits of the options. Raises OttlaError if a topic was deleted,
+        created again or truncated, and while brokers or leaders are away.
         """
         self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
         self._asked_s = self._now_s()
@@ -176,9 +177,9 @@ class StreamPlanner:
         return StreamOffset(ids, places)
 
     def ranges(self, start: StreamOffset, end: StreamOffset) -> list[TaskRanges]:
-        """Tasks for all between two offsets.
+        """Return tasks for all records between two offsets.
 
-        Raises OttlaError where records between them were deleted, unless the options accept that.
+        Raises OttlaError if records between them were deleted, unless the options accept that.
         """
         require_same_topics(start, {t: TopicEnds(found, {}) for t, found in end.ids.items()})
         reads = []
@@ -232,7 +233,7 @@ class StreamPlanner:
         require_no_shrinking(start, current, epoch_ends)
 
     def _begins(self, start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
-        """Where each partition is read from; one that is new here from its log's start."""
+        """Return the start of each partition; a newly found one starts at its log's start."""
         begins = {key: start.places[key].offset for key in ends if key in start.places}
         for topic in sorted({key.topic for key in ends if key not in begins}):
             log_starts = self._cluster.log_starts(topic)
@@ -259,7 +260,7 @@ class StreamPlanner:
         return counts
 
     def _sizes(self, backlog: Mapping[Key, int]) -> Mapping[Key, float]:
-        """About how many bytes of its log an offset of each partition takes."""
+        """Return the approximate size in bytes of one offset in each partition's log."""
         options = self._options
         now_s = self._now_s()
         if options.bytes_max is None and options.bytes_min is None:
@@ -289,7 +290,7 @@ class StreamPlanner:
         try:
             lines = held_back(self._cluster, options.bootstrap, keys, ends, options.access)
         except OttlaError:
-            return  # Only a word: what stops the stream is found where it reads.
+            return  # This is only a notice; an error that stops the stream is found when reading.
         for line in lines:
             _log.warning("%s", line)
 

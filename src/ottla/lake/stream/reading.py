@@ -1,4 +1,4 @@
-"""What a task of the data source reads: ranges of offsets, and how each is accounted for."""
+"""Reads ranges of offsets in a task of the data source, and checks the ledger of each."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ _LOSS = 'Read on without them: .option("failOnDataLoss", "false")'
 
 @dataclass(frozen=True, slots=True)
 class PlannedRange:
-    """A range, and what its account needs to know of the topic."""
+    """A range, and the facts about the topic that its ledger needs."""
 
     wanted: Range
     compacted: bool
-    gone_below: int  # Below it a deletion is no loss.
-    log_bytes: int = 0  # About how many bytes of the log hold it.
+    gone_below: int  # Deletions below this offset are not a loss.
+    log_bytes: int = 0  # Approximate size of the range in the partition's log.
 
 
 # The ranges that one task reads.
@@ -42,7 +42,7 @@ TaskRanges = tuple[PlannedRange, ...]
 def planned_ranges(
     ranges: Sequence[SizedRange], compacted: bool, gone_below: Mapping[int, int]
 ) -> list[PlannedRange]:
-    """The ranges of one topic, as tasks read them."""
+    """Return the ranges of one topic in the form that tasks read."""
     return [
         PlannedRange(sized.wanted, compacted, gone_below[sized.wanted.partition], sized.size_bytes)
         for sized in ranges
@@ -50,7 +50,7 @@ def planned_ranges(
 
 
 def tasks_of(planned: Sequence[PlannedRange], join_bytes: int = JOIN_BYTES) -> list[TaskRanges]:
-    """Tasks for the ranges, small ones together."""
+    """Return tasks for the ranges; small ranges share a task."""
     groups = joined([one.log_bytes for one in planned], join_bytes)
     return [tuple(planned[place] for place in group) for group in groups]
 
@@ -93,7 +93,7 @@ def _read(
 
 
 def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-    """The columns as Spark's own connector gives them: without headers they are null."""
+    """Return the columns as Spark's own connector has them: without headers they are null."""
     columns = [rows.column(SOURCE_COLUMNS[name].in_row) for name in names]
     if "headers" in names:
         headers = columns[names.index("headers")]
@@ -104,7 +104,7 @@ def _as_source(rows: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def judge_loss(topic: str, found: Mapping[PartitionLedger, int], options: StreamOptions) -> None:
-    """Fail where offsets were lost, or log it where the options say so."""
+    """Raise OttlaError if offsets were lost, or log the loss if the options say so."""
     if options.fail_on_data_loss:
         require_no_loss(topic, found, _LOSS)
     for line in loss_lines(topic, found):

@@ -1,4 +1,4 @@
-"""Which topics a query reads, by the options."""
+"""Chooses the topics that a query reads, by its options."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def chosen(options: StreamOptions, names: Iterable[str]) -> list[str]:
-    """The topics to read, in order. `names`, all topics of the cluster, matter to a pattern only.
+    """Return the topics to read, in order. `names`, all topics, are needed only for a pattern.
 
     Raises OttlaError INVALID_REGULAR_EXPRESSION.
     """
@@ -37,9 +37,9 @@ def _compiled(pattern: str) -> Any:
 
 
 def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundary]:
-    """What a start or an end means in each topic. Raises OttlaError for a topic that is not read.
+    """Return the start or end in each topic. Raises OttlaError for a named topic that is not read.
 
-    Of a topic that is not named it is the default.
+    Topics that are not named get the default.
     """
     names = list(topics)
     unknown = sorted(place.by_topic.keys() - names)
@@ -50,7 +50,7 @@ def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundar
 
 
 def assigned(topic: str, found: Mapping[int, T], options: StreamOptions) -> dict[int, T]:
-    """Of what is `found` by partition that of the partitions to read. Raises OttlaError."""
+    """Return the entries of `found` for the partitions to read. Raises OttlaError."""
     if options.assigned is None:
         return dict(found)
     missing = sorted(options.assigned[topic] - found.keys())

@@ -1,7 +1,7 @@
-"""The micro-batches of a table that follows a topic, which are planned in the driver's process.
+"""Plans the micro-batches of a table that follows a topic, in the driver's process.
 
-A micro-batch is an end for each partition; `commit` loads and commits up to it, and its tasks run
-where those of a load do.
+A micro-batch is an end offset for each partition. `commit` loads and commits up to it, and its
+tasks run where those of a load do.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,8 +24,8 @@ def run_batches(
 ) -> None:
     """Plan micro-batches from `positions` on, and `commit` each.
 
-    Returns when `stop` is set, or with `once` when all is loaded that was there at the start. What
-    `commit` raises passes.
+    Returns when `stop` is set, or, with `once`, when all records that existed at the start are
+    loaded. Errors of `commit` are raised.
     """
     planner = StreamPlanner(options, positions)
     try:

@@ -1,4 +1,4 @@
-"""Where a follow ends: when it is stopped, or when its table is at a boundary."""
+"""Decides when a follow ends: when it is stopped, or when its table reaches a boundary."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ Positions = Mapping[int, int]
 
 
 class Stop(Protocol):
-    """What `threading.Event` has for those who wait for it."""
+    """The part of `threading.Event` that waiting code needs."""
 
     def is_set(self) -> bool: ...
 
@@ -27,10 +27,10 @@ class Stop(Protocol):
 def goal_of(
     cluster: Cluster, described: TopicDescription, end: Boundary, positions: Positions
 ) -> dict[int, int]:
-    """The offsets that `end` means now. Raises OttlaError for a partition that does not exist.
+    """Return the offsets that `end` means now. Raises OttlaError for an unknown partition.
 
-    Offsets that it names may be there only later; a partition that it does not name ends where
-    its log ends now.
+    Named offsets may lie in the future. A partition that is not named ends at its log's current
+    end.
     """
     bounds = described.bounds
     named = end.offsets or {}
@@ -41,7 +41,7 @@ def goal_of(
 
 
 class FollowEnd:
-    """Is set once `stop` is, or the table is at `end`; of a time that is still to come, then."""
+    """Is set once `stop` is set or the table is at `end`; for a future time, at that time."""
 
     def __init__(
         self,
@@ -60,22 +60,22 @@ class FollowEnd:
         self._goal: Positions | None = None
 
     def at(self, positions: Positions) -> None:
-        """The table stands at `positions`."""
+        """Record that the table is at `positions`."""
         self._positions = positions
 
     def is_set(self) -> bool:
-        """Whether it is over. Raises OttlaError where the cluster does not answer."""
+        """Return whether the follow is over. Raises OttlaError if the cluster does not answer."""
         if self._stop.is_set():
             return True
         goal = self.goal()
         return goal is not None and all(self._positions.get(p, 0) >= end for p, end in goal.items())
 
     def wait(self, timeout: float) -> bool:
-        """Wait for a stop; whether there was one."""
+        """Wait for a stop; return whether there was one."""
         return self._stop.wait(timeout)
 
     def goal(self) -> Positions | None:
-        """Where the table ends. None: nowhere, or at a time that is still to come."""
+        """Return the positions at which the table ends. None: no end, or a time in the future."""
         end = self._end
         if self._goal is None and end is not None and (end.timestamp_ms or 0) <= self._now_ms():
             with closing(connect(self._bootstrap)) as cluster:

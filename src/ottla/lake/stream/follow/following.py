@@ -1,9 +1,9 @@
-"""`ottla lake follow`: what comes into a topic, into a table, in commits of seconds.
+"""`ottla lake follow`: loads a topic's new records into a table, with a commit every few seconds.
 
     take the table over (writer epoch + 1) → micro-batch → commit as a load does → micro-batch …
 
-Killed at any step it has lost and doubled nothing; started again it goes on at the table's
-positions. Of two that follow into one table the one that was started later goes on.
+If a follow is killed at any step, nothing is lost or doubled. When started again, it continues at
+the table's positions. If two follow into one table, the older one stops.
 """
 
 import threading
@@ -74,7 +74,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
         source = _source_options(topic, given["bootstrap"], int(given["max_bytes"]), every_ms)
         parsed = parse_options(source | {"table": place}, start="last-load")
         parsed = replace(parsed, access=as_brokers(bootstrap).access)
-        # Before it takes over: a follow that it takes over from commits meanwhile.
+        # Started before taking over, while the follow that it replaces still commits.
         if once:
             run.start()
         else:
@@ -99,7 +99,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
             try:
                 positions = writer.positions()
                 last.reached()
-                # Those that a follow left behind which was killed, or could not reach the brokers.
+                # Dead letters left by a follow that was killed or could not reach the brokers.
                 send_dead_letters()
                 run_batches(parsed, positions, commit, ending, once=once, poll_s=poll_s)
                 return
@@ -108,7 +108,7 @@ def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
 
 
 def _end(text: str | None) -> Boundary | None:
-    """Where it ends. Raises OttlaError."""
+    """Return the boundary at which to end. Raises OttlaError."""
     return None if text is None else parse_boundary(text)
 
 
@@ -118,7 +118,7 @@ def _require_topics(
     dead_letter_topic: str | None,
     start: Boundary,
 ) -> None:
-    """A mistyped topic leaves no empty table behind, nor does a wrong start."""
+    """Raise OttlaError for a mistyped topic or a wrong start, before an empty table is created."""
     cluster = connect(bootstrap)
     try:
         described = cluster.describe(topic)
@@ -136,6 +136,6 @@ def _source_options(topic: str, bootstrap: str, max_bytes: int, every_ms: int) -
         "maxBytesPerTrigger": str(max_bytes),
         "minBytesPerTrigger": str(max_bytes),
         "maxTriggerDelay": f"{every_ms}ms",
-        # Losses are judged by the table's positions.
+        # Losses are judged later, by the table's positions.
         "failOnDataLoss": "false",
     }

@@ -1,4 +1,4 @@
-"""What one commit of a table that follows a topic did, and how far behind it is then."""
+"""The result of one commit of a table that follows a topic, and the table's lag after it."""
 
 import time
 from collections.abc import Mapping
@@ -13,26 +13,26 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.source import Cluster
 from ottla.record.reader import batches
 
-# The age of what is not loaded yet is looked up in so many partitions, those furthest behind.
+# How many partitions, those with the most lag, are asked for the age of their oldest record.
 _AGED_MAX = 16
 
 
 @dataclass(frozen=True, slots=True)
 class FollowProgress:
-    """A commit. The lag is what was readable and not loaded right after it; None: unknown."""
+    """One commit. The lag is what was readable and not loaded right after it; None: unknown."""
 
     manifest: Manifest
     seconds: float
-    lag_records: int | None  # Offsets, as group tools count them.
+    lag_records: int | None  # In offsets, as group tools count lag.
     lag_ms: int | None  # The age of the oldest record that is not loaded yet; 0 without a lag.
 
     @property
     def size_bytes(self) -> int:
-        """Of the files that it added."""
+        """Return the size of the files that the commit added."""
         return sum(file.size_bytes for file in self.manifest.files)
 
     def line(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         lag = "unknown"
         if self.lag_records is not None:
             age = "" if self.lag_ms is None else f", {span_words(self.lag_ms // 1000 * 1000)}"
@@ -44,7 +44,7 @@ class FollowProgress:
 
 
 def progress_of(manifest: Manifest, bootstrap: Bootstrap, began_s: float) -> FollowProgress:
-    """What is to say of a commit that began at `began_s` of the monotonic clock."""
+    """Return the progress of a commit that began at `began_s` of the monotonic clock."""
     seconds = time.monotonic() - began_s
     try:
         with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
@@ -57,7 +57,7 @@ def progress_of(manifest: Manifest, bootstrap: Bootstrap, began_s: float) -> Fol
 
 
 def _lag(ends: Mapping[int, int], positions: Mapping[int, int]) -> dict[int, int]:
-    """Offsets that are not loaded, of each partition that has some."""
+    """Return the number of offsets not loaded, of each partition that has some."""
     found = {p: end - positions.get(p, 0) for p, end in ends.items()}
     return {p: count for p, count in found.items() if count > 0}
 

@@ -1,4 +1,4 @@
-"""Which failures of a follow are tried again, and when; what is said of them."""
+"""Decides which failures of a follow are retried, and when, and reports them."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.stream.outages import is_outage
 from ottla.lake.tables.table import FencedWriter, LoadLost
 
-# Waiting or another try mends none of these.
+# Neither waiting nor another try helps with these.
 _FINAL = frozenset(
     {
         ErrorCode.INVALID_REQUEST,
@@ -20,7 +20,7 @@ _FINAL = frozenset(
         ErrorCode.UNSUPPORTED_VERSION,
     }
 )
-# How often in a row any other failure is tried again; outages as long as they take.
+# How often in a row other failures are retried; outages are retried without limit.
 _TRIES = 3
 _WAIT_MAX_S = 30.0
 _OUTAGE_WAIT_S = 1.0
@@ -36,7 +36,10 @@ class Tries:
         on_recovery: Callable[[float], None] = lambda _seconds: None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`on_trouble` is called once for each failure, `on_recovery` with an outage's seconds."""
+        """Start without a failure.
+
+        `on_trouble` is called once for each failure, `on_recovery` with the seconds of an outage.
+        """
         self._stop = stop
         self._on_trouble = on_trouble
         self._on_recovery = on_recovery
@@ -45,20 +48,20 @@ class Tries:
         self._away_since_s: float | None = None
 
     def reached(self) -> None:
-        """The brokers have answered: an outage is over."""
+        """Record that the brokers have answered: an outage is over."""
         if self._away_since_s is not None:
             waited_s, self._away_since_s = self._now_s() - self._away_since_s, None
             self._on_recovery(waited_s)
 
     def succeeded(self) -> None:
-        """A commit was made."""
+        """Record that a commit was made."""
         self.reached()
         self._count = 0
 
     def failed(self, error: OttlaError) -> None:
-        """Wait before the next try. Raises `error` where there is none."""
+        """Wait before the next try. Raises `error` if there is none."""
         if isinstance(error, LoadLost):
-            return  # Another load has committed; the table says how far.
+            return  # Another load has committed; read the table's positions again.
         if isinstance(error, FencedWriter) or error.code in _FINAL:
             raise error
         if is_outage(error):

@@ -1,7 +1,7 @@
-"""Commits of a table that follows a topic. The table's positions are the truth.
+"""Commits of a table that follows a topic. Only the table's positions are authoritative.
 
-A checkpoint of Spark or a planner's memory only proposes how far to go. Where a table stands is
-read before each commit, so that nothing is loaded twice or left out, whatever was proposed.
+A Spark checkpoint or a planner only proposes how far to load. The table's positions are read before
+each commit, so nothing is loaded twice or left out, whatever was proposed.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,9 +31,9 @@ from ottla.lake.tables.overriding import foundation, on_record
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.telling import commit_positions
 
-# How long brokers and leaders are asked again before it is said that they are waited for.
+# How long brokers and leaders are retried before the follow reports that it waits for them.
 _PATIENCE_S = 5.0
-# Files of lost commits are looked for at the start, and then once in so many commits.
+# Files of lost commits are looked for at the start, and then once in this many commits.
 _SWEEP_COMMITS = 100
 
 
@@ -61,33 +61,33 @@ class FollowingWriter:
         self._commits = 0
 
     def take_over(self, start: Boundary, override: str | None = None) -> None:
-        """Fence writers that were started before, and give every partition a position.
+        """Fence writers that started earlier, and give every partition a position.
 
-        `start` is where partitions start that have none yet. Problems of the table stop it, unless
-        there is a reason to `override` them.
+        Partitions without a position get the one that `start` means. Raises OttlaError for problems
+        of the table, unless there is a reason to `override` them.
         """
         self._epoch.take_over(
             self._settings.bootstrap, lambda cluster: self._pin(cluster, start, override)
         )
 
     def _pin(self, cluster: Cluster, start: Boundary, override: str | None) -> None:
-        """Commit the position of each partition that has none, and no records."""
+        """Commit a position for each partition that has none, without loading records."""
         base = foundation(self.table) if override else None
         overridden = on_record(base.problems, override) if base and override else ()
         described, before, digest = built_on(self.table, cluster, self._topic, base)
         positions = before.positions if before else None
         limits = limits_of_load(cluster, described, start, Boundary("earliest"), positions)
-        # Those that have a position may be read later, or have lost records.
+        # Partitions with a position are left alone; they may have lost records.
         limits = replace(limits, ends=limits.starts, lost={})
         plan = plan_load(self._settings.bootstrap, described, before, digest, limits, overridden)
         if not plan.is_empty:
-            # The first records decide which columns there are.
+            # Columns are decided later, from the first records.
             self._commit(plan, replace(self._settings, decode=None))
 
     def positions(self) -> Mapping[int, int]:
-        """Where the table stands.
+        """Return the table's positions.
 
-        Raises OttlaError where the topic is not as the table has it, and FencedWriter where another
+        Raises OttlaError if the topic no longer matches the table, and FencedWriter if another
         writer has taken the table over.
         """
         with closing(connect(self._settings.bootstrap, _PATIENCE_S)) as cluster:
@@ -101,10 +101,10 @@ class FollowingWriter:
         return positions
 
     def commit_to(self, ends: Mapping[int, int], run: Runner) -> Manifest | None:
-        """Load from the table's positions to `ends`, not beyond its end, and commit that.
+        """Load from the table's positions to `ends`, up to the log's end, and commit that.
 
-        None where the table is there already. Raises LoadLost where another load has committed
-        meanwhile, FencedWriter where this writer has to stop.
+        Returns None if the table is there already. Raises LoadLost if another load has committed
+        meanwhile, FencedWriter if this writer must stop.
         """
         settings = self._settings
         goal = self._ending.goal() or {}
@@ -136,7 +136,7 @@ class FollowingWriter:
         return None if plan.is_empty else self._commit(plan, settings, run)
 
     def _high_watermarks(self, cluster: KafkaCluster, before: Manifest | None) -> Mapping[int, int]:
-        """Where committed records end, where idle partitions follow the clock."""
+        """Return the high watermarks if idle partitions follow the clock, else nothing."""
         asked = self._settings.events.idle_ms
         kept = before.events.idle_ms if before and before.events else None
         return {} if asked is None and kept is None else cluster.high_watermarks(self._topic)
