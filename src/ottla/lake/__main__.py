@@ -1,6 +1,6 @@
-"""`ottla lake …` as a `spark-submit` main, with the same words and exit codes.
+"""Runs `ottla lake …` under `spark-submit`, with the same arguments and exit codes.
 
-spark-submit takes a file of Python, and no command:
+spark-submit runs a Python file, not a command:
 
     spark-submit --master … $(python -c 'import ottla.lake.__main__ as m; print(m.__file__)') \
         run flights.toml
@@ -17,7 +17,7 @@ from ottla.cli.lake import lake
 
 
 def words_of(words: list[str]) -> list[str]:
-    """The words of the command `ottla` that `words` mean."""
+    """Return the arguments of the command `ottla` that correspond to `words`."""
     is_load = bool(words) and not words[0].startswith("-") and words[0] not in lake.commands
     return ["lake", *(["load"] if is_load else []), *words]
 

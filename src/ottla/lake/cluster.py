@@ -1,4 +1,4 @@
-"""The lake's `Cluster` over the blocking client: Ottla and Apache Kafka alike."""
+"""The lake's `Cluster`, built on the blocking client, for Ottla and Apache Kafka."""
 
 import time
 from collections.abc import Generator, Mapping
@@ -13,14 +13,14 @@ from ottla.lake.access import Bootstrap, Brokers, ClientAccess, as_brokers
 from ottla.lake.plan import PartitionBounds, Range
 from ottla.lake.source import Fetched, LogEnd, TopicDescription, TopicEnds
 
-# How long a call is tried again while brokers or leaders are away.
+# How long a call is retried while brokers or leaders are away.
 LOAD_PATIENCE_S = 60.0
-# The same where a person waits, and nothing is lost by giving up.
+# The same for a call that a person waits for, and that can be given up without loss.
 LOOK_PATIENCE_S = 10.0
 
 
 class KafkaCluster:
-    """Reads committed records only: what a transaction aborted never comes into the lake."""
+    """Reads committed records only: records of aborted transactions never get into the lake."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class KafkaCluster:
         )
 
     def topic_names(self) -> list[str]:
-        """Names of all topics, in order, without the cluster's own."""
+        """Return the names of all topics, in order, without the cluster's internal topics."""
         return self._client.topic_names(internal=False)
 
     def topic_id(self, topic: str) -> str | None:
@@ -64,7 +64,7 @@ class KafkaCluster:
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
         if timestamp_ms < 0:
-            # A request has no such times, but records may.
+            # A request cannot have such a time, but a record can.
             return self.log_starts(topic)
         found = self._client.list_offsets(topic, timestamp_ms)
         return {partition: told.offset for partition, told in found.items() if told.offset >= 0}
@@ -94,8 +94,8 @@ class KafkaCluster:
                 yield from self._fetch(wanted, position)
                 return
             except OffsetOutOfRange:
-                # Retention may have passed by since the range was planned; then, and only then,
-                # reading goes on at the log's new start, which is entered in the account.
+                # Retention may have moved past the start since the range was planned; only then
+                # does reading continue at the log's new start, which the ledger records.
                 log_start = self._log_start(wanted)
                 if log_start <= position:
                     raise
@@ -114,7 +114,7 @@ class KafkaCluster:
         )
         with closing(reading) as answers:
             for answer in answers:
-                # Tasks keep slices of it while the next answer arrives in a buffer of its own.
+                # Tasks keep slices of this buffer while the next answer arrives in another one.
                 yield Fetched(bytes(answer.batches), answer.log_start_offset, answer.aborted)
 
     def _log_start(self, wanted: Range) -> int:
@@ -141,7 +141,7 @@ def connect(
 ) -> KafkaCluster:
     """Connect to the cluster at `bootstrap` (`host:port,host:port`); nothing is sent yet.
 
-    Each call is tried again for `patience_s` while brokers or leaders are away.
+    Each call is retried for `patience_s` while brokers or leaders are away.
     """
     brokers = as_brokers(bootstrap)
     return KafkaCluster(

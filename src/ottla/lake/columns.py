@@ -1,7 +1,7 @@
-"""From record batches to Arrow columns, without a Python object for each record.
+"""Converts record batches to Arrow columns, without a Python object for each record.
 
-The compiled walk says where keys and values stand in the buffer that was fetched; Arrow gathers
-them from there in one call for each column. Only records with headers are looked at one by one.
+The compiled walk finds the places of keys and values in the fetched buffer; Arrow gathers them from
+there in one call for each column. Only records with headers are processed one by one.
 """
 
 from collections.abc import Iterator
@@ -22,20 +22,20 @@ from ottla.record.reader import section
 
 Columns = npt.NDArray[np.int64]
 
-# Beyond this a timestamp in milliseconds has no place among Spark's microseconds.
+# A larger timestamp in milliseconds does not fit into Spark's microseconds.
 _TIMESTAMP_MS_MAX = (2**63 - 1) // 1000
 
-# Stands where other batches have the time of their append.
+# Used in place of the append time for batches that have none.
 _CREATE_TIME = -2
 
 
 class ColumnBuilder:
-    """Collects whole batches of one partition; gives their rows within [start, end) as Arrow.
+    """Collects whole batches of one partition; returns their rows within [start, end) as Arrow.
 
-    What is added stays in memory until `take` is called: the buffer itself where batches are
-    uncompressed, else their expanded records. `start` may be raised while nothing waits. A
-    timestamp that does not fit is an error, or null with `null_bad_timestamps`: then `bad_times`
-    has it by its offset.
+    Added batches stay in memory until `take` is called: uncompressed ones as the fetched buffer
+    itself, others as expanded records. `start` may be raised while no rows wait. A timestamp that
+    does not fit raises an error, or becomes null with `null_bad_timestamps`; `bad_times` then has
+    it by offset.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class ColumnBuilder:
 
     def _reset(self) -> None:
         self._walk = walking.Walk()
-        # Buffers that hold records, one behind the other the payload that positions count in.
+        # Buffers that hold records. Positions count in their concatenation.
         self._pieces: list[bytes] = []
-        # For each batch: its records and its time.
+        # The number of records and the time of each batch.
         self._counts: list[int] = []
         self._append_times: list[int] = []
         self.payload_bytes = 0
@@ -72,7 +72,7 @@ class ColumnBuilder:
     def add(self, buffer: bytes, position: int, header: BatchHeader) -> int:
         """Add the data batch at `position`; return how many of its records lie in the range.
 
-        Raises CorruptBatch where its records are not well formed; nothing of it is added then.
+        Raises CorruptBatch if its records are not well formed; then nothing of it was added.
         """
         if header.compression == Compression.NONE:
             content, first, after = buffer, position + HEADER_SIZE, position + header.size
@@ -91,7 +91,7 @@ class ColumnBuilder:
             header.base_timestamp,
             payload_bytes - len(content),
         )
-        # Nothing is changed above where the walk raises.
+        # The walk may raise; nothing above has been changed until then.
         if is_new:
             self._pieces.append(content)
             self.payload_bytes = payload_bytes
@@ -105,10 +105,10 @@ class ColumnBuilder:
         return int(((offsets >= self.start) & (offsets < self._end)).sum())
 
     def add_plain(self, buffer: bytes, position: int, offset: int, rows_max: int) -> int:
-        """Add the plain batches (`Walk.add_plain`) that stand at `position`, from `offset` on.
+        """Add the plain batches (`Walk.add_plain`) at `position`, from `offset` on.
 
-        Ends with the first that is not plain, with the range, or once `rows_max` rows wait.
-        Returns the position behind them: `position` where there is none.
+        Stops at the first batch that is not plain, at the end of the range, or once `rows_max` rows
+        wait. Returns the position after the added batches, or `position` if there were none.
         """
         is_new = not self._pieces or self._pieces[-1] is not buffer
         payload_bytes = self.payload_bytes + (len(buffer) if is_new else 0)
@@ -179,12 +179,13 @@ def _rows(walk: walking.Walk) -> Columns:
 
 
 def _gathered(payload: bytes, rows: Columns, position_column: int, length_column: int) -> Any:
-    """Copy one byte string for each row out of the payload, nulls where the length is -1."""
+    """Copy one byte string for each row from the payload; a length of -1 gives null."""
     positions, lengths = rows[:, position_column], rows[:, length_column]
     null = lengths < 0
     if null.all():
         return pa.nulls(len(rows), pa.binary())
-    # The strings and the gaps between them, as one array over the payload; then every other one.
+    # Treat the strings and the gaps between them as one array over the payload; take every other
+    # one.
     bounds = np.empty(2 * len(rows) + 1, np.int32)
     bounds[0:-1:2] = positions
     bounds[1::2] = positions + np.maximum(lengths, 0)
@@ -209,7 +210,7 @@ def _headers(payload: bytes, rows: Columns) -> Any:
 
 
 def _pairs(payload: bytes, rows: Columns) -> Iterator[Header]:
-    """Read the headers of records that have some; the walk has checked that they fit."""
+    """Yield the headers of records that have some; the walk has checked that they fit."""
     for row in rows:
         position = int(row[walking.HEADERS_POSITION])
         for _ in range(int(row[walking.HEADER_COUNT])):

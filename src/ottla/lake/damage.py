@@ -1,8 +1,8 @@
-"""Batches that cannot be read: which offsets they cover, and where reading goes on behind them.
+"""Finds the offsets that an unreadable batch covers, and where reading can continue.
 
-A batch's checksum covers its header's span of offsets, so that the span of a damaged batch needs
-a witness: the batch behind it, or its own count of records. Where there is none the leader is
-asked for later offsets, until it gives a good batch.
+A batch's checksum covers its header's span of offsets, so a damaged batch needs another witness for
+its span: the following batch, or its own count of records. Without a witness the leader is asked
+for later offsets until it returns a good batch.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError
@@ -14,7 +14,7 @@ from ottla.record.reader import CorruptBatch, check_batch
 
 
 class DamagedBatch(CorruptBatch):
-    """A batch from `start` on cannot be read; `end` is the offset behind it, None if not known."""
+    """Raised if a batch from `start` on cannot be read. `end` is the next offset, if known."""
 
     def __init__(self, start: int, end: int | None, cause: str) -> None:
         super().__init__(cause)
@@ -24,7 +24,7 @@ class DamagedBatch(CorruptBatch):
 
 
 def span_end(buffer: bytes, position: int, header: BatchHeader) -> int | None:
-    """The offset behind the damaged batch at `position` of an answer; None: no witness for it."""
+    """Return the offset after the damaged batch at `position`; None if nothing proves it."""
     claimed = header.last_offset + 1
     spans_records = header.record_count <= header.last_offset_delta + 1
     following = position + header.size
@@ -39,15 +39,15 @@ def span_end(buffer: bytes, position: int, header: BatchHeader) -> int | None:
         return None
     if follower.base_offset <= header.base_offset:
         return None
-    # A good batch behind it bounds what a damaged header claims.
+    # A good following batch limits the span that a damaged header claims.
     return min(claimed, follower.base_offset) if spans_records else follower.base_offset
 
 
 def next_readable(log: Reading, wanted: Range, damage: DamagedBatch) -> int:
-    """Base offset of the first good batch behind the damage that the leader gives.
+    """Return the base offset of the first good batch after the damage.
 
     Asks at most twice for each of some sixty offsets: at growing distances, then between the last
-    bad and the first good one. Raises OttlaError where no later offset can be read.
+    bad and the first good one. Raises OttlaError if no later offset can be read.
     """
     end = log.end_offset(wanted.topic, wanted.partition)
     last = end - 1
@@ -79,10 +79,10 @@ def next_readable(log: Reading, wanted: Range, damage: DamagedBatch) -> int:
 
 
 def _good_at(log: Reading, wanted: Range, offset: int, behind: int, end: int) -> int | None:
-    """Base offset of the good batch given at `offset`, where it begins after `behind`.
+    """Return the base offset of the good batch at `offset`, if it begins after `behind`.
 
-    A batch that is not where it should be is not good: all below its wrong base offset would be
-    left out, and its records taken for others. The log ends at `end`.
+    A batch at the wrong place is not good: offsets below its wrong base offset would be left out,
+    and its records taken for others. The log ends at `end`.
     """
     for _ in range(2):
         try:

@@ -54,13 +54,13 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # pyspark's classes are un
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         return batch_writer(sink_options(self.options), schema, overwrite=overwrite)
 
-    # Spark sets `overwrite` for the output mode complete: as in its Kafka sink, rows are added.
+    # Spark sets `overwrite` for the output mode complete: rows are appended, as in its Kafka sink.
     def streamWriter(self, schema: StructType, overwrite: bool) -> OttlaStreamWriter:  # noqa: ARG002, N802
         return stream_writer(sink_options(self.options), schema)
 
 
 def stream_reader(options: StreamOptions) -> MicroBatchReader:
-    """The stream reader for the Spark that is installed."""
+    """Return the stream reader for the installed version of Spark."""
     if options.end != LATEST:
         wrong("a stream has no end: leave out ending…, and stop it by trigger(availableNow=True)")
     if SPARK_VERSION >= (4, 2):

@@ -1,15 +1,15 @@
-"""Whether a partition's log was compacted at some time, by what its leader gives.
+"""Finds out from a partition's log whether it was ever compacted.
 
-Apache Kafka keeps no ledger of offsets, and a topic's policy says what holds today only. The log
-itself is the witness of gaps that a compaction left:
+Apache Kafka keeps no ledger of offsets, and a topic's policy only says whether it is compacted now.
+So the log itself has to show the gaps that a compaction left:
 
 - a batch with fewer records than its header spans;
-- two batches that stand side by side in one answer, whose offsets do not touch. Damage cannot make
+- two adjacent batches in one answer whose offsets do not touch. Damage cannot make
   that, since an answer is a piece of the log's file, and both checksums are right;
 - a log whose first batch begins above its start, where the leader gives nothing else, asked again
   for offsets in between. Behind a damaged header it would: each offset is looked up in the index.
 
-A gap between two answers is no witness: Kafka may pass over a damaged segment's rest in silence.
+A gap between two answers proves nothing: Kafka may silently skip the rest of a damaged segment.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ from ottla.record.reader import CorruptBatch, batches, check_batch
 
 
 def was_compacted(log: Reading, topic: str, partition: int, bound: PartitionBounds) -> bool:
-    """Whether the log, between `bound`, shows that it was compacted once.
+    """Return whether the log, within `bound`, shows that it was ever compacted.
 
-    Costs a pass over the log at worst, so that it is asked where offsets are absent only.
+    Costs a pass over the log at worst, so it is only called if offsets are absent.
     """
     wanted = Range(topic, partition, bound.log_start, bound.end)
     return _starts_above(log, wanted) or _has_gaps(log, wanted)
@@ -36,9 +36,9 @@ def was_compacted(log: Reading, topic: str, partition: int, bound: PartitionBoun
 def judged(
     ledgers: Sequence[PartitionLedger], cluster: Cluster, topic: str
 ) -> list[PartitionLedger]:
-    """The accounts; offsets are absent at the source only where its log was compacted once.
+    """Return the ledgers, with absent offsets explained only if the log was ever compacted.
 
-    Without that evidence they are unexplained.
+    Otherwise these offsets are unexplained.
     """
     if not any(ledger.absent for ledger in ledgers):
         return list(ledgers)
@@ -59,7 +59,7 @@ def may_be_compacted(
     found: OffsetAccount | None,
     count: int,
 ) -> bool:
-    """Whether compaction explains that so many rows are in the lake only."""
+    """Return whether compaction can explain that `count` rows are in the lake only."""
     if count == 0:
         return True
     if found is not None:
@@ -69,7 +69,7 @@ def may_be_compacted(
 
 
 def _starts_above(log: Reading, wanted: Range) -> bool:
-    """Whether all that the leader gives at offsets below its first batch is that batch."""
+    """Return whether every offset below the first batch leads the leader to that batch."""
     first = _base_at(log, wanted, wanted.start)
     if first is None or first <= wanted.start:
         return False
@@ -86,14 +86,14 @@ def _base_at(log: Reading, wanted: Range, offset: int) -> int | None:
         buffer = log.peek(wanted.topic, wanted.partition, offset)
         return next((header.base_offset for _, header in batches(buffer)), None)
     except OttlaError as error:
-        # Damaged there, or retention has passed by.
+        # The log is damaged there, or retention has moved past.
         if error.code in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
             return None
         raise
 
 
 def _has_gaps(log: Reading, wanted: Range) -> bool:
-    """Whether a batch has a gap, or there is one between two batches side by side."""
+    """Return whether there is a gap in a batch, or between two adjacent batches of an answer."""
     try:
         with closing(log.fetch(wanted)) as answers:
             return any(_answer_has_gaps(answer.buffer) for answer in answers)

@@ -1,14 +1,15 @@
-"""Names of headers as text: in a log they are bytes, mostly UTF-8, and a column has text.
+"""Converts header names, which are bytes in a log, to text for a column and back.
 
-A name in UTF-8 is that text. Any other name is U+FFFD, `hex:` and its bytes in hexadecimal digits;
-so is a name in UTF-8 that begins like that. No two names have the same text.
+A name in valid UTF-8 becomes that text. Any other name becomes U+FFFD, `hex:` and its bytes in
+hexadecimal digits; so does a UTF-8 name that begins in the same way. So different names always have
+different texts.
 """
 
 _MARK = "\ufffdhex:"
 
 
 def header_name_text(name: bytes) -> str:
-    """The name as it stands in the column."""
+    """Return the name as the column has it."""
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -17,5 +18,5 @@ def header_name_text(name: bytes) -> str:
 
 
 def header_name_bytes(text: str) -> bytes:
-    """The name as it was in the log: the inverse of `header_name_text`."""
+    """Return the name as the log had it: the inverse of `header_name_text`."""
     return bytes.fromhex(text.removeprefix(_MARK)) if text.startswith(_MARK) else text.encode()

@@ -1,9 +1,9 @@
 """A hash of byte strings under a secret key: SipHash-2-4 with 128 bits, on whole columns.
 
-`verify` compares the rows of a table with those of the topic by it, under a key that it draws anew
-each time. The hashes of `row_hash` are public, so rows can be made that have the same sums; with
-a key that is drawn after the rows were made, the sums of two different sets of rows are equal with
-a probability of about 2^-128 (docs/developers/adr/0006-row-hash.md).
+`verify` uses it to compare the rows of a table with those of the topic, under a new random key each
+time. The hashes of `row_hash` have no key, so rows with equal sums can be constructed. With a key
+that is drawn after the rows were written, two different sets of rows have equal sums with a
+probability of about 2^-128 (docs/developers/adr/0006-row-hash.md).
 
 The loops are in C where the build has compiled them (`_row_sums.c`), else numpy's, which take the
 next word of all strings at a time.
@@ -50,7 +50,7 @@ def _in_numpy(
     content: npt.NDArray[np.uint8], offsets: Offsets, state: Words
 ) -> tuple[Words, Words]:
     lengths = offsets[1:] - offsets[:-1]
-    # Longest first: those that have a next word are then the first ones.
+    # Sort by length, longest first, so that the strings with a next word come first.
     order = np.argsort(-lengths, kind="stable")
     starts, lengths = offsets[:-1][order], lengths[order]
     padded = np.concatenate([content, np.zeros(8, np.uint8)])

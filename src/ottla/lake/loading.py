@@ -1,9 +1,9 @@
-"""A load: plan what is new, run a task for each range on Spark, commit files and offsets at once.
+"""Loads a topic: plan the new ranges, run a task for each, commit files and offsets in one step.
 
     describe topic → ranges from where the last load ended → tasks → ledger → manifest
 
-Running it again loads only what is new. Killed at any step it leaves either nothing that counts
-or the whole load. Of two at once, one commits and the other raises `LoadLost`.
+A further load loads only new records. If a load is killed, it is either committed as a whole or not
+at all. Of two loads at once, one commits and the other raises `LoadLost`.
 """
 
 import time
@@ -77,7 +77,7 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
 
     with as_storage_error(place):
         with closing(connect(bootstrap)) as cluster:
-            # Wrong words, a mistyped topic among them, leave no empty table behind.
+            # Check these first, so that invalid options or a mistyped topic create no empty table.
             asked = cluster.describe(topic)
             require_boundaries(cluster, asked, start_at, end_at)
             if dead_letter_topic is not None:
@@ -112,7 +112,7 @@ def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
             if group is not None and before is not None:
                 commit_positions(group, before, bootstrap)
             if dead_letter_topic is not None and before is not None:
-                # Those of a load that was killed before it had sent them.
+                # Dead letters of a load that was killed before it had sent them.
                 send_letters(target, dead_letter_topic, bootstrap, store_options)
             seconds = time.monotonic() - began
             return LoadResult(before, 0, 0, seconds, (), tuple(removed), held_back=held)

@@ -1,4 +1,4 @@
-"""The Parquet file of one task: written in row groups, hashed, made durable."""
+"""Writes the Parquet file of one task: in row groups, hashed, made durable."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from ottla.lake.proof import batch_hash, hash_column, stored_hash
 from ottla.lake.row_hash import MODULUS, hash_text
 from ottla.lake.stores.store import FileStore, StoreWriter
 
-# How files are written: numbers as differences, the topic's name as a dictionary of one, keys and
-# values plain. Statistics stand where a query can prune by them. Types are Parquet's own: Arrow's
+# Encodings: numbers as differences, the topic's name as a dictionary of one, keys and values plain.
+# Statistics are written for columns by which queries can prune. Types are Parquet's own: Arrow's
 # would show the dictionary to readers.
 _WRITER_OPTIONS: dict[str, Any] = {
     "use_dictionary": ["topic"],
@@ -26,16 +26,16 @@ _WRITER_OPTIONS: dict[str, Any] = {
     "write_statistics": ["partition", "offset", "timestamp"],
     "store_schema": False,
 }
-# A row group has so many rows at most, and ends with the batch that reaches so many bytes. Engines
-# read about so many rows at a time and skip by row groups; the bytes, of Arrow's columns, bound the
-# memory of a task.
+# The limits of a row group: its most rows, and the bytes after which it ends with the current
+# batch. Engines read about this many rows at a time and skip by row groups; the bytes, counted in
+# Arrow's columns, bound a task's memory.
 ROW_GROUP_ROWS = 1 << 20
 ROW_GROUP_BYTES = 64 << 20
 _TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
 
 
 class _HashedFile:
-    """A file that is written from start to end, and the SHA-256 of what was to be written."""
+    """A file that is written from start to end, and the SHA-256 of the bytes passed to it."""
 
     def __init__(self, writer: StoreWriter) -> None:
         self._file = writer
@@ -69,10 +69,10 @@ class _HashedFile:
 
 
 class ParquetOutput:
-    """A Parquet file in the making, at `path` of a store; begun with the first row group.
+    """A Parquet file that is being written at `path` of a store, from the first row group on.
 
-    `rows` counts what was written, `hash` is its content hash (`row_hash`); `size_bytes` and
-    `sha256` are of the finished file.
+    `rows` is the number of rows written, `hash` is their content hash (`row_hash`); `size_bytes`
+    and `sha256` describe the finished file.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ParquetOutput:
         self._writer: pq.ParquetWriter | None = None
         self._row_group_rows = row_group_rows
         self._row_group_bytes = row_group_bytes
-        # What waits for its row group to be full, as it will stand in the file.
+        # Rows that wait until their row group is full, in the form of the file.
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self.waiting_bytes = 0
@@ -112,14 +112,14 @@ class ParquetOutput:
     def write(self, batch: pa.RecordBatch, added: Sequence[Any] = ()) -> None:
         """Append rows. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic.
 
-        `added` are the columns that the layout has behind those; the hash is of the raw rows.
-        Raises OttlaError where the file cannot be written, as `finish` does.
+        `added` are the layout's columns after the raw ones; the hash covers only the raw rows.
+        Raises OttlaError if the file cannot be written, as `finish` does.
         """
         rows = self._as_in_file(batch, added)
         self._add(rows, rows.nbytes if added else batch.nbytes, batch_hash(batch))
 
     def copy(self, batch: pa.RecordBatch) -> None:
-        """Append rows that another file of the same layout has; at least one row, one topic.
+        """Append rows of another file with the same layout; at least one row, one topic.
 
         Raises OttlaError as `write` does.
         """
@@ -156,22 +156,22 @@ class ParquetOutput:
 
     @property
     def is_open(self) -> bool:
-        """Whether the file was begun: what waits before its first row group is in memory only."""
+        """Return whether the file was started; before the first row group, rows only wait."""
         return self._writer is not None
 
     @property
     def waiting_pieces(self) -> int:
-        """In how many batches the rows are that wait for their row group to be full."""
+        """Return the number of batches that wait for their row group to be full."""
         return len(self._waiting)
 
     def flush(self) -> None:
-        """End the row group, if there is one: nothing waits in memory afterwards."""
+        """End the row group, if there is one, so that nothing waits in memory."""
         if self._waiting:
             with as_storage_error(self._folder):
                 self._write_row_group(self._waiting_rows)
 
     def finish(self) -> None:
-        """End the file and make it durable: a manifest may name it afterwards."""
+        """Complete the file and make it durable; then a manifest may name it."""
         if not self.rows:
             return
         with as_storage_error(self._folder):
@@ -183,7 +183,7 @@ class ParquetOutput:
             self.size_bytes, self.sha256 = self._file.finish()
 
     def as_file(self, partition: int, start: int, end: int, event: str = "") -> DataFile:
-        """The finished file as a manifest describes it; it has rows of these offsets."""
+        """Return the finished file in the form of a manifest; it has rows of these offsets."""
         return DataFile(
             path=self._path,
             partition=partition,
@@ -197,16 +197,16 @@ class ParquetOutput:
         )
 
     def discard(self) -> None:
-        """Leave no file behind, also where the disk takes no more."""
+        """Remove the file, even if the disk is full."""
         self._waiting.clear()
         if self._writer is not None:
-            # Else the writer would write its footer once nothing refers to it.
+            # Otherwise the writer would write its footer when it is garbage-collected.
             self._writer.is_open = False
         if self._file is not None:
             self._file.discard()
 
     def _as_in_file(self, batch: pa.RecordBatch, added: Sequence[Any]) -> pa.RecordBatch:
-        """The same rows, with the topic's name once instead of in each of them."""
+        """Return the same rows, with the topic's name stored once instead of in each row."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         columns["topic"] = _named_once(columns["topic"])
         if not self._layout.keep_raw:
@@ -217,25 +217,25 @@ class ParquetOutput:
 
 
 def _named_once(topics: Any) -> Any:
-    """A column of one topic's name, as a dictionary of one."""
+    """Return a column of one topic's name as a dictionary of one entry."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(topics), np.int32)), topics[:1])
 
 
-# Spark's default: the fastest where values are already compressed or encrypted. zstd makes JSON
-# smaller by four tenths more, for a tenth more of the time; random bytes take it twice the time.
+# Spark's default: the fastest codec if values are already compressed or encrypted. zstd makes JSON
+# four tenths smaller for a tenth more time; on random bytes it takes twice the time.
 CODEC = "snappy"
 _SAMPLED = ("key", "value")
 _SAMPLES = 8
 _SAMPLE_BYTES = 8 << 10
 _ENOUGH_BYTES = 4 << 10
-# What is left of a sample that is not worth it.
+# If a sample compresses to no less than this fraction, compression is not worth it.
 _SMALLER = 0.95
 
 
 def codecs(group: pa.Table) -> str | dict[str, str]:
-    """The codec of a file, or of each of its columns, by its first row group."""
+    """Return the codec of a file, or of each of its columns, by its first row group."""
     if any(pa.types.is_nested(one.type) for one in group.schema if one.name != "headers"):
-        return CODEC  # Their fields would all have to be named.
+        return CODEC  # The fields of these columns would all have to be named.
     plain = [name for name in _SAMPLED if name in group.schema.names and _stays(group.column(name))]
     if not plain:
         return CODEC
@@ -250,7 +250,7 @@ def _paths(column: pa.Field) -> list[str]:
 
 
 def _stays(column: Any) -> bool:
-    """Whether samples from all over a column get no smaller."""
+    """Return whether samples from all over a column compress too little."""
     sample = b"".join(_samples(column))
     if len(sample) < _ENOUGH_BYTES:
         return False

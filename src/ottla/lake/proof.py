@@ -1,7 +1,7 @@
-"""The hash of rows as they stand in Arrow columns, before they are written or after they are read.
+"""Hashes rows in Arrow columns, before they are written or after they are read.
 
-The canonical form and the sum are those of `row_hash`; a load and its verification both come
-through here, so that they can only differ where the rows do. Two sides that are both at hand are
+The canonical form and the sum are those of `row_hash`. A load and its verification both use this
+module, so their hashes differ only if the rows do. If both sets of rows are at hand, they are
 compared under a key (`keyed_row_hashes`).
 """
 
@@ -27,16 +27,16 @@ from ottla.lake.row_hash import (
 
 _HEADER_LENGTH = Struct("<I")
 _NULL_HEADER_LENGTH = 0xFFFFFFFF
-# No time in milliseconds that fits into the column.
+# Stands for null: no time in milliseconds that fits the column has this value.
 _NULL_TIME = np.uint64(1 << 63)
 
 
-# Gives two words of each byte string, for `canonical_words`.
+# A function that returns two words for each byte string, for `canonical_words`.
 Sums = Callable[[Any, Offsets], tuple[Words, Words]]
-# One key for byte strings and one for rows (`keyed_row_hashes`).
+# The size of a key for byte strings and a key for rows (`keyed_row_hashes`).
 ROW_KEY_BYTES = 2 * KEY_BYTES
 
-# Rows hashed in one go: small enough for the words to stay in the processor's cache.
+# How many rows are hashed at once: few enough for the words to stay in the processor's cache.
 _ROWS_AT_ONCE = 8192
 
 
@@ -51,7 +51,7 @@ def batch_hash(rows: pa.RecordBatch | pa.Table) -> int:
 
 
 def stored_hashes(batch: pa.RecordBatch) -> tuple[Words, Words]:
-    """Low and high half of the hash of each row of a file: its own column, where there is one."""
+    """Return both halves of each row's hash in a file: the stored column, or computed."""
     if "row_hash" not in batch.schema.names:
         return row_hashes(canonical_words(batch))
     column = batch.column("row_hash")
@@ -60,16 +60,16 @@ def stored_hashes(batch: pa.RecordBatch) -> tuple[Words, Words]:
 
 
 def stored_hash(batch: pa.RecordBatch) -> int:
-    """The hash of the rows of a file."""
+    """Return the hash of the rows of a file."""
     if "row_hash" not in batch.schema.names:
         return batch_hash(batch)
     return hashes_sum(*stored_hashes(batch))
 
 
 def keyed_row_hashes(batch: pa.RecordBatch, key: bytes) -> tuple[Words, Words]:
-    """Low and high half of the hash of each raw row under `key`, of ROW_KEY_BYTES.
+    """Return both halves of each raw row's hash under `key`, which has ROW_KEY_BYTES bytes.
 
-    For the rows of two sides that are compared now; it stands nowhere.
+    Used to compare two sets of rows at once; never stored.
     """
     of_strings, of_rows = key[:KEY_BYTES], key[KEY_BYTES:]
     words = canonical_words(batch, partial(keyed_hashes, key=of_strings))
@@ -79,12 +79,12 @@ def keyed_row_hashes(batch: pa.RecordBatch, key: bytes) -> tuple[Words, Words]:
 
 
 def keyed_hash(batch: pa.RecordBatch, key: bytes) -> int:
-    """The hash of a set of raw rows under `key`."""
+    """Return the hash of a set of raw rows under `key`."""
     return hashes_sum(*keyed_row_hashes(batch, key))
 
 
 def hash_column(batch: pa.RecordBatch) -> Any:
-    """The hashes of raw rows as the column `row_hash`, which may stand for them in a file."""
+    """Return the hashes of raw rows as the column `row_hash`, which a file may have instead."""
     low, high = row_hashes(canonical_words(batch))
     content = np.column_stack([low, high]).astype("<u8").tobytes()
     return pa.FixedSizeBinaryArray.from_buffers(
@@ -121,7 +121,7 @@ def _milliseconds(column: Any) -> Words:
 
 
 def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
-    """Length and two sums of each byte string of a binary column."""
+    """Return length and two sums of each byte string of a binary column."""
     if column.null_count == len(column):
         zeros = np.zeros(len(column), np.uint64)
         return np.full(len(column), NULL_LENGTH), zeros, zeros
@@ -136,13 +136,13 @@ def _byte_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
     if column.null_count:
         null = column.is_null().to_numpy(zero_copy_only=False)
         lengths = np.where(null, NULL_LENGTH, lengths)
-        # The bytes under a null are undefined and must not count.
+        # The bytes of a null are undefined and must not be counted.
         sums, weighted = np.where(null, 0, sums), np.where(null, 0, weighted)
     return lengths.astype(np.uint64), sums.astype(np.uint64), weighted.astype(np.uint64)
 
 
 def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
-    """Length and two sums of each row's headers as one byte string; null is like none: empty."""
+    """Return length and two sums of each row's headers as one byte string; null is empty."""
     if len(column.flatten()) == 0:
         zeros = np.zeros(len(column), np.uint64)
         return zeros, zeros, zeros
@@ -150,7 +150,7 @@ def _header_words(column: Any, sums_of: Sums) -> tuple[Words, Words, Words]:
 
 
 def header_texts(column: Any) -> list[bytes]:
-    """The headers of each row as one byte string; none and null are empty."""
+    """Return the headers of each row as one byte string; no headers and null are empty."""
     return [_header_bytes(headers) for headers in column.to_pylist()]
 
 

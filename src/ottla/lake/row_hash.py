@@ -79,8 +79,7 @@ def bytes_sums(content: npt.NDArray[np.uint8], offsets: Offsets) -> tuple[Words,
         bounds = np.ascontiguousarray(offsets)
         _bytes_sums_in_c(np.ascontiguousarray(content), bounds, _A, _B, sums, weighted)
         return sums, weighted
-    # Words are read at any byte; eight bytes behind the end, whatever they are, keep the last
-    # one inside.
+    # Words are read at any byte; eight arbitrary bytes after the end keep the last read inside.
     first, after = int(offsets[0]), int(offsets[-1])
     padded = content[first : after + 8]
     if len(padded) < after + 8 - first:
@@ -97,7 +96,7 @@ def _equal_length_sums(
 ) -> tuple[Words, Words]:
     words_per_string = (length + 7) >> 3
     index = np.arange(words_per_string)
-    # One row for each place in a string: sums then run along whole rows.
+    # Transposed, with one row for each word position: sums then run along whole rows.
     key_a = (_A[index % _KEYS] + (index // _KEYS).astype(np.uint64))[:, np.newaxis]
     key_b = _B[index % _KEYS][:, np.newaxis]
     rest = length & 7
@@ -155,7 +154,7 @@ def rows_hash(canonical: list[Words]) -> int:
 
 
 def hashes_sum(low: Words, high: Words) -> int:
-    """The hash of a set of rows, from the halves of each row's hash."""
+    """Return the hash of a set of rows, from the halves of each row's hash."""
     return (_exact_sum(low) + (_exact_sum(high) << 64)) % MODULUS
 
 
@@ -178,12 +177,12 @@ def row_hashes(canonical: list[Words]) -> tuple[Words, Words]:
 
 
 def _exact_sum(words: Words) -> int:
-    """Sum without wrapping; exact for fewer than 2^32 rows."""
+    """Return the sum without overflow; exact for fewer than 2^32 rows."""
     return int((words & _LOW).sum(dtype=np.uint64)) + (
         int((words >> _HALF).sum(dtype=np.uint64)) << 32
     )
 
 
 def hash_text(value: int) -> str:
-    """A hash as manifests and people write it: 32 hexadecimal digits."""
+    """Return a hash as manifests and people write it: 32 hexadecimal digits."""
     return f"{value % MODULUS:032x}"

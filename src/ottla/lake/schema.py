@@ -1,4 +1,4 @@
-"""The columns of a row, in Arrow's words; Spark sees the same names and types."""
+"""The columns of a row as an Arrow schema; Spark sees the same names and types."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ ROW_SCHEMA = pa.schema(
         pa.field("topic", pa.string()),
         pa.field("partition", pa.int32()),
         pa.field("offset", pa.int64()),
-        # Kafka counts milliseconds; Spark knows microseconds only.
+        # Kafka counts milliseconds; Spark has only microseconds.
         pa.field("timestamp", pa.timestamp("us", tz="UTC")),
         pa.field("timestamp_type", pa.int32()),  # 0 create time, 1 log append time.
     ]
@@ -28,7 +28,7 @@ class SourceColumn(NamedTuple):
     spark_type: str
 
 
-# Those of Spark's own connector, in its order.
+# The columns of Spark's own connector, in its order.
 SOURCE_COLUMNS = {
     "key": SourceColumn("key", "BINARY"),
     "value": SourceColumn("value", "BINARY"),

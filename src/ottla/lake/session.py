@@ -1,8 +1,8 @@
-"""The Spark session of a load: the running one, or a new one.
+"""Gets the Spark session of a load: the running one, or a new one.
 
-Where the master is said elsewhere (spark-submit, spark-defaults.conf, an option), a new session
-gets that and nothing of ours. Only where nothing names a master do we choose one, on this
-machine, and only then do settings for one machine belong to it.
+If the master is set elsewhere (spark-submit, spark-defaults.conf, an option), a new session uses it
+and none of our settings. Only if no master is set do we choose this machine, with settings for one
+machine.
 """
 
 import os
@@ -18,9 +18,9 @@ from typing import Any
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.secret_options import is_secret
 
-# The master that is none: tasks run in this process, without Spark and Java.
+# The value of master that means: run tasks in this process, without Spark and Java.
 HERE = "here"
-# The 4: how often a task is tried. `local[*]` fails a load with its first killed worker.
+# 4 is the number of tries of a task. Plain `local[*]` fails a load when its first worker is killed.
 LOCAL_MASTER = "local[*,4]"
 
 LOCAL_SETTINGS = {
@@ -36,7 +36,7 @@ _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _LOGGING = re.compile(r"spark\.log\.level|log4j")
 _DEFAULT_NAME = "ottla lake"
 _WORKERS_PYTHON = "spark.pyspark.python"
-# What `--master` may be; managers of others come in by `--conf`.
+# The forms of `--master`; other cluster managers are set by `--conf`.
 _MASTER = re.compile(
     r"local|local\[(\*|\d+)(,\d+)?\]|local-cluster\[.+\]|yarn|(spark|k8s|sc|mesos)://.+"
 )
@@ -47,9 +47,9 @@ _DEFAULTS_PYTHON = re.compile(r"^\s*spark\.pyspark\.python(?:\s*[=:]|\s)\s*(\S+)
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
-    """What the caller wants of a new session.
+    """The caller's settings for a new session.
 
-    `master` may be a Spark Connect URL (`sc://`), or `here`: no session, but this process.
+    `master` may be a Spark Connect URL (`sc://`), or `here`: no session, tasks run in this process.
     """
 
     master: str | None = None
@@ -58,15 +58,15 @@ class SparkSettings:
 
     @property
     def is_here(self) -> bool:
-        """Whether tasks run in this process, without Spark."""
+        """Return whether tasks run in this process, without Spark."""
         return self.master == HERE
 
 
 def checked_settings(settings: SparkSettings, *, has_own: bool) -> SparkSettings:
-    """Return `settings`, before a call makes anything.
+    """Check `settings` before a call creates anything, and return them.
 
-    `has_own` says that the caller runs the tasks, or has a session. Raises OttlaError for a word
-    that is no master, and where Spark is not installed.
+    `has_own` says that the caller runs the tasks or has a session. Raises OttlaError for an invalid
+    master, and if Spark is not installed.
     """
     if settings.master is not None and not settings.is_here:
         _require_master(settings.master)
@@ -86,9 +86,9 @@ def _not_installed() -> OttlaError:
 def builder_settings(
     wanted: SparkSettings, environment: Mapping[str, str], defaults: str
 ) -> dict[str, str]:
-    """Return the settings to give to Spark's session builder. Raises OttlaError.
+    """Return the settings for Spark's session builder. Raises OttlaError.
 
-    `environment` is that of the process, `defaults` the text of spark-defaults.conf.
+    `environment` is that of the process, `defaults` is the text of spark-defaults.conf.
     """
     settings = {"spark.app.name": wanted.name} if wanted.name else {}
     if wanted.master is not None:
@@ -101,14 +101,14 @@ def builder_settings(
         or _names_master(environment, defaults)
     ):
         settings |= {"spark.master": LOCAL_MASTER, **LOCAL_SETTINGS}
-    # Spark-submit has a name of its own to give.
+    # Spark-submit sets an application name of its own.
     if "PYSPARK_GATEWAY_PORT" not in environment:
         settings.setdefault("spark.app.name", _DEFAULT_NAME)
     return settings | dict(wanted.conf)
 
 
 def _require_master(master: str) -> None:
-    """Say what is wrong before Java starts: Spark would end in a trace of its own."""
+    """Report a wrong master before Java starts, which would end in a stack trace of Spark."""
     if not _MASTER.fullmatch(master):
         raise WrongWords(
             f"{master!r} is no master of Spark: write local[2], spark://HOST:7077, yarn, "
@@ -120,17 +120,17 @@ def _require_master(master: str) -> None:
 def quiet_settings(
     settings: Mapping[str, str], environment: Mapping[str, str], defaults: str
 ) -> dict[str, str]:
-    """Settings by which Spark logs errors only, for a driver that is started here.
+    """Return settings that limit Spark's log to errors, for a driver that is started here.
 
-    None for a driver that runs already, or where `settings`, those of the new session, or
-    `defaults` say how it logs.
+    Empty for a driver that runs already, or if `settings` (of the new session) or `defaults`
+    configure the log.
     """
     remote = "spark.remote" in settings or "SPARK_REMOTE" in environment
     said = " ".join((*settings.keys(), *settings.values(), defaults))
     if remote or "PYSPARK_GATEWAY_PORT" in environment or _LOGGING.search(said):
         return {}
     quiet = {"spark.log.level": "ERROR"}
-    # Else Spark says, before it knows its level, which file it did not find.
+    # Otherwise Spark prints, before it knows its log level, which file it did not find.
     if _DRIVER_OPTIONS not in said:
         quiet[_DRIVER_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"
     return quiet
@@ -139,9 +139,9 @@ def quiet_settings(
 def workers_python(
     conf: Mapping[str, str], environment: Mapping[str, str], defaults: str, here: str
 ) -> str:
-    """Return the program that runs tasks: as Spark is configured, else `here`, this Python.
+    """Return the Python program that runs tasks: as configured in Spark, else `here`, this Python.
 
-    PySpark itself looks at its environment alone; settings come first, as with spark-submit.
+    PySpark itself reads only the environment; here settings take precedence, as in spark-submit.
     """
     found = _DEFAULTS_PYTHON.search(defaults)
     return (
@@ -152,7 +152,7 @@ def workers_python(
 
 
 def path_with(python: str, path: str, here: str) -> str:
-    """Return a PATH on which the bare name `python` means the one beside `here`, if it is there.
+    """Return a PATH that resolves the bare name `python` to the one in `here`'s folder, if any.
 
     The driver's JVM plans Python data sources with the workers' program, found by its own PATH.
     """
@@ -164,9 +164,9 @@ def path_with(python: str, path: str, here: str) -> str:
 
 
 def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
-    """Whether the master is chosen outside of this program."""
+    """Return whether the master is chosen outside of this program."""
     return (
-        "PYSPARK_GATEWAY_PORT" in environment  # Started by spark-submit, which knows it.
+        "PYSPARK_GATEWAY_PORT" in environment  # Set by spark-submit, which knows the master.
         or "SPARK_REMOTE" in environment
         or "MASTER" in environment
         or _SUBMITTED_MASTER.search(environment.get("PYSPARK_SUBMIT_ARGS", "")) is not None
@@ -175,14 +175,14 @@ def _names_master(environment: Mapping[str, str], defaults: str) -> bool:
 
 
 def running_session() -> Any:
-    """The Spark session of this process; None where none runs."""
+    """Return the Spark session of this process; None if none runs."""
     if "pyspark.sql" not in sys.modules:
         return None
     from pyspark.errors import PySparkException  # noqa: PLC0415  # As below.
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     try:
-        # Also where another thread made it: its settings are not ours to change.
+        # Even if another thread created it: its settings are not ours to change.
         return SparkSession.active()
     except PySparkException:
         return None
@@ -191,10 +191,10 @@ def running_session() -> Any:
 def session(wanted: SparkSettings | None = None) -> Any:
     """Return the running Spark session, or start one as `wanted`.
 
-    Raises OttlaError where Spark or Java is missing, with what to install.
+    Raises OttlaError if Spark or Java is missing, saying which package to install.
     """
     try:
-        # Spark is an extra, and slow to import: only a load pays for it.
+        # Spark is an extra, and slow to import: only a load needs it.
         import pyspark  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
         from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -202,8 +202,7 @@ def session(wanted: SparkSettings | None = None) -> Any:
         raise _not_installed() from None
     wanted = wanted or SparkSettings()
     defaults = _spark_defaults(os.environ, Path(pyspark.__file__).parent)
-    # Unless said otherwise workers are this Python, with these packages, and not the first on the
-    # path.
+    # By default workers use this Python, with its packages, and not the first one on the path.
     python = workers_python(wanted.conf, os.environ, defaults, sys.executable)
     os.environ["PYSPARK_PYTHON"] = python
     os.environ["PATH"] = path_with(python, os.environ.get("PATH", ""), sys.executable)
@@ -231,17 +230,20 @@ def session(wanted: SparkSettings | None = None) -> Any:
 def shown_in_processes(
     settings: Mapping[str, str], environment: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Those with which Java may be started: all but secrets, where it is started here at all."""
+    """Return the settings that may be on Java's command line: all but secrets.
+
+    Empty if Java is not started here.
+    """
     if "spark.remote" in settings or "SPARK_REMOTE" in environment:
         return settings
     return {name: value for name, value in settings.items() if not is_secret(name, value)}
 
 
 def _start_java(settings: Mapping[str, str]) -> None:
-    """Start the driver's JVM, where none runs, with `settings` on its command line.
+    """Start the driver's JVM, if none runs, with `settings` on its command line.
 
-    PySpark puts all settings of a new session there, where all users of the machine see them. What
-    the builder has beside these goes to the JVM over its connection.
+    PySpark puts all settings of a new session there, where all users of the machine see them. Other
+    settings of the builder are sent to the JVM over its connection.
     """
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415  # As above.
 
@@ -249,7 +251,7 @@ def _start_java(settings: Mapping[str, str]) -> None:
 
 
 def _spark_defaults(environment: Mapping[str, str], installed: Path) -> str:
-    """The text of the spark-defaults.conf that Spark will read; empty where there is none."""
+    """Return the text of the spark-defaults.conf that Spark will read; empty if there is none."""
     home = Path(environment.get("SPARK_HOME") or installed)
     folder = Path(environment.get("SPARK_CONF_DIR") or home / "conf")
     try:

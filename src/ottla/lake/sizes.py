@@ -1,4 +1,4 @@
-"""How many bytes the brokers' logs of topics take."""
+"""Asks the brokers how many bytes the logs of topics take."""
 
 from collections.abc import Collection, Mapping
 
@@ -6,12 +6,12 @@ from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.lake.access import Bootstrap, ClientAccess, as_brokers
 
-# Without an answer the plan is as good as a guess, and no less right.
+# Without an answer the sizes are guessed; the plan is still correct.
 _PATIENCE_S = 5.0
 
 
 def partition_bytes(bootstrap: Bootstrap, topic: str) -> Mapping[int, int]:
-    """The size of each partition's largest replica; of those brokers that answer in time."""
+    """Return the size of each partition's largest replica, on brokers that answer in time."""
     return log_bytes(bootstrap, [topic]).get(topic, {})
 
 
@@ -20,7 +20,7 @@ def log_bytes(
     topics: Collection[str],
     access: ClientAccess | None = None,
 ) -> dict[str, dict[int, int]]:
-    """The same of several topics."""
+    """Return the sizes of partitions for several topics."""
     sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     try:
         brokers = as_brokers(bootstrap)

@@ -1,4 +1,4 @@
-"""The interface of the lake to a cluster, as narrow as possible."""
+"""The lake's interface to a cluster, as narrow as possible."""
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from ottla.lake.plan import PartitionBounds, Range
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic as a load sees it before it plans.
+    """A topic as described to a load before it plans.
 
-    `bounds` end at the last stable offset: what lies behind is not decided yet.
-    `compacted` says whether its cleanup policy may take single records away, `has_ledger` whether
-    the brokers report the fate of each offset.
+    `bounds` end at the last stable offset, because later records are undecided. `compacted` says
+    whether the cleanup policy may remove single records, `has_ledger` whether the brokers report
+    the fate of each offset.
     """
 
     topic: str
@@ -23,14 +23,14 @@ class TopicDescription:
     bounds: Mapping[int, PartitionBounds]
     compacted: bool
     has_ledger: bool = False
-    # When the cluster was asked, by the clock here: what comes later is not in `bounds`.
+    # When the cluster was asked, by this machine's clock: later records are not in `bounds`.
     at_ms: int = 0
-    # How long compaction leaves tombstones in the log; Kafka's default where it is not known.
+    # How long compaction keeps tombstones in the log; Kafka's default if unknown.
     delete_retention_ms: int = 86_400_000
 
 
 class LogEnd(NamedTuple):
-    """Where the readable part of a partition ends, and the leader epoch of its leader."""
+    """The end of the readable part of a partition, and its leader's epoch."""
 
     offset: int
     leader_epoch: int
@@ -38,7 +38,7 @@ class LogEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicEnds:
-    """What a stream asks of a topic again and again."""
+    """The facts about a topic that a stream asks for repeatedly."""
 
     topic_id: str | None
     ends: Mapping[int, LogEnd]
@@ -46,9 +46,9 @@ class TopicEnds:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """One answer to a fetch: whole batches, in order of offset; perhaps a part of one behind.
+    """One answer to a fetch: whole batches, in order of offset; perhaps followed by a partial one.
 
-    `aborted` names transactions that were aborted, as (producer id, first offset).
+    `aborted` names aborted transactions as (producer id, first offset).
     """
 
     buffer: bytes
@@ -57,28 +57,28 @@ class Fetched:
 
 
 class Reading(Protocol):
-    """What the reader of a range asks of a cluster."""
+    """The requests to a cluster that reading a range needs."""
 
     def fetch(self, wanted: Range) -> Generator[Fetched]:
-        """Yield answers until the batches seen reach `wanted.end`, retrying what may be retried.
+        """Yield answers until the batches seen reach `wanted.end`, with retries.
 
-        Nothing else may be asked until it has ended or was closed.
+        No other request may be made until the iteration has ended or was closed.
 
-        Starts at the log's start where that is above `wanted.start`. Ends early only where the
-        log holds nothing behind what it gave. Raises CorruptBatch where a batch's header is
-        damaged, once all batches before it were given.
+        Starts at the log's start if that is above `wanted.start`. Ends early only if the log holds
+        nothing after the last answer. Raises CorruptBatch if a batch's header is damaged, after all
+        earlier batches were yielded.
         """
         ...
 
     def peek(self, topic: str, partition: int, offset: int) -> bytes:
-        """What the leader gives at `offset`, asked for once; perhaps no whole batch.
+        """Return the leader's answer at `offset`, asked for once; perhaps not a whole batch.
 
-        Raises CorruptBatch where the leader says that its log is damaged there.
+        Raises CorruptBatch if the leader reports that its log is damaged there.
         """
         ...
 
     def end_offset(self, topic: str, partition: int) -> int:
-        """Where the readable part of the partition's log ends now."""
+        """Return the current end of the readable part of the partition's log."""
         ...
 
 
@@ -90,20 +90,20 @@ class Cluster(Reading, Protocol):
         ...
 
     def topic_id(self, topic: str) -> str | None:
-        """The id of the topic that has this name now; None where brokers give none.
+        """Return the id of the topic that has this name now; None if brokers have no ids.
 
         Raises as `describe`.
         """
         ...
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int]:
-        """First offset whose timestamp is `timestamp_ms` or later; absent where there is none."""
+        """Return first offsets with a timestamp of `timestamp_ms` or later; absent if none."""
         ...
 
     def account(self, wanted: Range) -> OffsetAccount:
-        """What became of each offset of the range, by the leader's ledger.
+        """Return the fate of each offset of the range, from the leader's ledger.
 
-        Only where the topic's description says that there is one.
+        Only valid if the topic's description says that there is a ledger.
         """
         ...
 
@@ -111,24 +111,24 @@ class Cluster(Reading, Protocol):
 
 
 class WatchedCluster(Cluster, Protocol):
-    """What a stream asks besides."""
+    """A cluster with the further requests that a stream needs."""
 
     def topic_names(self) -> list[str]:
-        """Names of all topics, in order, without the cluster's own."""
+        """Return the names of all topics, in order, without the cluster's internal topics."""
         ...
 
     def ends(self, topic: str) -> TopicEnds:
-        """Raises as `describe`."""
+        """Return the ends of the topic's partitions. Raises as `describe`."""
         ...
 
     def log_starts(self, topic: str) -> dict[int, int]:
-        """Where the log of each partition starts."""
+        """Return the start of each partition's log."""
         ...
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
-        """Where each partition's committed records end, decided or not."""
+        """Return the high watermark of each partition, including undecided transactions."""
         ...
 
     def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
-        """Where the leader's log ends in a leader epoch of each partition; -1: it can't say."""
+        """Return the end of a leader epoch in each partition's log; -1 if it is unknown."""
         ...

@@ -1,6 +1,6 @@
-"""How a load is divided: large ranges are split by bytes, small ones share a task. Pure.
+"""Divides a load into tasks: large ranges are split by bytes, small ones share a task. Pure.
 
-The bytes of a range are an estimate: its share of what the broker's log of the partition takes.
+The size of a range is an estimate: its share of the partition's log on the broker.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ from itertools import pairwise
 
 from ottla.lake.plan import PartitionBounds, Range
 
-# A Parquet file of about this size, and a task of some seconds.
+# Gives a Parquet file of about this size, and a task of some seconds.
 SPLIT_BYTES = 128 << 20
-# What starting a task of Spark is worth.
+# Enough bytes to be worth starting a Spark task.
 JOIN_BYTES = 16 << 20
-# Where the broker does not say how large a partition is.
+# Assumed if the broker does not report a partition's size.
 _GUESSED_OFFSET_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
 class SizedRange:
-    """A range, and about how many bytes of the log hold it."""
+    """A range, and the approximate size of it in the log."""
 
     wanted: Range
     size_bytes: int
@@ -34,7 +34,7 @@ def split(
 ) -> list[SizedRange]:
     """Cut ranges of more than `split_bytes` into equal pieces; keep the order and every offset.
 
-    `partition_bytes` are the sizes of the logs whose `bounds` are given, where they are known.
+    `partition_bytes` has the known sizes of the logs with these `bounds`.
     """
     pieces = []
     for wanted in ranges:
@@ -52,9 +52,9 @@ def split(
 
 
 def joined(sizes: Sequence[int], join_bytes: int = JOIN_BYTES) -> list[list[int]]:
-    """Return groups of neighbours, by their places in `sizes`: a task of Spark for each.
+    """Return groups of adjacent items, by their indices in `sizes`: one Spark task for each.
 
-    A group of several has at most `join_bytes`. Every place is in one group, in order.
+    A group of several items has at most `join_bytes`. Every index is in one group, in order.
     """
     groups: list[list[int]] = []
     room = -1

@@ -1,4 +1,4 @@
-"""What the brokers' own ledger adds to a load's evidence: it says why offsets are not there."""
+"""Adds the brokers' own ledger to a load's evidence: it says why offsets are missing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,14 +15,14 @@ from ottla.lake.plan import Range
 from ottla.lake.source import Cluster, TopicDescription
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
-# Damaged places named one by one for each partition.
+# How many damaged places are named one by one for each partition.
 _NAMED_MAX = 10
 
 
 def settled(
     ledgers: Sequence[PartitionLedger], described: TopicDescription, bootstrap: Bootstrap
 ) -> list[PartitionLedger]:
-    """The accounts of a load with the brokers' word beside each, after it was read."""
+    """Return the ledgers of a load that was read, with the brokers' account added to each."""
     cluster = connect(bootstrap)
     try:
         return [_settled(cluster, ledger, described) for ledger in ledgers]
@@ -38,12 +38,12 @@ def _settled(
     )
     if account is not None:
         return ledger.settled(told(account))
-    # Without the broker's word holes are believed where the topic is compacted, and not elsewhere.
+    # Without the broker's account, holes are accepted only if the topic is compacted.
     return ledger if described.compacted else replace(ledger, compacted=0)
 
 
 def account_of(cluster: Cluster, wanted: Range) -> OffsetAccount | None:
-    """The broker's account of a range; None where its log is too damaged to be read."""
+    """Return the broker's account of a range; None if its log is too damaged to read."""
     try:
         return cluster.account(wanted)
     except OttlaError as error:
@@ -53,7 +53,7 @@ def account_of(cluster: Cluster, wanted: Range) -> OffsetAccount | None:
 
 
 def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
-    """One line for each partition: which offsets could not be read, and why."""
+    """Return one line for each partition: which offsets could not be read, and why."""
     by_partition: dict[int, list[Unreadable]] = {}
     for one in skipped:
         by_partition.setdefault(one.partition, []).append(one)
@@ -70,7 +70,7 @@ def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
 def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> None:
     """Commit the table's positions for a group, which retention may wait for.
 
-    If this fails the table still has its load, and the next load reports it. Raises
+    If this fails the load is still in the table, and the next load commits again. Raises
     OttlaError.
     """
     offsets = {TopicPartition(manifest.topic, p): o for p, o in manifest.positions.items()}
@@ -80,7 +80,7 @@ def commit_positions(group: str, manifest: Manifest, bootstrap: Bootstrap) -> No
 
 
 def told(account: OffsetAccount) -> LedgerTotals:
-    """A broker's account, as it stands in a manifest."""
+    """Return a broker's account in the form of a manifest."""
     return LedgerTotals(
         data=account.data + account.undecided,
         control=account.control,
@@ -93,7 +93,7 @@ def told(account: OffsetAccount) -> LedgerTotals:
 
 
 def losses(account: OffsetAccount) -> str:
-    """The elections that lost offsets, in words; empty where none did."""
+    """Return a description of the elections that lost offsets; empty if there were none."""
     return ", ".join(
         f"{one.start} to {one.end} were lost with the election of leader epoch {one.leader_epoch}"
         for one in account.lost_by
@@ -104,7 +104,7 @@ def losses(account: OffsetAccount) -> str:
 def told_of_loss(
     cluster: Cluster, described: TopicDescription, before: Manifest | None
 ) -> Iterator[None]:
-    """Add the brokers' ledger to the error of a log that ends before what was loaded."""
+    """Add the brokers' ledger to the error for a log that ends before the table's position."""
     try:
         yield
     except OttlaError as error:
@@ -129,6 +129,6 @@ def _loss(cluster: Cluster, topic: str, partition: int, end: int, position: int)
 
 
 def explained(account: OffsetAccount, offsets: Sequence[int]) -> str:
-    """Which elections explain that records at `offsets` are others than were loaded."""
+    """Return which elections explain that other records than were loaded are at `offsets`."""
     relevant = [one for one in account.lost_by if any(one.start <= o < one.end for o in offsets)]
     return losses(replace(account, lost_by=tuple(relevant)))

@@ -1,1 +1,1 @@
-"""Certificates: what is proven of a table, for people who check with tools of their own."""
+"""Certificates: the proof of a table, for people who check it with tools of their own."""

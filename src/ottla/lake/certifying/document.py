@@ -1,4 +1,4 @@
-"""The certificate of a table: what was loaded, where it lies and what accounts for each offset.
+"""The certificate of a table: its commits, their files, and a ledger of every offset.
 
 A JSON document that can be checked without ottla: `examples/check_certificate.py` does it in a
 few lines, with hashes computed by its own code.
@@ -44,10 +44,10 @@ _BLANK = "0" * 64
 def certificate(
     target: str, *, bootstrap: str | None, store_options: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Verify the table in `target`, against the topic where `bootstrap` is given; certify it.
+    """Verify the table in `target`, against the topic if `bootstrap` is given; certify it.
 
-    A table that is not proven gets a certificate that says so. Raises OttlaError where there is
-    no table, where it is a changelog table, or where the cluster can't be asked.
+    A table that is not proven gets a certificate that says so. Raises OttlaError if there is no
+    table, if it is a changelog table, or if the cluster cannot be asked.
     """
     _require_loads(target, store_options)
     found = verify(target, bootstrap=bootstrap, store_options=store_options)
@@ -73,7 +73,7 @@ def certificate(
 
 
 def _require_loads(target: str, store_options: Mapping[str, str] | None) -> None:
-    """Raise OttlaError for a changelog table: its files are not those of ranges of offsets."""
+    """Raise OttlaError for a changelog table, whose files do not hold ranges of offsets."""
     links = existing_table(target, store_options).links()
     if any(one.manifest.changelog for one in links if one.manifest):
         raise OttlaError(
@@ -84,7 +84,7 @@ def _require_loads(target: str, store_options: Mapping[str, str] | None) -> None
 
 
 def certificate_text(document: Mapping[str, Any]) -> str:
-    """The document as it is written."""
+    """Return the document in the form in which it is written."""
     return json.dumps(document, indent=1) + "\n"
 
 
@@ -118,7 +118,7 @@ def _load(manifest: Manifest, digest: str | None) -> dict[str, Any]:
 
 
 def _ledger(ledger: PartitionLedger) -> dict[str, Any]:
-    """The ledger's own counts; what a broker said beside them is not needed to add up."""
+    """Return the ledger's own counts. The broker's counts are left out: sums do not need them."""
     counts = asdict(ledger)
     del counts["told"]
     return counts

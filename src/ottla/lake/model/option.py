@@ -1,4 +1,4 @@
-"""One option of a function of the lake: its default, its words, and where else it can be given.
+"""An option of a function of the lake: its default, its choices, its flag and file key.
 
 The fields of a TypedDict are declared `Annotated[type, Option(…)]`. From that declaration come the
 defaults, the refusal of unknown names, the options of the commands and the keys of pipeline files.
@@ -16,22 +16,23 @@ from ottla.base.errors import WrongWords
 
 O = TypeVar("O")  # noqa: E741  # A TypedDict of options.
 
-# Spans are text (`5m`) or milliseconds, sizes text (`128Mi`) or bytes.
+# Spans are text (`5m`) or milliseconds; sizes are text (`128Mi`) or bytes.
 Span = str | int
 Size = str | int
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What is declared of an option beside its name and type."""
+    """The declaration of an option, apart from its name and type."""
 
     help: str = ""
     default: Any = None
-    flag: str | None = None  # Of the command line.
-    key: str | None = None  # Of a pipeline's file, with its section: `source.from`.
-    unit: Literal["span", "interval", "size"] | None = None  # An interval is no empty span.
+    flag: str | None = None  # The flag on the command line.
+    key: str | None = None  # The key in a pipeline's file, with its section: `source.from`.
+    # An interval is a span that is not empty.
+    unit: Literal["span", "interval", "size"] | None = None
     metavar: str | None = None
-    shown: bool = False  # Whether the help of the command line shows the default.
+    shown: bool = False  # Whether the command line's help shows the default.
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,14 @@ class Declared:
 
     @property
     def kinds(self) -> tuple[Any, ...]:
-        """The types that a value may have, without None."""
+        """Return the types that a value may have, without None."""
         is_union = get_origin(self.type) in (Union, UnionType)
         found = get_args(self.type) if is_union else (self.type,)
         return tuple(one for one in found if one is not type(None))
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that a value may be; none: any."""
+        """Return the words that a value may be; empty: any."""
         return tuple(
             word for one in self.kinds if get_origin(one) is Literal for word in get_args(one)
         )
@@ -61,7 +62,7 @@ class Declared:
         return self.kinds == (bool,)
 
     def read(self, value: Any) -> Any:
-        """The value, as milliseconds or bytes where it is a span or size. Raises WrongWords."""
+        """Return the value, as milliseconds or bytes for a span or size. Raises WrongWords."""
         if value is None:
             return None
         if self.choices and value not in self.choices:
@@ -106,7 +107,7 @@ def _declared_by(kind: Hashable) -> Mapping[str, Declared]:
 
 
 def declared(kind: Any) -> Mapping[str, Declared]:
-    """The options that a TypedDict declares, by name."""
+    """Return the options that a TypedDict declares, by name."""
     return _declared_by(kind)
 
 
@@ -118,9 +119,9 @@ def _declared(kind: Any) -> Iterator[tuple[str, Declared]]:
 
 
 def filled(kind: type[O], given: O) -> O:
-    """The options that were given, with the defaults of all others.
+    """Return the given options, with defaults for all others.
 
-    Raises WrongWords for a name that is not declared, and for a value that can't be read.
+    Raises WrongWords for a name that is not declared, and for a value that cannot be read.
     """
     known = declared(kind)
     words: Mapping[str, Any] = given  # type: ignore[assignment]  # A TypedDict is a mapping.

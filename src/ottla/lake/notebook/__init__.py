@@ -1,1 +1,1 @@
-"""Topics and tables in notebooks, and the data source of a Spark session. Begin with `rows`."""
+"""Topics and tables in notebooks, and the data source of a Spark session. Start with `rows`."""

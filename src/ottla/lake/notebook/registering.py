@@ -2,18 +2,19 @@
 
 from typing import Any
 
-# A server of Spark Connect writes each plan of its clients into its event log, with the options of
-# sources and sinks as key and value; what matches this is left out. Java's notation.
+# A Spark Connect server writes each plan of its clients to its event log, with the options of
+# sources and sinks as keys and values. Options that match this pattern (in Java's notation) are
+# left out.
 _OPTIONS = r'key: "kafka\.(?:sasl|ssl)\.[^"]*+"\s*+value: "[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _REDACTION = "spark.sql.redaction.string.regex"
 
 
 def register(spark: Any) -> None:
-    """Have the session `spark` push filters into the data source `ottla`.
+    """Register the data source `ottla` in the session `spark`, with filter pushdown.
 
-    Spark finds that by itself where its workers' Python has the package `pyspark_ottla`; elsewhere
-    it is made known to the session. With Spark Connect the server leaves TLS and logins in options
-    out of its event log, unless the session says itself what to leave out.
+    Spark finds the data source by itself if its workers' Python has the package `pyspark_ottla`;
+    otherwise it is registered with the session. With Spark Connect the server leaves TLS and login
+    options out of its event log, unless the session sets that pattern itself.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # As above.
 
@@ -24,7 +25,7 @@ def register(spark: Any) -> None:
     except PySparkException as error:
         if "ALREADY_EXISTS" not in str(error.getCondition()):
             raise
-    # Spark 4.0 does not know the setting, and keeps it without a use.
+    # Spark 4.0 does not know the setting, and ignores it.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
     if is_connect and not spark.conf.get(_REDACTION, ""):

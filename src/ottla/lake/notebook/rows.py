@@ -40,12 +40,12 @@ _BATCH_ROWS = 1 << 16
 
 
 class LakeRows(ABC):
-    """Rows that can be had in several forms."""
+    """Rows that can be read in several forms."""
 
     @property
     @abstractmethod
     def schema(self) -> Any:
-        """The columns, as an Arrow schema."""
+        """Return the columns as an Arrow schema."""
 
     @abstractmethod
     def batches(self) -> Iterator[Any]:
@@ -70,7 +70,7 @@ class LakeRows(ABC):
 
 
 def _require(package: str) -> Any:
-    """The package, which nothing else needs. Raises OttlaError where it is missing."""
+    """Import an optional package. Raises OttlaError if it is missing."""
     try:
         return import_module(package)
     except ImportError:
@@ -95,9 +95,9 @@ class TopicRows(LakeRows):
         )
 
     def batches(self) -> Iterator[Any]:
-        """Yield Arrow record batches. Raises OttlaError at a record that can't be accounted for.
+        """Yield Arrow record batches. Raises OttlaError at an offset that no ledger explains.
 
-        With a limit only what was read is accounted for.
+        With a limit, only the offsets that were read are checked.
         """
         tasks = planned_tasks(self._options, Narrowing())
         found = (batch for task in tasks for batch in read_task(task, self._options))
@@ -113,7 +113,7 @@ class TopicRows(LakeRows):
 
 
 class TableRows(LakeRows):
-    """Rows of the files that count in a table now; of a history, those that held at `as_of`."""
+    """Rows of the live files of a table; of a history, the rows that held at `as_of`."""
 
     def __init__(
         self,
@@ -150,8 +150,8 @@ class TableRows(LakeRows):
     def to_spark(self, spark: Any = None) -> Any:
         started = spark or session()
         addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
-        # Types by the table: of two files one may have the narrower type of a column. By a row of
-        # nulls, since Spark Connect takes no types from a table without rows.
+        # Give the table's types, because a column may have a narrower type in one of two files.
+        # Passed in a row of nulls, since Spark Connect takes no types from a table without rows.
         nulls = [pa.nulls(1, field.type) for field in self._all]
         empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
         if not addresses:
@@ -176,11 +176,11 @@ class TableRows(LakeRows):
                     yield from in_columns(held, self._schema).to_batches()
 
     def _held(self, batch: Any) -> Any:
-        """The rows that held at the time that is asked for."""
+        """Return the rows that held at the requested time."""
         return batch if self._moment is None else batch.filter(holds_at(batch, self._moment))
 
     def _columns(self, newest: Manifest | None) -> Any:
-        """Those of all files: decoding may have added some from one load on."""
+        """Return the columns of all files: decoding may have added some since the first load."""
         if newest is None or newest.table_schema is None:
             return columns_of(newest)
         schemas = []
@@ -201,11 +201,11 @@ def topic(
     config: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TopicRows:
-    """Return the records of a topic, to be read when a form of them is asked for.
+    """Return the records of a topic; they are read when one of their forms is requested.
 
-    `start` and `end` are boundaries as a load takes them, `config` a file of settings of Kafka's
-    clients (default: that of OTTLA_CONFIG), `options` others of the data source
-    (`failOnDataLoss`, `skipUnreadable` …). Raises OttlaError for words that mean nothing.
+    `start` and `end` are boundaries as in a load, `config` is a settings file of Kafka's clients
+    (default: that of OTTLA_CONFIG), `options` are others of the data source (`failOnDataLoss`,
+    `skipUnreadable` …). Raises OttlaError for invalid arguments.
     """
     words = {"subscribe": name, BOOTSTRAP: bootstrap, "includeHeaders": "true"}
     words |= _place_words("starting", name, parse_boundary(start))
@@ -218,7 +218,7 @@ def topic(
 
 
 def _place_words(side: str, topic_name: str, boundary: Boundary) -> dict[str, str]:
-    """The options of the data source that mean the boundary."""
+    """Return the options of the data source for the boundary."""
     if boundary.timestamp_ms is not None:
         latest = {"startingOffsetsByTimestampStrategy": "latest"}
         return {f"{side}Timestamp": str(boundary.timestamp_ms), **latest}
@@ -236,9 +236,9 @@ def table(
     store_options: Mapping[str, str] | None = None,
     as_of: datetime | None = None,
 ) -> TableRows:
-    """Return the rows of a table, as they count now. Raises OttlaError where there is no table.
+    """Return the rows of a table in its current version. Raises OttlaError if there is no table.
 
-    With `as_of`, a time that has a zone, those values of a history that held then, without the
+    With `as_of`, a time with a zone, return the values of a history that held then, without the
     columns of times.
     """
     return TableRows(target, columns, limit, store_options, as_of)
@@ -257,6 +257,6 @@ def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:
 
 
 def _for_hadoop(address: str) -> str:
-    """What Spark's file systems call it."""
+    """Return the address in the form of Spark's file systems."""
     scheme, separator, rest = address.partition("://")
     return f"s3a://{rest}" if separator and scheme == "s3" else address
