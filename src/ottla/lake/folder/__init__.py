@@ -1,1 +1,1 @@
-"""The folder of a table: its name, its errors, its running loads and their leftovers."""
+"""The folder of a table: its name, its errors, its running loads and their leftover files."""

@@ -1,6 +1,6 @@
-"""What follows a commit: the head, the group's offsets, the removal of orphans, dead letters.
+"""Steps after a commit: the head marker, the group's offsets, removal of orphans, dead letters.
 
-The commit counts whatever becomes of these, and the next run does what was left undone.
+The commit is valid even if these steps fail; the next run completes them.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ottla.lake.tables.table import FencedWriter, LoadLost
 
 @contextmanager
 def committed_before(place: str, version: int) -> Iterator[None]:
-    """Have an error say that `version` of the table in `place` counts. Raises OttlaError."""
+    """Add to an error that `version` of the table in `place` is committed. Raises OttlaError."""
     try:
         with as_storage_error(place):
             yield
@@ -28,4 +28,4 @@ def committed_before(place: str, version: int) -> Iterator[None]:
 
 
 class CommittedThough(OttlaError):
-    """A commit counts, and what follows it has failed."""
+    """Raised if a commit succeeded and a step after it failed."""

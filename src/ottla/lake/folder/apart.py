@@ -1,7 +1,7 @@
-"""Calls that may end the process that makes them, made in a process of their own.
+"""Runs calls that may crash their process in a process of their own.
 
-A library that reads binary files may crash on bytes that no program wrote: a flipped bit in a
-Parquet file can end the process in Arrow, where no exception can be caught.
+A library that reads binary files may crash on damaged bytes: a flipped bit in a Parquet file can
+end the process inside Arrow, where no exception can be caught.
 """
 
 import os
@@ -15,22 +15,22 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
-# Of a call that never ends, on a machine that is busy.
+# The time limit of a call, generous enough for a busy machine.
 _TIMEOUT_SECONDS = 600
 
 
 class CallFailed(Exception):
-    """The call raised, never ended, or ended its process; says how."""
+    """Raised if the call raised, did not end in time, or ended its process."""
 
 
 def run_apart(call: Callable[[], _Result]) -> _Result:
-    """Return what `call` returns in another Python process. Both must be able to be pickled.
+    """Return the result of `call` in another Python process. Both must be picklable.
 
     Raises CallFailed.
     """
     with TemporaryDirectory(prefix="ottla-apart-") as folder:
         answer = Path(folder) / "answer"
-        # The modules of this process may lie where only it looks for them.
+        # The modules of this process may be on a path that only this process has.
         paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             done = subprocess.run(

@@ -1,6 +1,7 @@
-"""The rows of files whose bytes are not what was written: read by another process, once each.
+"""Reads the rows of files with damaged bytes in another process, once each.
 
-What is left of them says which offsets are wrong. Arrow may crash on such bytes: then that is said.
+The remaining rows show which offsets are damaged. If Arrow crashes on the bytes, the report says
+so.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from ottla.lake.stores.store import FileStore
 
 
 class DamagedFiles:
-    """Files of a store, by path. Their rows lie in a temporary folder until the context is left."""
+    """Files of a store, by path. Their rows are in a temporary folder until the context is left."""
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
@@ -34,7 +35,7 @@ class DamagedFiles:
             self._folder.cleanup()
 
     def add(self, path: str, layout: FileLayout = RAW) -> None:
-        """From now on read this file apart."""
+        """Read this file in another process from now on."""
         if path in self._read:
             return
         if self._folder is None:
@@ -48,7 +49,7 @@ class DamagedFiles:
         self._read[path] = problem
 
     def batches(self, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file as `file_batches` does, of a damaged one as far as they go."""
+        """Yield the rows of a file as `file_batches` does; of a damaged one, the readable rows."""
         if path not in self._read:
             yield from file_batches(self._store, path, layout)
             return
@@ -67,7 +68,7 @@ class DamagedFiles:
 
 
 def _copy_rows(store: FileStore, path: str, layout: FileLayout, copy: Path) -> str | None:
-    """Copy what can be read of a file; return what is wrong with it. Runs in a process apart."""
+    """Copy the readable rows of a file; return its problem. Runs in another process."""
     batches = file_batches(store, path, layout)
     try:
         first = next(batches, None)

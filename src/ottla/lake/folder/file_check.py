@@ -1,4 +1,4 @@
-"""Reads a data file: its bytes, to compare them with a manifest, and its rows, as sound columns."""
+"""Reads a data file: its bytes, to compare them with a manifest, and its rows, with checks."""
 
 import hashlib
 import os
@@ -18,16 +18,16 @@ _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 1 << 20
 _NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
 _NEVER_NULL.append(ROW_HASH.name)
-# What Arrow raises for bytes that are no Parquet, depending on which of them are wrong.
+# Exceptions that Arrow raises for damaged Parquet, depending on the damaged bytes.
 NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
 
 
 class FileUnreadable(Exception):
-    """The rows of a file can't be had; says why."""
+    """Raised if the rows of a file cannot be read."""
 
 
 def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, in sound columns. Raises FileUnreadable, and OSError to open it."""
+    """Yield the rows of a file, with checked columns. Raises FileUnreadable; OSError to open it."""
     with store.open(path) as content:
         try:
             with pq.ParquetFile(content) as file:
@@ -41,20 +41,20 @@ def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Itera
 
 
 def foreign_batches(store: FileStore, path: str, layout: FileLayout) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that another program wrote, in the columns and types of ours.
+    """Yield the rows of another program's file, in the columns and types of ours.
 
-    `layout` is that of the newest load. Typed columns that the file does not have are null, as they
-    are to readers. Raises as `file_batches` does.
+    `layout` is that of the newest load. Typed columns that the file lacks are null, as they are to
+    readers. Raises as `file_batches` does.
     """
     raw = FileLayout(keep_raw=layout.keep_raw).schema.names
     with store.open(path) as content:
         try:
-            # Spark's own times, of 96 bits, are nanoseconds to Arrow by default.
+            # Spark's own times of 96 bits become nanoseconds in Arrow by default.
             with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
                 for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
                     read.validate(full=True)
                     rows = pa.Table.from_batches([read])
-                    rows.select(raw)  # Raises KeyError for one that is not there.
+                    rows.select(raw)  # Raises KeyError for a missing column.
                     for batch in in_columns(rows, layout.schema).combine_chunks().to_batches():
                         _require_values(batch)
                         yield batch
@@ -81,7 +81,7 @@ def _require_columns(schema: pa.Schema, expected: pa.Schema) -> None:
 
 
 def _require_values(batch: pa.RecordBatch) -> None:
-    """Refuse what the hash of a row has no form for."""
+    """Refuse values for which the hash of a row has no form."""
     for name in _NEVER_NULL:
         if name in batch.schema.names and batch.column(name).null_count:
             raise FileUnreadable(f"holds nulls in column {name}")
@@ -95,7 +95,7 @@ def _require_values(batch: pa.RecordBatch) -> None:
 def rows_problems(
     batch: pa.RecordBatch, path: str, topic: str, event: str | None, buckets: Buckets
 ) -> list[str]:
-    """What is wrong with the columns that the hash leaves out: rows have to be of `event`."""
+    """Return problems of columns that the hash leaves out: rows have to belong to `event`."""
     problems = []
     if pc.unique(batch.column("topic")).to_pylist() != [topic]:
         problems.append(f"{path} holds rows of another topic")

@@ -1,4 +1,4 @@
-"""Files in a table's folder, whether a load names them or not."""
+"""Lists the files in a table's folder, whether a manifest names them or not."""
 
 import re
 
@@ -6,16 +6,16 @@ from ottla.lake.events.buckets import is_folder
 from ottla.lake.log.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.stores.store import FileStore
 
-# As a task attempt names its file.
+# The form of file names that task attempts write.
 _ATTEMPT = re.compile(r"v\d{10}-[0-9a-f]{32}-p\d+-\d{20}-[0-9A-Za-z]+\.parquet(\.tmp)?")
 _OF_TASKS = frozenset({DATA_FOLDER, DEAD_LETTERS_FOLDER})
 
 
 def files_present(store: FileStore) -> tuple[list[str], list[str]]:
-    """Return files whose names no task gives, and files of tasks, whether their load counts or not.
+    """Return files whose names are not from tasks, and files of tasks, committed or not.
 
-    Readers skip names that begin with a dot or an underscore, and so does this, but for the folder
-    of dead letters; outside the folders of tasks only Parquet files are meant.
+    Readers skip names that begin with a dot or an underscore; so does this function, except for the
+    folder of dead letters. Outside the folders of tasks only Parquet files are returned.
     """
     foreign, of_tasks = [], []
     for top in store.top():

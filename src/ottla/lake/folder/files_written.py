@@ -1,7 +1,6 @@
-"""Checks, where a load is committed, that the files of its tasks are there.
+"""Checks, before a load is committed, that the files of its tasks exist.
 
-A task that ran on another machine may have written to a disk of that machine alone, and would
-not notice.
+A task on another machine may have written to a disk of that machine only, without noticing.
 """
 
 from collections.abc import Iterable
@@ -14,14 +13,14 @@ from ottla.lake.folder.file_check import NO_PARQUET
 from ottla.lake.manifest import DataFile
 from ottla.lake.stores.store import FileStore
 
-# A look at a file is mostly waiting, where the files are far away.
+# How many files are checked at once: with remote files a check is mostly waiting.
 _FILES_AT_ONCE = 8
 
 
 def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
-    """Compare each file's size, and the rows that its footer counts, with what its task said.
+    """Compare each file's size and its footer's row count with the task's result.
 
-    Raises OttlaError for the first that differs. The rows themselves are not read.
+    Raises OttlaError for the first difference. The rows themselves are not read.
     """
     described = list(files)
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
@@ -37,7 +36,7 @@ def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
 
 
 def _wrong(store: FileStore, file: DataFile) -> str:
-    """What is wrong with the file, in words that follow "which"; empty where nothing is."""
+    """Return the file's problem in words that follow "which"; empty if there is none."""
     try:
         size = store.size(file.path)
         if size != file.size_bytes:

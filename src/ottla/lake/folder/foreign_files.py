@@ -1,8 +1,8 @@
-"""Files that other programs put in the place of a table's own, such as when they compact it.
+"""Checks files with which other programs replaced a table's own, for example by compaction.
 
-Rows may stand in other files than those that a load wrote, if they are the same rows: their number
-and their hash say so. What the hash leaves out (topic, microseconds, buckets, what the log says of
-the file) is compared here; typed columns, and rows with the topic, as those of a load's files are.
+Other files are accepted if they have the same rows as the load's, by number and hash. Values that
+the hash leaves out (topic, microseconds, buckets, the log's statistics) are compared here. Typed
+columns are checked, and rows are compared with the topic, in the same way as for a load's files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +29,9 @@ from ottla.lake.tables.table import FilesOfOthers
 
 @dataclass(slots=True)
 class ForeignRows:
-    """What the files of others hold, and what is to be said of them."""
+    """The rows in files of other programs, and their problems."""
 
-    # One for each file and partition; without SHA-256, which no load wrote down.
+    # One for each file and partition; without SHA-256, which no load has recorded.
     files: list[DataFile] = field(default_factory=list)
     rows: int = 0
     hash: int = 0
@@ -46,7 +46,7 @@ def read_foreign(
     layout: FileLayout = RAW,
     buckets: Buckets = ONE_BUCKET,
 ) -> ForeignRows:
-    """Read the files that others have written, and compare their rows with those they replace.
+    """Read other programs' files, and compare their rows with those that they replace.
 
     `layout` is that of the newest load. Typed columns are compared by jobs.
     """
@@ -82,7 +82,7 @@ def read_foreign(
 
 
 def _crashing(store: FileStore, paths: Sequence[str], layout: FileLayout) -> dict[str, str]:
-    """The files that end the process which reads them: no load has their digests to compare."""
+    """Return the files that crash a process which reads them: no load has digests of them."""
     found: dict[str, str] = {}
     left = list(paths)
     with TemporaryDirectory(prefix="ottla-foreign-") as folder:
@@ -100,7 +100,7 @@ def _crashing(store: FileStore, paths: Sequence[str], layout: FileLayout) -> dic
 
 
 def _read_each(store: FileStore, paths: Sequence[str], layout: FileLayout, begun: Path) -> None:
-    """Read all rows, and write down how far it comes. Runs in a process apart."""
+    """Read all rows, and record the progress. Runs in another process."""
     for number, path in enumerate(paths):
         begun.write_text(str(number))
         with suppress(OSError, FileUnreadable):
@@ -118,7 +118,7 @@ def _read(
 ) -> None:
     path, size = by_log.path, store.size(by_log.path)
     spans: dict[int, tuple[int, int, int]] = {}
-    problems: dict[str, None] = {}  # Each once, in order.
+    problems: dict[str, None] = {}  # A dict, to keep each once and in order.
     for batch in foreign_batches(store, path, layout):
         found.rows += batch.num_rows
         problems |= dict.fromkeys(rows_problems(batch, path, topic, by_log.event, buckets))
@@ -148,7 +148,7 @@ def _read(
 
 
 def _outside(batch: pa.RecordBatch, by_log: LiveFile) -> Iterator[str]:
-    """Say where the log's bounds leave out values of the rows."""
+    """Yield values of the rows that are outside the log's bounds."""
     for name, (low, high) in by_log.bounds.items():
         if name not in batch.schema.names:
             continue
@@ -161,6 +161,6 @@ def _outside(batch: pa.RecordBatch, by_log: LiveFile) -> Iterator[str]:
 
 
 def remaining(live: Sequence[DataFile], others: FilesOfOthers) -> list[DataFile]:
-    """The files of loads that count still."""
+    """Return the files of loads that are still live."""
     gone = {file.path for file in others.gone}
     return [file for file in live if file.path not in gone]

@@ -1,4 +1,4 @@
-"""What a load that failed leaves in the table's folder, and its removal by that load."""
+"""Files that a failed load leaves in the table's folder, and their removal by that load."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,14 +10,14 @@ from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class Steps:
-    """Which steps of the load are done; `on_step` is called with the name of each."""
+    """The completed steps of a load; `on_step` is called with the name of each."""
 
     def __init__(self, on_step: Callable[[str], None]) -> None:
         self.done: set[str] = set()
         self._on_step = on_step
 
     def reached(self, step: str) -> None:
-        """A step is done."""
+        """Record that a step is complete."""
         self.done.add(step)
         self._on_step(step)
 
@@ -26,9 +26,10 @@ class Steps:
 def removed_on_failure(
     table: LakeTable, version: int, load_id: str, steps: Steps
 ) -> Iterator[None]:
-    """Remove the load's files where it fails, unless a manifest may name them.
+    """Remove the load's files if it fails, unless a manifest may name them.
 
-    A task that still runs may leave one more: that is an orphan, as those of a killed load are.
+    A task that is still running may write one more file, which becomes an orphan like those of a
+    killed load.
     """
     try:
         yield
@@ -40,7 +41,7 @@ def removed_on_failure(
 
 
 def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
-    """Whether it is certain that no manifest names the load's files, nor ever will."""
+    """Return whether it is certain that no manifest names the load's files, nor ever will."""
     if "manifest offered" not in steps.done:
         return True
     if isinstance(error, LoadLost | FencedWriter):

@@ -1,4 +1,4 @@
-"""What the libraries of Delta and Iceberg raise over a log that no program wrote, as one error."""
+"""Converts errors of the libraries for Delta and Iceberg on a damaged log to one error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,19 +7,19 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.folder.storage_errors import plain, refusal_of_disk
 from ottla.lake.stores.put_until_known import StoreUnreachable
 
-# What delta-rs, pyarrow and pyiceberg say of a store that gives no answer.
+# Messages of delta-rs, pyarrow and pyiceberg for a store that does not answer.
 _NO_ANSWER = ("error sending request", "NETWORK_CONNECTION", "curlCode", "Connection refused")
 _WHY_MAX = 300
-# Of this process, not of the log.
+# Errors of this process, not of the log.
 _PASSING = (OttlaError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 @contextmanager
 def as_log_error(kind: str, place: str) -> Iterator[None]:
-    """Raise whatever a library raises as an OttlaError, or the refusal of a disk as OSError.
+    """Raise any error of a library as an OttlaError, or as OSError if the disk refused.
 
-    Over damaged bytes that can be anything: a KeyError, a TypeError, or a panic of Rust, which is
-    no Exception.
+    On damaged bytes a library may raise anything: a KeyError, a TypeError, or a panic of Rust,
+    which is not an Exception.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Bounds of columns by the log of a table format, compared with those in the footers of files."""
+"""Compares the bounds of columns in a table format's log with those in the files' footers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from ottla.lake.tables.statistics import read_statistics
 
 @dataclass(frozen=True, slots=True)
 class LogBounds:
-    """Least and greatest values of columns, by path, as the log of `kind` has them."""
+    """Lowest and highest values of columns, by path, from the log of `kind`."""
 
     kind: str = ""
     files: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
 
     def of(self, path: str) -> "LogBounds":
-        """Those of one file."""
+        """Return the bounds of one file."""
         return LogBounds(self.kind, {path: self.files[path]}) if path in self.files else NO_BOUNDS
 
     def problems(self, store: FileStore, file: DataFile) -> list[str]:
-        """Say where the log's bounds leave out values that the file has: its bytes are sound."""
+        """Return where the log's bounds exclude values of the file, whose bytes are sound."""
         bounds = self.files.get(file.path)
         if not bounds:
             return []
         try:
             footer = read_statistics(store, file)
         except NO_PARQUET:
-            return []  # What is wrong with the file itself is said where it is read.
+            return []  # Problems of the file itself are reported where it is read.
         return bounds_problems(self.kind, file.path, bounds, footer)
 
 

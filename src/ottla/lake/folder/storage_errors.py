@@ -1,4 +1,4 @@
-"""What the disk or the file system of a table refuses, as one sentence with cause and remedy."""
+"""Converts errors of a table's disk or file system to one sentence with cause and remedy."""
 
 import errno
 import os
@@ -9,24 +9,24 @@ from contextlib import contextmanager
 from ottla.base.errors import ErrorCode, OttlaError
 
 _OTHER_FOLDER = "or choose another folder"
-# Another try helps only once there is room, or the disk is mounted anew.
+# Another try only helps after space was freed or the disk was remounted.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _REFUSALS = (*_FULL, errno.EROFS)
-# How libraries in Rust, in C (SQLite) and in Python say what the system has said.
+# How libraries in Rust, C (SQLite) and Python quote the system's messages.
 _NUMBER = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")
 _SQLITE_FULL = "database or disk is full"
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def plain(text: str) -> str:
-    """The text without a terminal's colours, which libraries put into their errors."""
+    """Return the text without terminal colours, which libraries put into their errors."""
     return _COLOURS.sub("", text)
 
 
 def refusal_of_disk(error: BaseException) -> OSError | None:
-    """The refusal of a full or read-only disk that `error` is, or wraps in words; else None.
+    """Return the error of a full or read-only disk that `error` is or quotes; else None.
 
-    A library that met it has written nothing that counts, and would meet it again.
+    A library that met such an error has committed nothing, and would meet it again.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number is None:
@@ -46,7 +46,7 @@ def refusal_of_disk(error: BaseException) -> OSError | None:
 def as_storage_error(folder: str) -> Iterator[None]:
     """Turn an OSError about `folder`, or a file in it, into an OttlaError.
 
-    Errors of connections pass: they are not the file system's.
+    Errors of connections are not converted: they are not the file system's.
     """
     try:
         yield

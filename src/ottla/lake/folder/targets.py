@@ -1,4 +1,4 @@
-"""The folder that the words for a target mean, or why they mean none. Pure, apart from `folder_of`.
+"""Finds the local folder that a target names, or why it is invalid. Pure, except `folder_of`.
 
 A target is a path, or a file: URL of this machine; `stores.opening` knows the schemes of other
 storage. Any other scheme is refused: a path that begins like one (`flights:2024`) would otherwise
@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 
-# What a URL begins with (RFC 3986, 3.1); no relative path in a URL may begin so (4.2).
+# The beginning of a URL (RFC 3986, 3.1); a relative path in a URL cannot begin so (4.2).
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _HINTS = {"hdfs": " (it reaches Hadoop's file system by HTTP: webhdfs://NAMENODE:9870/…)"}
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -23,14 +23,14 @@ _SUPPORTED = (
 
 
 def folder_of(target: str) -> Path:
-    """The absolute path of the folder that `target` means here. Raises OttlaError."""
+    """Return the absolute path of the folder that `target` names here. Raises OttlaError."""
     return local_folder(target, Path(os.path.expanduser("~"))).absolute()
 
 
 def local_folder(target: str, home: Path) -> Path:
-    """The folder that `target` means, perhaps relative to the working directory.
+    """Return the folder that `target` names, perhaps relative to the working directory.
 
-    `home` is what `~` stands for. Raises OttlaError, which says what is supported.
+    `home` replaces `~`. Raises OttlaError, which lists the supported forms.
     """
     if not target.strip():
         raise _refused(target, "names no folder")
@@ -50,7 +50,7 @@ def local_folder(target: str, home: Path) -> Path:
 
 
 def _of_url(url: str, rest: str) -> Path:
-    """The folder of the file: URL `url` with `rest` behind the scheme (RFC 8089)."""
+    """Return the folder of the file: URL `url`, with `rest` after the scheme (RFC 8089)."""
     host = ""
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")

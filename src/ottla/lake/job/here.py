@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ottla.lake.job.task import OnDone, R, Task, ignore_done
 
-# Some compute while others wait for brokers and disks. Each holds a row group in memory.
+# Some tasks compute while others wait for brokers and disks. Each holds a row group in memory.
 _AT_ONCE_MAX = 8
 
 
@@ -30,5 +30,5 @@ def run_here(tasks: Sequence[Task[R]], on_done: OnDone = ignore_done) -> list[R]
     try:
         return list(pool.map(run, tasks))
     finally:
-        # Where one has failed the others end, or are not begun, before their files are removed.
+        # If one has failed, wait for running tasks and skip the others before files are removed.
         pool.shutdown(cancel_futures=True)

@@ -19,13 +19,13 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.task import ALONE, OnDone, R, Task
 from ottla.lake.splitting import joined
 
-# As many tasks start workers on every core of a small machine, and cost a large cluster nothing.
+# Enough tasks to start workers on every core of a small machine; negligible on a large cluster.
 _WARM_WORKERS = 4
-# How often Spark is asked for its tasks.
+# How often Spark is asked about its tasks.
 _POLL_S = 0.5
 _GROUP_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
-# An error in a traceback of ours, without its class and code; any other one, with its class.
+# In a traceback: our own error without its class and code; any other error with its class.
 _OUR_ERROR = re.compile(r"^\s*ottla\.[\w.]+: [A-Z_]+: (.*)$", re.MULTILINE)
 _PYTHON_ERROR = re.compile(r"^\s*((?!org\.|java\.)[\w.]*(?:Error|Exception): .*)$", re.MULTILINE)
 
@@ -38,8 +38,8 @@ def run_on_spark(
 ) -> list[R]:
     """Run tasks on the session `spark`, small ones together; return results in their order.
 
-    A failed task is tried again from its start; where Spark gives up an OttlaError says why, behind
-    `consequence`. `on_done` is called with how many of the tasks are done, as Spark reports it.
+    A failed task is retried from its start. If Spark gives up, an OttlaError gives the cause after
+    `consequence`. `on_done` is called with the number of completed tasks, as Spark reports it.
     """
     groups = joined([task.size_bytes for task in tasks])
     if not groups:
@@ -50,19 +50,19 @@ def run_on_spark(
     try:
         with _watched(spark, ends, on_done) if on_done else nullcontext():
             rows = frame.collect()
-    except Exception as error:  # Any kind of error: Spark gave up on a task.
+    except Exception as error:  # Spark raises errors of any class when it gives up on a task.
         raise OttlaError(
             ErrorCode.UNKNOWN_SERVER_ERROR, f"{consequence} a task failed: {cause_of(str(error))}"
         ) from error
-    # Written by tasks of this very job.
+    # Written by tasks of this same job.
     found: dict[int, R] = dict(pickle.loads(row.result) for row in rows)
     return [found[place] for place in range(len(tasks))]
 
 
 def warm_up(spark: Any) -> None:
-    """Have Spark start workers that have imported what tasks need.
+    """Have Spark start workers that import the modules of tasks.
 
-    What fails here fails with the first tasks, too, and is reported there.
+    An error here would also occur, and be reported, with the first tasks.
     """
     with suppress(OttlaError):
         run_on_spark(spark, [_Nothing()] * _WARM_WORKERS)
@@ -74,12 +74,12 @@ class _Nothing:
     offsets: int = 0
 
     def run(self) -> None:
-        """Have a worker import this module."""
+        """Do nothing: unpickling this task makes a worker import the module."""
 
 
 def cause_of(text: str) -> str:
-    """What a task said when it failed, out of all that Spark wraps around it."""
-    # The last one: where one error led to another, Python prints the first one first.
+    """Return the error of a task, without the text that Spark wraps around it."""
+    # Take the last one: Python prints the original error before the errors that it caused.
     ours = _OUR_ERROR.findall(text)
     if ours:
         return str(ours[-1]).strip()
@@ -102,18 +102,18 @@ def _work(
 
 @contextmanager
 def _watched(spark: Any, ends: Sequence[int], on_done: OnDone) -> Iterator[None]:
-    """Report how many tasks are done of the one job that runs meanwhile.
+    """Report how many tasks of the one running job are complete.
 
-    Spark says how many of its tasks are done, and not which: it starts them in their order, so
-    the first ones are meant. `ends` has the number of ours behind each. The last one counts when
-    the results are here, which the caller reports.
+    Spark reports how many of its tasks are complete, not which. It starts them in order, so the
+    first ones are assumed. `ends` has the number of our tasks up to the end of each Spark task. The
+    last task is reported by the caller, once the results have arrived.
     """
     from pyspark.errors import PySparkException  # noqa: PLC0415  # An extra, and slow to import.
 
     try:
         context = spark.sparkContext
     except PySparkException:
-        context = None  # Spark Connect has none, and reports by itself.
+        context = None  # Spark Connect has no context, and reports progress itself.
 
     def report(done: int) -> None:
         on_done(ends[min(done, len(ends) - 2)])

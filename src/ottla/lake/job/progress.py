@@ -1,4 +1,4 @@
-"""How far a load is, in offsets, bytes and seconds. Pure: the caller says what time it is."""
+"""The progress of a load in offsets, bytes and seconds. Pure: the caller passes the time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ottla.base.quantities import size_words
 
 
 class Share(NamedTuple):
-    """What one task of a load reads."""
+    """The part of a load that one task reads."""
 
     offsets: int
     size_bytes: int
@@ -16,7 +16,7 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a load stands. Sizes are those that tasks were planned with."""
+    """The progress of a load. Sizes are the planned sizes of tasks."""
 
     tasks: int
     tasks_done: int
@@ -29,16 +29,16 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """Time that the rest takes at the pace so far; None where nothing is done yet."""
+        """Return the estimated time left at the pace so far; None if no task is complete."""
         if not self.bytes_done or not self.elapsed_s:
             return None
         return (self.size_bytes - self.bytes_done) * self.elapsed_s / self.bytes_done
 
     def line(self) -> str:
-        """All of it in one line."""
+        """Return the progress as one line."""
         share = self.bytes_done / self.size_bytes if self.size_bytes else 1.0
         words = [f"{share:.0%}"]
-        if self.offsets:  # The second stage of a changelog reads none.
+        if self.offsets:  # The second stage of a changelog reads no offsets.
             words.append(f"{self.offsets_done:,} of {self.offsets:,} offsets")
         words += [
             f"{size_words(self.bytes_done)} of {size_words(self.size_bytes)}",
@@ -59,9 +59,10 @@ OnProgress = Callable[[Progress], None]
 def progress_of(
     shares: Sequence[Share], done: int, elapsed_s: float, lag_at_start_s: float | None
 ) -> Progress:
-    """Where a load is whose first `done` tasks are finished.
+    """Return the progress of a load whose first `done` tasks are complete.
 
-    They are begun in their order, so that the first ones are meant. At the end the sums are exact.
+    Tasks start in order, so the first ones are assumed to be complete. At the end the sums are
+    exact.
     """
     return Progress(
         tasks=len(shares),
@@ -76,7 +77,7 @@ def progress_of(
 
 
 def brief(seconds: float) -> str:
-    """A span in one or two units: `8 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`."""
+    """Return a time span in one or two units: `8 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 and seconds != whole else f"{whole} s"

@@ -1,4 +1,4 @@
-"""A task: a part of a job that runs by itself, in this process or on a worker of Spark."""
+"""A task: an independent part of a job, run in this process or on a Spark worker."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -6,28 +6,28 @@ from typing import Protocol, TypeVar
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-# Too many bytes to share a task of Spark with others.
+# The size above which a task does not share a Spark task with others.
 ALONE = 1 << 62
 
 
 class Task(Protocol[R_co]):
-    """Is pickled to a worker and run there; its result is pickled back.
+    """A task that is pickled to a worker and run there; its result is pickled back.
 
-    A worker may run it twice, so that each attempt has to write files of names of its own.
+    A worker may run it twice, so each attempt must write files with names of its own.
     """
 
     @property
     def size_bytes(self) -> int:
-        """About how much it reads: small ones share a task of Spark."""
+        """Return the approximate number of bytes to read: small tasks share a Spark task."""
         ...
 
     @property
     def offsets(self) -> int:
-        """How many offsets of a topic it reads."""
+        """Return how many offsets of a topic it reads."""
         ...
 
     def run(self) -> R_co:
-        """Do it. Raises OttlaError; no file of it stays then."""
+        """Run the task. Raises OttlaError; then no file of it remains."""
         ...
 
 
@@ -37,7 +37,7 @@ class Runner(Protocol):
     def __call__(self, tasks: Sequence[Task[R]], /) -> list[R]: ...
 
 
-# Is called with the number of tasks that are done.
+# Called with the number of completed tasks.
 OnDone = Callable[[int], None]
 
 

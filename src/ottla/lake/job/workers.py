@@ -1,4 +1,4 @@
-"""What runs the tasks of one call: this process, Spark, or a runner of the caller."""
+"""Runs the tasks of one call: in this process, on Spark, or by a runner of the caller."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from ottla.lake.session import SparkSettings, checked_settings, session
 
 
 class Workers:
-    """A runner by the options of a call. Spark is started with the first tasks."""
+    """Runs tasks by the options of a call. Spark is started with the first tasks."""
 
     def __init__(
         self,
@@ -25,9 +25,9 @@ class Workers:
         on_step: Callable[[str], None] = lambda _step: None,
         consequence: str = "nothing was committed, since",
     ) -> None:
-        """`on_progress` is called with how far each job is; `lag_s` is the table's lag before.
+        """Call `on_progress` with each job's progress; `lag_s` is the table's lag before the load.
 
-        Raises OttlaError for a master that is none, and where Spark is not installed.
+        Raises OttlaError if `master` is invalid, or Spark is missing.
         """
         has_own = runner is not None or spark_session is not None
         self._settings = checked_settings(settings, has_own=has_own)
@@ -40,7 +40,7 @@ class Workers:
 
     @property
     def are_here(self) -> bool:
-        """Whether tasks run in this process."""
+        """Return whether tasks run in this process."""
         return self._runner is run_here or (self._runner is None and self._settings.is_here)
 
     def __call__(self, tasks: Sequence[Task[R]], /) -> list[R]:
@@ -73,12 +73,12 @@ class Workers:
             self._started()
 
     def warm_up(self) -> None:
-        """Start what takes a while before the first tasks."""
+        """Start slow things, such as Spark, before the first tasks."""
         if self._runner is None and not self._settings.is_here:
             warm_up(self._started())
 
     def report(self, shares: Sequence[Share], done: int, elapsed_s: float) -> None:
-        """Say how far a job is."""
+        """Report the progress of a job."""
         if self._on_progress is not None:
             self._on_progress(progress_of(shares, done, elapsed_s, self._lag_s))
 

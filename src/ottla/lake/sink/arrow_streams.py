@@ -9,7 +9,7 @@ from ottla.lake.sink.writer import Made, OttlaStreamWriter
 
 
 class OttlaArrowStreamWriter(OttlaStreamWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
-    """The same without a step from rows to batches."""
+    """A stream writer that gets Arrow batches, so that no rows have to be converted."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Made:
         return self.write_batches(iterator)

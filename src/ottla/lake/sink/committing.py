@@ -1,10 +1,10 @@
-"""One portion of a series in one transaction, with the series' mark: all of it once, or nothing.
+"""Commits one portion of a series and the series' mark in one transaction, at most once.
 
     take over the transactional id → read the mark → send → add the mark → commit
 
-The process that takes over the id last goes on: an earlier one can commit nothing any more, and
-what it had open is aborted or, where it was decided, complete. Only then the mark is read. So of
-any number of processes that write the same portion one commits it, and the others skip it or fail.
+The last process to take over the id continues. An earlier process can no longer commit, and its
+open transaction is aborted, or completed if it was decided. Only then the mark is read. So if several
+processes write the same portion, one of them commits it and the others skip it or fail.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ from ottla.client import OffsetAndMetadata, PreparedBatch, sync
 from ottla.lake.access import ClientAccess
 from ottla.lake.sink.marks import PortionMark, PortionState, as_offset, newest, standing
 
-# Where a mark stands before any record has named a topic. It is there since marks are offsets.
+# The topic of the mark if no record has named one. It exists, because marks are offsets.
 _OFFSETS_TOPIC = "__consumer_offsets"
 
 OnStep = Callable[[str], None]
@@ -41,12 +41,12 @@ def commit_portion(
     *,
     marked: bool = True,
 ) -> bool:
-    """Write portion `number`, unless it is committed already; whether it was written now.
+    """Write portion `number`, unless it is committed already; return whether it was written now.
 
-    `mark_topic`, a topic that exists, holds the mark, else the first one written to, else the
-    cluster's own topic of offsets. A portion that is not `marked` has none. Raises OttlaError; then
-    nothing of the portion is visible, unless the error says that the outcome is not known: the next
-    call finds out.
+    The mark is stored under `mark_topic`, an existing topic, or else under the first topic written
+    to, or else under the cluster's own topic of offsets. A portion that is not `marked` has none.
+    Raises OttlaError; then nothing of the portion is visible, unless the error says that the
+    outcome is unknown. In that case the next call finds out.
     """
     with sync.Producer(
         series.bootstrap,
@@ -88,7 +88,7 @@ def _marks(series: Series) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def _mark_place(places: dict[TopicPartition, OffsetAndMetadata], topic: str) -> TopicPartition:
-    """Where the mark stands: always in one place, so that there is one mark only."""
+    """Return the partition of the mark: always the same one, so that there is only one mark."""
     if places:
         return max(places, key=lambda place: places[place].offset)
     return TopicPartition(topic, 0)

@@ -1,4 +1,4 @@
-"""A series' mark: which of its portions was committed last. Pure.
+"""The mark of a series: the number of the portion that was committed last. Pure.
 
 The mark is a committed offset with metadata, of a group of the series' own name, and is committed
 in the transaction of its portion. So a portion that is sent again, after any crash, is recognised.
@@ -13,15 +13,15 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import OffsetAndMetadata
 
 _KIND = "ottla sink"
-# Before the id of a query, or of a batch, in the name of its series.
+# Prefix of the name of a series, before the id of a query or of a batch.
 SERIES_OF_QUERY = "ottla-sink."
 
 
 @dataclass(frozen=True, slots=True)
 class PortionMark:
-    """Portion `number` of a series is committed; it had `records` records.
+    """Records that portion `number` of a series is committed; it had `records` records.
 
-    `first` is the choice of a first portion that the series has followed already.
+    `first` is the option `firstEpoch` that the series has already followed.
     """
 
     number: int
@@ -30,14 +30,14 @@ class PortionMark:
 
 
 class PortionState(Enum):
-    """Whether a portion is to be written."""
+    """Says whether a portion has to be written."""
 
     NEW = auto()
     COMMITTED = auto()
 
 
 def as_offset(mark: PortionMark) -> OffsetAndMetadata:
-    """The mark as a committed offset: the number of the portion that comes next."""
+    """Return the mark as a committed offset: the number of the next portion."""
     content = {"kind": _KIND, "number": mark.number, "records": mark.records}
     if mark.first is not None:
         content["first"] = mark.first
@@ -45,7 +45,7 @@ def as_offset(mark: PortionMark) -> OffsetAndMetadata:
 
 
 def newest(committed: Iterable[OffsetAndMetadata]) -> PortionMark | None:
-    """The newest mark among the offsets of a series' group. Raises OttlaError for other offsets."""
+    """Return the newest mark among a group's offsets. Raises OttlaError for other offsets."""
     marks = [_from_offset(offset) for offset in committed]
     return max(marks, key=lambda mark: mark.number, default=None)
 
@@ -67,12 +67,11 @@ def _from_offset(offset: OffsetAndMetadata) -> PortionMark:
 
 
 def standing(mark: PortionMark | None, number: int, first: int | None, series: str) -> PortionState:
-    """Whether portion `number` is new. `first`: the one that needs no mark, whatever it says.
+    """Return whether portion `number` is new. `first` needs no mark before it.
 
-    That choice counts once: where the mark has followed it, it is only left over in a program.
-    Spark plans an epoch only once it knows that the one before is committed, so that a portion is
-    the one of the mark or the next. Raises OttlaError for any other: a part of the series would be
-    missing, or doubled.
+    `first` applies once: if the mark has followed it, it is a leftover in a program. Spark plans an
+    epoch only after the previous one is committed, so a portion must be the marked one or the next.
+    Raises OttlaError for any other, because a part of the series would be missing or doubled.
     """
     if mark is not None and mark.number == number:
         return PortionState.COMMITTED

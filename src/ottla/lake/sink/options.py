@@ -33,13 +33,13 @@ _OPTIONS = (
     "id",
 )
 _CODEC = "kafka.compression.type"
-# What Spark adds of its own.
+# Options that Spark adds itself.
 _SPARKS = ("path", "checkpointLocation", "queryName")
 
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """See the module's table."""
+    """The parsed options; the module's docstring has the table."""
 
     topic: str | None
     bootstrap: str
@@ -48,7 +48,7 @@ class SinkOptions:
     transaction_timeout_ms: int
     staging: str | None
     inline_bytes: int
-    first_epoch: tuple[str, int] | None  # The id of the query that it is said of, and the epoch.
+    first_epoch: tuple[str, int] | None  # The id of the query that the option names, and the epoch.
     id: str | None
     access: ClientAccess = field(default_factory=ClientAccess)
 

@@ -1,4 +1,4 @@
-"""Rows into prepared batches: partitioned as Kafka's producers do, in the order of the rows."""
+"""Turns rows into prepared batches, partitioned as in Kafka's producers, in row order."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,15 +9,15 @@ from ottla.client.producer.prepared import prepared
 from ottla.lake.sink.rows import Row
 from ottla.record.builder import BatchBuilder
 
-# How many partitions a topic has. Raises OttlaError where there is no such topic.
+# Returns a topic's number of partitions. Raises OttlaError for an unknown topic.
 PartitionCount = Callable[[str], int]
 
 
 class Preparer:
     """Builds batches of about `batch_bytes` before compression.
 
-    Rows of one partition stay in their order. Rows with a key go where Kafka's producers put them;
-    rows without one fill a batch of one partition, then of the next.
+    Rows of one partition keep their order. Rows with a key go to the partition that Kafka's
+    producers would choose; rows without one fill a batch of one partition, then of the next.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Preparer:
         self.record_count = 0
 
     def add(self, row: Row) -> PreparedBatch | None:
-        """Add a row; the batch that it fills, if it does. Raises OttlaError."""
+        """Add a row; return the batch that it completes, if any. Raises OttlaError."""
         topic = self._topic or row.topic
         if topic is None:
             raise _wrong("a row has no topic, and the option `topic` is not set")
@@ -60,7 +60,7 @@ class Preparer:
         return prepared(*where, builder)
 
     def rest(self) -> Iterator[PreparedBatch]:
-        """What is not full yet."""
+        """Yield the batches that are not full yet."""
         while self._open:
             where = next(iter(self._open))
             yield prepared(*where, self._open.pop(where))

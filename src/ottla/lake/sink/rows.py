@@ -1,6 +1,6 @@
-"""Rows of a DataFrame or a file as records: which columns there are, and what they mean. Pure.
+"""Converts rows of a DataFrame or a file to records, and checks their columns. Pure.
 
-The columns are those of Spark's Kafka sink, and the timestamp: `value` is needed, all others may
+The columns are those of Spark's Kafka sink, and the timestamp: `value` is required, all others may
 be absent or null.
 """
 
@@ -15,7 +15,7 @@ from ottla.record.codec import Header
 
 COLUMNS = ("key", "value", "headers", "topic", "partition", "timestamp")
 _BYTES = ("binary", "string")
-# What Spark calls the types of a column that fits.
+# Spark's names for the types that a column may have.
 _SPARK_TYPES: Mapping[str, tuple[str, ...]] = {
     "key": _BYTES,
     "value": _BYTES,
@@ -27,7 +27,7 @@ _SPARK_TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 class Row(NamedTuple):
-    """A record to be sent. None: the topic of the options, any partition, the time of sending."""
+    """A record to send. None: the topic of the options, any partition, the time of sending."""
 
     key: bytes | None
     value: bytes | None
@@ -38,9 +38,9 @@ class Row(NamedTuple):
 
 
 def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
-    """Check the columns of a DataFrame by Spark's names of their types. Raises OttlaError.
+    """Check a DataFrame's columns by Spark's names of their types. Raises OttlaError.
 
-    Others than `COLUMNS` are left out, as Spark's Kafka sink does.
+    Columns other than `COLUMNS` are ignored, as in Spark's Kafka sink.
     """
     for name in types.keys() & COLUMNS:
         if types[name] not in _SPARK_TYPES[name]:
@@ -56,7 +56,7 @@ def require_columns(types: Mapping[str, str], *, has_topic: bool) -> None:
 
 
 def rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    """The rows of a batch whose columns fit, in order; other columns are left out."""
+    """Yield the rows of a batch with valid columns, in order; other columns are ignored."""
     columns: dict[str, list[Any]] = {
         name: _plain(name, batch.column(place))
         for place, name in enumerate(batch.schema.names)
@@ -71,11 +71,11 @@ def rows(batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 def _plain(name: str, column: pa.Array) -> list[Any]:
-    """A column as Python values: keys and values as bytes, times in milliseconds."""
+    """Return a column as Python values: keys and values as bytes, times in milliseconds."""
     if name in ("key", "value") and not pa.types.is_binary(column.type):
         column = pc.cast(column, pa.binary())
     elif name == "timestamp":
-        # Towards the past, as Spark does: a time of microseconds lies within its millisecond.
+        # Round down, as Spark does: a time in microseconds lies within its millisecond.
         column = pc.cast(pc.floor_temporal(column, unit="millisecond"), pa.timestamp("ms", "UTC"))
         column = pc.cast(column, pa.int64())
     plain: list[Any] = column.to_pylist()

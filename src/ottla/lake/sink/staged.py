@@ -1,4 +1,4 @@
-"""Prepared batches as bytes, between the task that made them and the process that sends them."""
+"""Encodes prepared batches as bytes, from the task that made them to the sending process."""
 
 from collections.abc import Iterator
 from struct import Struct
@@ -7,12 +7,12 @@ from typing import BinaryIO, Protocol
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client import PreparedBatch
 
-# Bytes of the topic's name, partition, records, bytes of the batch.
+# Sizes of the topic's name, partition, number of records, size of the batch.
 _HEAD = Struct(">Hiii")
 
 
 class BatchOutput(Protocol):
-    """What batches are written to."""
+    """The output that batches are written to."""
 
     def write(self, content: bytes, /) -> int: ...
 
@@ -25,7 +25,7 @@ def write_batch(out: BatchOutput, batch: PreparedBatch) -> None:
 
 
 def read_batches(source: BinaryIO) -> Iterator[PreparedBatch]:
-    """The batches in their order. Raises OttlaError where the bytes end within one."""
+    """Yield the batches in their order. Raises OttlaError if the bytes end within one."""
     while head := source.read(_HEAD.size):
         if len(head) < _HEAD.size:
             raise _torn()

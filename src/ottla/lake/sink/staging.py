@@ -1,6 +1,6 @@
-"""What a task made until the driver sends it: in Spark's message where it is small, else a file.
+"""Keeps a task's batches until the driver sends them: in Spark's message, or in a file if large.
 
-Nothing here need be durable: after a crash Spark runs the tasks again.
+Nothing here has to be durable: after a crash Spark runs the tasks again.
 """
 
 import io
@@ -28,7 +28,7 @@ class Parcel:
 
 
 class Staging:
-    """Takes the batches of one attempt of a task; a file of its own, so that none meets another."""
+    """Collects the batches of one attempt of a task. Each attempt writes a file of its own."""
 
     def __init__(self, url: str | None, folder: str, name: str, inline_bytes: int) -> None:
         self._url = url
@@ -39,7 +39,7 @@ class Staging:
         self._file: StoreWriter | None = None
 
     def add(self, batch: PreparedBatch) -> None:
-        """Take a batch. Raises OttlaError where there is too much and no folder for it."""
+        """Take a batch. Raises OttlaError if the batches are too large and there is no folder."""
         if self._file is not None:
             write_batch(self._file, batch)
             return
@@ -60,7 +60,7 @@ class Staging:
         self._buffer = io.BytesIO()
 
     def finish(self) -> Parcel:
-        """Nothing more comes."""
+        """Complete the parcel and return it."""
         if self._file is None:
             return Parcel(self._buffer.getvalue())
         assert self._url is not None
@@ -68,13 +68,13 @@ class Staging:
         return Parcel(b"", self._url, self._path)
 
     def discard(self) -> None:
-        """The task failed."""
+        """Remove the file, since the task failed."""
         if self._file is not None:
             self._file.discard()
 
 
 def unpacked(parcel: Parcel) -> Iterator[PreparedBatch]:
-    """The batches of a parcel, in order. Raises OttlaError where its file is not there."""
+    """Yield the batches of a parcel, in order. Raises OttlaError if its file is missing."""
     if not parcel.path:
         yield from read_batches(io.BytesIO(parcel.content))
         return
@@ -91,7 +91,7 @@ def unpacked(parcel: Parcel) -> Iterator[PreparedBatch]:
 
 
 def remove(parcels: Iterable[Parcel]) -> None:
-    """Remove the files of parcels that are not needed any more."""
+    """Remove the files of parcels that are no longer needed."""
     with _only_logged():
         for parcel in parcels:
             if parcel.path:
@@ -99,7 +99,7 @@ def remove(parcels: Iterable[Parcel]) -> None:
 
 
 def remove_epochs(parcels: Iterable[Parcel], up_to: int) -> None:
-    """Remove what epochs up to this one staged where the parcels are, also for lost attempts."""
+    """Remove files of epochs up to this one, even of lost attempts, in the parcels' folders."""
     places = {(parcel.url, parcel.path.partition("/")[0]) for parcel in parcels if parcel.path}
     with _only_logged():
         for url, folder in places:
@@ -112,7 +112,7 @@ def remove_epochs(parcels: Iterable[Parcel], up_to: int) -> None:
 
 @contextmanager
 def _only_logged() -> Iterator[None]:
-    """What stays behind takes room and does no harm: no reason to fail behind a commit."""
+    """Log errors of removal: a file that stays is harmless, and the commit has succeeded."""
     try:
         yield
     except (OSError, OttlaError) as error:

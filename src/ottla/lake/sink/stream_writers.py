@@ -1,4 +1,4 @@
-"""Which stream writer this Spark can use."""
+"""Chooses the stream writer for the installed version of Spark."""
 
 import pyspark
 from pyspark.sql.types import StructType
@@ -11,7 +11,7 @@ from ottla.lake.sink.writer import OttlaStreamWriter
 def stream_writer(
     options: SinkOptions, schema: StructType, on_step: OnStep = lambda _step: None
 ) -> OttlaStreamWriter:
-    """The writer for the Spark that is installed."""
+    """Return the writer for the installed version of Spark."""
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < (4, 1):
         return OttlaStreamWriter(options, schema, on_step)
     from ottla.lake.sink.arrow_streams import OttlaArrowStreamWriter  # noqa: PLC0415  # As said.

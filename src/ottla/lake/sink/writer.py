@@ -34,14 +34,14 @@ from ottla.lake.sink.preparing import Preparer
 from ottla.lake.sink.rows import require_columns, rows
 from ottla.lake.sink.staging import Parcel, Staging, remove, remove_epochs, unpacked
 
-# Spark sets them for the tasks of a streaming query.
+# Properties that Spark sets for the tasks of a streaming query.
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
 _ROWS_AT_ONCE = 10_000
 
 
 @dataclass
 class Made(WriterCommitMessage):  # type: ignore[misc]  # pyspark's classes are untyped here.
-    """What a task made of its rows."""
+    """The result of a task: its batches in a parcel."""
 
     parcel: Parcel
     records: int
@@ -96,13 +96,14 @@ class _Tasks:
             lambda: time.time_ns() // 1_000_000,
             compression=self._options.compression,
             batch_bytes=self._options.batch_bytes,
-            # Small tasks fill one batch each: not all of them in the first partition.
+            # Start at different partitions: small tasks fill one batch each, and not all in the
+            # first.
             first_partition=random.randrange(1 << 16),
         )
 
 
 class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
-    """A stream: each epoch is one transaction. Spark 4.0 gives tasks rows one by one."""
+    """Writes a stream: each epoch is one transaction. Spark 4.0 gives tasks rows one by one."""
 
     def write(self, iterator: Iterator[Any]) -> Made:
         return self.write_batches(as_arrow(iterator, self._names))
@@ -126,12 +127,12 @@ class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
         remove_epochs([one.parcel for one in made], batchId)
 
     def abort(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: ARG002, N803
-        """Nothing was sent."""
+        """Remove what tasks have staged: nothing was sent."""
         _remove_parcels(messages)
 
 
 def as_arrow(iterator: Iterable[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
-    """Rows of Spark as Arrow batches."""
+    """Yield Spark's rows as Arrow batches."""
     found: list[Any] = []
     for row in iterator:
         found.append(row)
@@ -153,7 +154,7 @@ def _batch_of(found: list[Any], names: list[str]) -> pa.RecordBatch:
 
 
 class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
-    """A batch: all rows in one transaction; with the option `id` once, however often it is run."""
+    """Writes a batch in one transaction; with the option `id`, only once in repeated runs."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Made:
         return self.write_batches(iterator)
@@ -182,7 +183,7 @@ def batch_writer(
     overwrite: bool,
     on_step: OnStep = lambda _step: None,
 ) -> DataSourceArrowWriter:
-    """The writer of a batch. Raises OttlaError where it is to overwrite."""
+    """Return the writer of a batch. Raises OttlaError if it should overwrite."""
     if overwrite:
         raise OttlaError(
             ErrorCode.INVALID_REQUEST,
@@ -197,7 +198,7 @@ def _folder(query: str) -> str:
 
 
 def _all_of(messages: Sequence[Made | None]) -> list[Made]:
-    """The messages of all tasks, in the order of their partitions."""
+    """Return the messages of all tasks, in the order of their partitions."""
     made = [message for message in messages if message is not None]
     assert len(made) == len(messages), "Spark commits although a task failed"
     return made

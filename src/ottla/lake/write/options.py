@@ -1,4 +1,4 @@
-"""The options of the lake's functions, of its commands and of pipeline files: each said once."""
+"""Declares the options of the lake's functions, commands and pipeline files, each once."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict
@@ -20,7 +20,7 @@ _SIZED = {"unit": "size", "metavar": "SIZE", "shown": True}
 
 
 class AccessOptions(TypedDict, total=False):
-    """How clients are let into a cluster. Neither is in a plan, a manifest or a log."""
+    """Settings of the clients' connections. Neither is in a plan, a manifest or a log."""
 
     config: Annotated[
         str | None,
@@ -33,13 +33,13 @@ class AccessOptions(TypedDict, total=False):
 
 
 class SourceOptions(AccessOptions, total=False):
-    """Which cluster."""
+    """The cluster to read from."""
 
     bootstrap: Annotated[str, Option("The cluster", "localhost:9092", key="source.bootstrap")]
 
 
 class SparkOptions(TypedDict, total=False):
-    """Where tasks run."""
+    """Settings for where tasks run."""
 
     master: Annotated[
         str | None,
@@ -69,7 +69,7 @@ class SparkOptions(TypedDict, total=False):
 
 
 class TableOptions(TypedDict, total=False):
-    """How a table is opened."""
+    """Settings for opening a table."""
 
     store_options: Annotated[
         Mapping[str, str] | None,
@@ -84,7 +84,7 @@ class TableOptions(TypedDict, total=False):
 
 
 class DecodeOptions(TypedDict, total=False):
-    """How keys and values become typed columns: words, or one `decode`."""
+    """How keys and values become typed columns: separate options, or one `decode`."""
 
     value: Annotated[
         str | None,
@@ -153,7 +153,7 @@ class DecodeOptions(TypedDict, total=False):
 
 
 class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, total=False):
-    """Which records are read, and what becomes of odd ones."""
+    """Which records are read, and how unusual ones are treated."""
 
     skip_unreadable: Annotated[
         bool,
@@ -187,11 +187,11 @@ class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, to
 
 
 class ReplaceOptions(RecordOptions, total=False):
-    """Of `replace`."""
+    """The options of `replace`."""
 
 
 class WriterOptions(RecordOptions, total=False):
-    """Of all that moves a table's positions."""
+    """The options of all functions that advance a table's positions."""
 
     start: Annotated[
         str,
@@ -236,7 +236,7 @@ class WriterOptions(RecordOptions, total=False):
 
 
 class RowOptions(WriterOptions, total=False):
-    """Of tables of rows."""
+    """The options of tables of rows."""
 
     partition_by: Annotated[
         By | None,
@@ -301,7 +301,7 @@ class RowOptions(WriterOptions, total=False):
 
 
 class LoadOptions(RowOptions, total=False):
-    """Of `load`."""
+    """The options of `load`."""
 
     into_existing: Annotated[
         bool,
@@ -320,7 +320,7 @@ class LoadOptions(RowOptions, total=False):
 
 
 class FollowOptions(RowOptions, total=False):
-    """Of `follow`."""
+    """The options of `follow`."""
 
     end: Annotated[
         str | None,
@@ -348,7 +348,7 @@ class FollowOptions(RowOptions, total=False):
 
 
 class ChangelogOptions(WriterOptions, total=False):
-    """Of `changelog`."""
+    """The options of `changelog`."""
 
     kind: Annotated[
         Keeps | None,
@@ -395,7 +395,7 @@ class ChangelogOptions(WriterOptions, total=False):
 
 
 class CompactOptions(SparkOptions, TableOptions, total=False):
-    """Of `compact`."""
+    """The options of `compact`."""
 
     target_size: Annotated[
         Size,
@@ -409,7 +409,7 @@ class CompactOptions(SparkOptions, TableOptions, total=False):
 
 
 class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):
-    """Of `verify`."""
+    """The options of `verify`."""
 
     on_spark: Annotated[
         bool,

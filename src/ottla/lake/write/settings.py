@@ -1,4 +1,4 @@
-"""How records are loaded, by the options of a call."""
+"""Builds the settings of a load from the options of a call."""
 
 import tomllib
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def settings_of(
     events: EventSettings | None = None,
     sizes: FileSizes | None = None,
 ) -> LoadSettings:
-    """Options as `filled` gives them. Raises OttlaError for a declaration that is wrong."""
+    """Return settings from options of `filled`. Raises OttlaError if they are wrong."""
     return LoadSettings(
         brokers_of(options["bootstrap"], options["config"], options["client"]),
         options["skip_unreadable"],
@@ -39,12 +39,12 @@ def settings_of(
 
 
 def row_settings_of(options: RowOptions) -> LoadSettings:
-    """Those of tables of rows, with event times and sizes of files."""
+    """Return the settings of tables of rows, with event times and sizes of files."""
     return settings_of(options, events_of(options), sizes_of(options))
 
 
 def events_of(options: RowOptions) -> EventSettings:
-    """What is asked of event times."""
+    """Return the options of event times."""
     lateness, idle = options["allowed_lateness"], options["idle_after"]
     return EventSettings(
         options["partition_by"],
@@ -56,14 +56,14 @@ def events_of(options: RowOptions) -> EventSettings:
 
 
 def sizes_of(options: RowOptions) -> FileSizes:
-    """What is asked of files and row groups."""
+    """Return the options of the sizes of files and row groups."""
     return FileSizes(
         int(options["file_size"]), options["row_group_rows"], int(options["row_group_size"])
     )
 
 
 def decode_of(options: DecodeOptions) -> Decode | None:
-    """What is declared of keys and values; None where nothing is. Raises OttlaError."""
+    """Return the declaration of keys and values; None if there is none. Raises OttlaError."""
     given: Mapping[str, Any] = options
     words = {name: given[name] for name in _WORDS if given.get(name)}
     if given.get("drop_raw"):
@@ -84,7 +84,7 @@ def decode_of(options: DecodeOptions) -> Decode | None:
 
 
 def _of_file(path: Path) -> dict[str, Any]:
-    """The table [decode] of a file; files of schemas that it names are relative to it."""
+    """Return the table [decode] of a file, with paths of schema files relative to that file."""
     try:
         found = tomllib.loads(path.read_text())
         if "decode" not in found:
@@ -95,6 +95,6 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def schemas_beside(decode: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """A table [decode], with the paths of schemas relative to `folder`."""
+    """Return a table [decode], with the paths of schemas relative to `folder`."""
     names = ("schema_file", "key_schema_file")
     return {k: str(folder / str(v)) if k in names else v for k, v in decode.items()}

@@ -1,4 +1,4 @@
-"""What a caller is shown while a load, a follow or a changelog runs."""
+"""Callbacks for a caller while a load, a follow or a changelog runs."""
 
 import threading
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from ottla.lake.stream.follow.progress import FollowProgress
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Functions that are called meanwhile, in the thread of the call or of its tasks."""
+    """Functions that are called during a run, in the thread of the call or of its tasks."""
 
-    # With the name of each step once it is done.
+    # Called with the name of each completed step.
     on_step: Callable[[str], None] = lambda _step: None
-    # With how far the tasks of a commit are.
+    # Called with the progress of a commit's tasks.
     on_progress: OnProgress | None = None
-    # With each commit of a follow, and each run of a changelog that goes on.
+    # Called with each commit of a follow, and each run of a repeated changelog.
     on_commit: Callable[[FollowProgress], None] = lambda _progress: None
     on_run: Callable[[LoadResult], None] = lambda _result: None
-    # With a failure that is tried again; of an outage once, and then with its seconds.
+    # Called with each failure that is retried; for an outage once, and at its end with its seconds.
     on_trouble: Callable[[OttlaError], None] = lambda _error: None
     on_recovery: Callable[[float], None] = lambda _seconds: None
-    # Ends what goes on, after the commit that runs.
+    # Stops a repeated run after its current commit.
     stop: threading.Event | None = None
-    # The age of what the table lacked at the start, for progress.
+    # For progress: the age of the oldest record that the table lacked at the start.
     lag_s: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""What runs the tasks of a call, by its options."""
+"""Chooses the workers for the tasks of a call, by its options."""
 
 from ottla.lake.job.workers import Workers
 from ottla.lake.session import SparkSettings
@@ -11,7 +11,7 @@ def workers_of(
     watch: Observer = UNWATCHED,
     consequence: str = "nothing was committed, since",
 ) -> Workers:
-    """Raises OttlaError for a master that is none, and where Spark is not installed."""
+    """Return the workers. Raises OttlaError if `master` is invalid, or Spark is missing."""
     return Workers(
         SparkSettings(options["master"], options["name"], options["conf"] or {}),
         spark_session=options["spark_session"],

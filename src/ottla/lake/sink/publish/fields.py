@@ -1,4 +1,4 @@
-"""Rows with named columns as records: which column is what. Pure."""
+"""Maps the named columns of a row to the parts of a record. Pure."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ _HEX_NAME = "\ufffdhex:"
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Columns that make a record. `value` None: all columns as JSON."""
+    """The columns that make a record. `value` None: all columns as JSON."""
 
     key: str | None = None
     value: str | None = None
@@ -25,19 +25,19 @@ class Fields:
 
 
 def over(given: Fields | None, found: Fields) -> Fields:
-    """`found`, with what is given in its place."""
+    """Return `found`, replaced by `given` where that names a column."""
     if given is None:
         return found
     named = {name: column for name, column in asdict(given).items() if column is not None}
     return replace(found, **named)
 
 
-# The columns of a table that `ottla lake load` made.
+# The columns of a table that `ottla lake load` wrote.
 RAW = Fields(key="key", value="value", timestamp="timestamp", headers="headers")
 
 
 def as_row(fields: Fields, columns: Mapping[str, Any]) -> Row:
-    """The record of a row. Raises OttlaError where a column is not there or does not fit."""
+    """Return the record of a row. Raises OttlaError if a column is missing or does not fit."""
     value = _json(columns) if fields.value is None else as_bytes(_column(columns, fields.value))
     key = None if fields.key is None else as_bytes(_column(columns, fields.key))
     partition = None if fields.partition is None else _column(columns, fields.partition)
@@ -61,7 +61,7 @@ def _column(columns: Mapping[str, Any], name: str) -> Any:
 
 
 def as_bytes(value: Any) -> bytes | None:
-    """A column as key or value: text as UTF-8, bytes as they are, anything else as JSON."""
+    """Return a column as key or value: text as UTF-8, bytes unchanged, anything else as JSON."""
     match value:
         case None | bytes():
             return value
@@ -71,7 +71,7 @@ def as_bytes(value: Any) -> bytes | None:
 
 
 def milliseconds(value: Any) -> int:
-    """A time: milliseconds since 1970, or ISO 8601, UTC where it names no zone."""
+    """Return a time in milliseconds since 1970; ISO 8601 text without a zone is UTC."""
     if isinstance(value, bool):
         raise _wrong(f"the timestamp {value!r} is no time")
     if isinstance(value, int):

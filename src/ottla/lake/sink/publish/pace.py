@@ -1,21 +1,21 @@
-"""How fast records may go. Pure: time is an argument."""
+"""Limits the rate of records and bytes. Pure: time is an argument."""
 
 from dataclasses import dataclass
 
-# So much of a second passes between two looks at the clock at most.
+# The most seconds between two looks at the clock.
 _LOOKS_PER_S = 20
 _ROWS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class PublishPace:
-    """Limits of a publish; None: none."""
+    """The limits of a publish; None: no limit."""
 
     records_per_s: float | None = None
     bytes_per_s: float | None = None
 
     def delay_s(self, records: int, size_bytes: int, elapsed_s: float) -> float:
-        """How long to wait after so many records and bytes in so much time; 0 where none."""
+        """Return how long to wait after this many records and bytes in this time; 0 for no wait."""
         due_s = 0.0
         if self.records_per_s is not None:
             due_s = records / self.records_per_s
@@ -25,7 +25,7 @@ class PublishPace:
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows may go between two looks at the clock."""
+        """Return how many rows may be sent between two looks at the clock."""
         if self.bytes_per_s is not None:
             return 1
         if self.records_per_s is None:

@@ -1,6 +1,6 @@
-"""How far a publish has come, and where the next one goes on. Pure.
+"""The position of a publish, at which the next run continues. Pure.
 
-The position is a committed offset with metadata, of a group of the publish's name, and is committed
+The position is a committed offset with metadata, of a group named like the publish. It is committed
 in the transaction of the records before it.
 """
 
@@ -25,7 +25,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class PublishPosition:
-    """`row` rows of `file` are published, all files before it, and `records` records in all."""
+    """Says that all earlier files and `row` rows of `file` are published: `records` records."""
 
     file: SourceFile
     row: int
@@ -34,12 +34,12 @@ class PublishPosition:
 
 
 def position_at(files: Sequence[SourceFile], place: int, row: int, records: int) -> PublishPosition:
-    """The position after `row` rows of the file at `place`."""
+    """Return the position after `row` rows of the file at `place`."""
     return PublishPosition(files[place], row, records, _digest(files[:place]))
 
 
 def as_offset(position: PublishPosition) -> OffsetAndMetadata:
-    """The position as a committed offset: the number of records so far."""
+    """Return the position as a committed offset: the number of records so far."""
     text = json.dumps(
         {
             "kind": _KIND,
@@ -53,7 +53,7 @@ def as_offset(position: PublishPosition) -> OffsetAndMetadata:
 
 
 def from_offset(offset: OffsetAndMetadata) -> PublishPosition:
-    """The inverse of `as_offset`. Raises OttlaError for an offset that is no position."""
+    """Parse a committed offset as a position. Raises OttlaError if it is none."""
     try:
         found = json.loads(offset.metadata)
         if found["kind"] == _KIND:
@@ -69,9 +69,9 @@ def from_offset(offset: OffsetAndMetadata) -> PublishPosition:
 
 
 def start_of(position: PublishPosition | None, files: Sequence[SourceFile]) -> tuple[int, int]:
-    """The place of the file, and the row in it, to go on with.
+    """Return the index of the file, and the row in it, to continue with.
 
-    Raises OttlaError where the files up to the position are not those that were published.
+    Raises OttlaError if the files up to the position are not the published ones.
     """
     if position is None:
         return 0, 0

@@ -1,9 +1,9 @@
-"""`publish`: a source into a topic, in transactions that commit the position with the records.
+"""Publishes a source into a topic, in transactions that commit the position with the records.
 
     take over the transactional id → read the position → (send → add the position → commit)…
 
-Killed anywhere, the next run goes on behind the last transaction that was committed. Of two runs at
-once the one that began last goes on; the other fails, and commits nothing any more.
+If a run is killed anywhere, the next run continues after the last committed transaction. Of two
+runs at once, the one that began last continues; the other fails and commits nothing more.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from ottla.lake.sink.publish.position import (
 from ottla.lake.sink.publish.sources import PublishSource, open_source
 from ottla.lake.sink.rows import Row
 
-# A transaction ends after so much time, far below its time-out, or after so many records.
+# A transaction ends after this time, far below its time-out, or after this many records.
 _TRANSACTION_S = 10.0
 _TRANSACTION_RECORDS = 100_000
 _TIMEOUT_MS = 120_000
@@ -35,7 +35,7 @@ _TIMEOUT_MS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class PublishProgress:
-    """Where a publish is. Records and bytes are those of this run; `total` counts all runs'."""
+    """The progress of a publish. Records and bytes are of this run; `total` is of all runs."""
 
     records: int
     bytes: int
@@ -47,7 +47,7 @@ class PublishProgress:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """What a publish did, or would do (`rows_left` where that is quick to know)."""
+    """The result of a publish or a dry run (`rows_left` only if it is quick to know)."""
 
     records: int
     bytes: int
@@ -85,7 +85,8 @@ def publish(
     chosen = name or _name_of(source, topic)
     group = f"ottla-publish.{chosen}"
     with RangeClient(bootstrap, client_id="ottla-publish") as client:
-        client.topic(topic)  # A mistyped one is found before anything is taken over.
+        # Check the topic first, so that a mistyped one is found before the id is taken over.
+        client.topic(topic)
     if dry_run:
         return _plan(found, _position(bootstrap, group, topic), chosen)
     with sync.Producer(
@@ -115,7 +116,7 @@ def publish(
 
 
 class _Run:
-    """One run of a publish, over a producer that holds its transactional id."""
+    """One run of a publish, with a producer that holds its transactional id."""
 
     def __init__(
         self,
@@ -134,14 +135,14 @@ class _Run:
         self._most = transaction_records
         self._stride = min(pace.rows_at_once, transaction_records)
         self._began_s = time.monotonic()
-        self._begun_s = 0.0  # The open transaction; 0 where none is.
+        self._begun_s = 0.0  # When the open transaction began; 0 without one.
         self._in_transaction = 0
         self.records = self.bytes = self.total = 0
         self.on_step: Callable[[str], None] = lambda _step: None
         self.on_progress: Callable[[PublishProgress], None] = lambda _progress: None
 
     def go_on(self, position: PublishPosition | None) -> None:
-        """Publish what is behind the position."""
+        """Publish everything after the position."""
         files = self._source.files
         first, skipped = start_of(position, files)
         self.total = 0 if position is None else position.records
@@ -174,7 +175,7 @@ class _Run:
         self.bytes += len(record.key or b"") + len(record.value or b"")
 
     def _look(self, place: int, row: int) -> None:
-        """Commit where it is time, and wait where records are too fast."""
+        """Commit if it is time, and wait if records are too fast."""
         now_s = time.monotonic()
         delay_s = self._pace.delay_s(self.records, self.bytes, now_s - self._began_s)
         age_s = now_s - self._begun_s
@@ -209,7 +210,7 @@ def _position(bootstrap: str, group: str, topic: str) -> PublishPosition | None:
 
 
 def _plan(source: PublishSource, position: PublishPosition | None, name: str) -> PublishResult:
-    """What is left to publish."""
+    """Return the part of the source that is left to publish."""
     first, row = start_of(position, source.files)
     counts = [source.row_count(place) for place in range(first, len(source.files))]
     known = [count for count in counts if count is not None]
@@ -222,6 +223,6 @@ def _plan(source: PublishSource, position: PublishPosition | None, name: str) ->
 
 
 def _name_of(source: str, topic: str) -> str:
-    """A name for this source and this topic, the same in each run."""
+    """Return a name for this source and this topic, the same in each run."""
     where = source if "://" in source else str(folder_of(source))
     return hashlib.sha256(f"{where}\n{topic}".encode()).hexdigest()[:16]

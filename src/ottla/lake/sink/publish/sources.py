@@ -1,6 +1,6 @@
-"""What can be published: a lake table, or files of Parquet, CSV or JSON lines.
+"""The sources of a publish: a lake table, or files of Parquet, CSV or JSON lines.
 
-A source is a list of files in an order that stays, and the rows of each file in theirs.
+A source is a list of files in a fixed order, each with its rows in a fixed order.
 """
 
 import csv
@@ -38,7 +38,7 @@ class PublishSource:
         self._fields = fields
 
     def rows(self, place: int, start: int) -> Iterator[Row]:
-        """The rows of the file at `place` from row `start` on. Raises OttlaError."""
+        """Yield the rows of the file at `place` from row `start` on. Raises OttlaError."""
         path = self.files[place].path
         with self._store.open(path) as file:
             if path.endswith(".parquet"):
@@ -52,7 +52,7 @@ class PublishSource:
                 yield as_row(self._fields, columns)
 
     def row_count(self, place: int) -> int | None:
-        """How many rows a file has, where that is quick to know."""
+        """Return how many rows a file has, if that is quick to know."""
         path = self.files[place].path
         if not path.endswith(".parquet"):
             return None
@@ -61,7 +61,7 @@ class PublishSource:
             return count
 
     def _json_rows(self, file: BinaryIO, path: str) -> Iterator[Row]:
-        """One row for each line that is not empty; the line is the value, as it stands."""
+        """Yield one row for each line that is not empty; the unchanged line is the value."""
         needs_columns = self._fields != Fields()
         for number, line in enumerate(file, 1):
             text = line.strip()
@@ -78,9 +78,9 @@ class PublishSource:
 def open_source(
     source: str, fields: Fields | None, store_options: Mapping[str, str] | None = None
 ) -> PublishSource:
-    """The source that the words mean: a table's folder, a folder of files, or one file.
+    """Open the source that the words name: a table's folder, a folder of files, or one file.
 
-    `fields` go over what is found: a table's raw columns, else all columns as JSON. Raises
+    `fields` overrule the default columns: a table's raw columns, else all columns as JSON. Raises
     OttlaError.
     """
     name = PurePosixPath(source).name
@@ -113,7 +113,7 @@ def open_source(
 
 
 def _in_order(live: Sequence[DataFile], history: Sequence[Manifest]) -> list[DataFile]:
-    """Files in the order of the loads whose offsets they have, also where others replaced them.
+    """Return files in the order of the loads whose offsets they have, even after replacement.
 
     A compaction or a replacement is a later commit of earlier offsets.
     """
@@ -142,7 +142,7 @@ def _size(store: FileStore, name: str, source: str) -> int:
 
 
 def _fields_of(store: FileStore, files: Sequence[SourceFile]) -> Fields:
-    """Raw columns where the first file has them, as files of a table do; else JSON."""
+    """Return the raw columns if the first file has them, as files of a table do; else JSON."""
     if files[0].path.endswith(".parquet"):
         with store.open(files[0].path) as file:
             names = set(pq.ParquetFile(file).schema_arrow.names)
