@@ -1,7 +1,7 @@
-"""Avro: values are read by functions made of the schema, one for each of its types.
+"""Reads Avro values, with one function for each type in the schema.
 
-fastavro's compiled reader is not used: damaged bytes crash the process (a branch of a union below
-zero, a deep value of a recursive schema), and a record that kills its worker blocks a load for
+fastavro's compiled reader is not used: damaged bytes crash its process (a negative branch of a
+union, a deep value of a recursive schema), and a record that kills its worker blocks a load for
 ever. Here every length and index is checked before it is used.
 
 Times and decimals stay numbers and bytes, which Arrow takes as they are, also where they lie
@@ -43,7 +43,7 @@ _LOGICAL = {
     ("long", "timestamp-micros"): "timestamp(us)",
     ("long", "local-timestamp-millis"): "datetime(ms)",
     ("long", "local-timestamp-micros"): "datetime(us)",
-    # Kafka Connect's and Debezium's own.
+    # Logical types of Kafka Connect and Debezium.
     ("int", "org.apache.kafka.connect.data.Date"): "date",
     ("int", "org.apache.kafka.connect.data.Time"): "time(ms)",
     ("long", "org.apache.kafka.connect.data.Timestamp"): "timestamp(ms)",
@@ -56,19 +56,19 @@ _LOGICAL = {
 _NAMED = frozenset({"record", "error", "enum", "fixed"})
 _NUMBERS = ("int32", "int64", "float32", "float64")
 _DEPTH_MAX = 64
-# Types of fields, all in all: a name that is used in many places counts in each.
+# The most types of fields in a schema; a named type counts each time that it is used.
 _NODES_MAX = 5_000
 
 
 class SchemaUnusable(BadValue):
-    """A schema that values can't be read by; says why."""
+    """Raised for a schema by which values cannot be read; says why."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why, "schema")
 
 
 class _Cursor:
-    """Bytes, and where reading stands in them."""
+    """Bytes, and the position of reading in them."""
 
     __slots__ = ("content", "position")
 
@@ -82,12 +82,12 @@ Read = Callable[[_Cursor], Any]
 
 @dataclass(frozen=True, slots=True)
 class _AvroType:
-    """How values of a schema are read, and their type. A type takes no bytes if all of it is so."""
+    """The reader and the type of a schema's values, and whether they take any bytes."""
 
     read: Read
     type: Type
     takes_bytes: bool = True
-    size: int = 1  # Types in it.
+    size: int = 1  # The number of types in it.
 
 
 class AvroReader:
@@ -124,7 +124,7 @@ class AvroReader:
 
 
 def _parsed(text: str) -> Any:
-    """A schema's JSON; a bare word is the name of a primitive type."""
+    """Return a schema's JSON; a bare word is the name of a primitive type."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -138,7 +138,7 @@ def _parsed(text: str) -> Any:
 # -- values
 
 
-# Hot: once for each number, length and branch.
+# Hot: called for each number, length and branch.
 def _long(cursor: _Cursor) -> int:
     content, position = cursor.content, cursor.position
     byte = content[position]
@@ -220,11 +220,11 @@ _READS: dict[str, Read] = {
 
 
 def _blocks(cursor: _Cursor) -> Iterator[int]:
-    """How many items each block of an array or map has. An item takes at least one byte."""
+    """Yield the number of items in each block of an array or map. An item has at least one byte."""
     while count := _long(cursor):
         if count < 0:
             count = -count
-            _long(cursor)  # The block's size in bytes.
+            _long(cursor)  # Skip the block's size in bytes.
         if count > len(cursor.content) - cursor.position:
             raise IndexError
         yield count
@@ -288,11 +288,11 @@ class _SchemaWalk:
     """Walks schemas; remembers named types, which later ones may use."""
 
     def __init__(self) -> None:
-        # By full name; None while its fields are walked.
+        # By full name; None while the type's own fields are being walked.
         self._named: dict[str, _AvroType | None] = {}
 
     def node(self, schema: Any, namespace: str, depth: int) -> _AvroType:
-        """How values of `schema` are read. Raises SchemaUnusable."""
+        """Return the reader of values of `schema`. Raises SchemaUnusable."""
         if depth > _DEPTH_MAX:
             raise SchemaUnusable(f"the schema nests deeper than {_DEPTH_MAX} levels")
         if isinstance(schema, str):
@@ -318,7 +318,7 @@ class _SchemaWalk:
             return _AvroType(_map(inner.read), map_of(inner.type), size=inner.size + 1)
         inner = self.node(schema["items"], space, depth + 1)
         if not inner.takes_bytes:
-            # A few bytes could claim 2^60 of them.
+            # Items without bytes would let a few bytes claim 2^60 of them.
             raise SchemaUnusable("the schema has an array whose items take no bytes")
         return _AvroType(_array(inner.read), list_of(inner.type), size=inner.size + 1)
 
@@ -401,9 +401,9 @@ def _primitive(kind: str, schema: Mapping[str, Any]) -> _AvroType:
 
 
 def _decimal(schema: Mapping[str, Any]) -> Type | None:
-    """The type of a decimal; None where it is none, or has a scale that Spark does not have.
+    """Return a decimal type; None if the schema is none, or has a scale that Spark lacks.
 
-    Connect writes a precision of 64 where it knows none.
+    Connect writes a precision of 64 if it does not know the precision.
     """
     if schema.get("logicalType") != "decimal":
         return None

@@ -1,6 +1,6 @@
-"""One value → what Arrow takes for a column of some type, or a sentence that says why not.
+"""Converts one value for an Arrow column of some type, or says in a sentence why it cannot.
 
-Strict where Arrow is not: 1.5 is no integer, True is no number, a text is no list.
+Stricter than Arrow: 1.5 is not an integer, True is not a number, a text is not a list.
 """
 
 import base64
@@ -25,11 +25,11 @@ _DECIMALS = Context(prec=100)
 
 
 class DoesNotFit(Exception):
-    """A value has no place in its column; says why."""
+    """Raised if a value does not fit into its column; says why."""
 
 
 def coerced(value: Any, wanted: Type, *, base64_decimals: bool = False) -> Any:
-    """Return `value` as Arrow takes it for a column `wanted`, which is no list, map or struct.
+    """Return `value` as Arrow accepts it for a column `wanted`, which is no list, map or struct.
 
     Raises DoesNotFit.
     """
@@ -57,7 +57,7 @@ def coerced(value: Any, wanted: Type, *, base64_decimals: bool = False) -> Any:
 
 
 def from_text(text: str, wanted: Type) -> Any:
-    """Return what a text of CSV stands for, as Arrow casts it. Raises DoesNotFit."""
+    """Return the value of a text in CSV, as Arrow casts it. Raises DoesNotFit."""
     if wanted.kind == "json":
         return text
     try:
@@ -76,7 +76,7 @@ _TIMES = ("timestamp", "datetime", "time", "date")
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON; bytes in base64, decimals as texts. Raises DoesNotFit."""
+    """Return the value as JSON; bytes in base64, decimals as texts. Raises DoesNotFit."""
     try:
         text = json.dumps(
             value, default=_json_default, ensure_ascii=False, separators=(",", ":"), sort_keys=True
@@ -87,11 +87,11 @@ def json_text(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut to a readable length."""
+    """Return a value for a message, cut to a readable length."""
     try:
         text = str(value) if isinstance(value, Decimal) else repr(value)
     except (ValueError, RecursionError):
-        text = f"a {type(value).__name__}"  # An integer of more digits than Python prints.
+        text = f"a {type(value).__name__}"  # An integer with more digits than Python prints.
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
@@ -155,7 +155,7 @@ def _bytes(value: Any) -> bytes:
 
 def _decimal(value: Any, wanted: Type, base64_decimals: bool) -> Decimal:
     if isinstance(value, bytes) or (isinstance(value, str) and base64_decimals):
-        # As Avro and Kafka Connect have it: the unscaled number in two's complement.
+        # Avro and Kafka Connect encode the unscaled number in two's complement.
         unscaled = int.from_bytes(_bytes(value), "big", signed=True)
         value = Decimal(unscaled).scaleb(-wanted.scale, _DECIMALS)
     elif isinstance(value, float):
@@ -189,7 +189,7 @@ def _date(value: Any) -> int:
 
 
 def _time(value: Any, kind: str) -> int:
-    """A time as Arrow counts it: an integer of the type's unit since 1970 or midnight."""
+    """Return a time as an Arrow integer: in the type's unit, since 1970 or midnight."""
     per_second = _PER_SECOND[kind[-4:]]
     if isinstance(value, str):
         number = _time_of_text(value, kind, per_second)

@@ -1,7 +1,7 @@
-"""Python values → Arrow columns, strictly: a value that does not fit costs its own row only.
+"""Converts Python values to Arrow columns; a value that does not fit only affects its own row.
 
-A column whose values are of the very kinds that its type takes is made by Arrow in one call; only
-where that fails is it made value by value. Whether a row is good never depends on other rows.
+If all values have exactly the kinds that a column's type takes, Arrow makes the column in one call.
+Only if that fails is it made value by value. Whether a row is good never depends on other rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,10 +42,10 @@ _MILLIS_MAX = (2**63 - 1) // 1000
 
 @dataclass(slots=True)
 class Findings:
-    """What was wrong in a batch, by row: `errors`; and what new or wider fields it has.
+    """The problems in a batch, by row (`errors`), and its new or wider fields (`news`).
 
-    `news` has a field's path, the first row with it and what `type_of` says of its value; rows of
-    `waiting` have no error but that their columns are too narrow.
+    `news` has a field's path, the first row with it and the `type_of` its value. Rows in `waiting`
+    have no other error than that their columns are too narrow.
     """
 
     errors: dict[int, str] = field(default_factory=dict)
@@ -55,11 +55,11 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Says what becomes of fields that the columns do not have, and of values too wide for them.
+    """Decides about fields without a column, and about values too wide for their column.
 
-    `added(path, value)` is the type of a column to add, None where the field is left out; it
-    raises DoesNotFit where it makes its record a bad one. `widened(path, type, value)` is the
-    wider type that the column may take, or None.
+    `added(path, value)` returns the type of a column to add, or None to leave the field out; it
+    raises DoesNotFit if the field makes its record a bad one. `widened(path, type, value)` returns
+    the wider type that the column may take, or None.
     """
 
     added: Callable[[Path, Any], Type | None]
@@ -75,7 +75,7 @@ IGNORE = Judge(
 
 
 class Converter:
-    """Makes the columns of one batch. `texts`: values are CSV's, all of them texts."""
+    """Makes the columns of one batch. `texts`: the values are from CSV, all of them texts."""
 
     def __init__(
         self, judge: Judge = IGNORE, *, texts: bool = False, base64_decimals: bool = False
@@ -88,7 +88,7 @@ class Converter:
     def column(self, values: Sequence[Any], wanted: Type, path: Path, rows: Sequence[int]) -> Any:
         """Return an array of `wanted`, null where a value does not fit.
 
-        `rows` says of each value in which row of the batch it stands.
+        `rows` has the row in the batch of each value.
         """
         match wanted.kind:
             case "struct":
@@ -100,19 +100,19 @@ class Converter:
         return self._plain(values, wanted, path, rows)
 
     def refuse(self, row: int, path: Path, why: str) -> None:
-        """Make a row a bad one; the first error of a row is kept."""
+        """Make a row a bad one; only the first error of a row is kept."""
         self.findings.errors.setdefault(row, f"{'.'.join(path)}: {why}" if path else why)
 
     def unknown(self, values: Sequence[Any], known: frozenset[str], path: Path, rows: Any) -> None:
-        """Look for fields that no column has."""
+        """Look for fields that have no column."""
         for value, row in zip(values, rows, strict=True):
             if value is not None and not known >= value.keys():
-                for name in value:  # In the record's order: that of the columns follows from it.
+                for name in value:  # In the record's order, which decides the order of new columns.
                     if name not in known:
                         self.found(row, (*path, name), value[name])
 
     def found(self, row: int, path: Path, value: Any) -> None:
-        """Note a field that no column has."""
+        """Note a field that has no column."""
         try:
             found = self._judge.added(path, value)
         except DoesNotFit as error:
@@ -128,7 +128,7 @@ class Converter:
     def _of_kind(
         self, values: Sequence[Any], kind: type, what: str, path: Path, rows: Sequence[int]
     ) -> list[Any]:
-        """The values, with None for each that is not of the Python type `kind`."""
+        """Return the values, with None for each that is not of the Python type `kind`."""
         if {type(value) for value in values} <= {kind, _NONE}:
             return list(values)
         kept = []
@@ -173,7 +173,7 @@ class Converter:
             row for value, row in zip(kept, rows, strict=True) if value is not None for _ in value
         ]
         keys = self._plain([key for key, _ in pairs], Type("string"), (*path, "{}"), flat_rows)
-        # The row is refused, but Arrow's maps have no null among their keys.
+        # The row is refused, but Arrow's maps allow no null keys.
         keys = pc.fill_null(keys, "")
         inner = self.column([one for _, one in pairs], wanted.element, (*path, "{}"), flat_rows)
         return pa.MapArray.from_arrays(_offsets(kept), keys, inner, type=wanted.arrow)
@@ -212,7 +212,7 @@ class Converter:
 
 
 def _quickly(values: Sequence[Any], wanted: Type) -> Any:
-    """The column in one call to Arrow; None where values have to be looked at one by one."""
+    """Return the column from one call to Arrow; None if values must be checked one by one."""
     kinds = {type(value) for value in values}
     try:
         if kinds <= _TAKEN_AS_THEY_ARE.get(wanted.kind, frozenset()):
@@ -227,7 +227,7 @@ def _quickly(values: Sequence[Any], wanted: Type) -> Any:
 
 
 def _in_range(column: Any, wanted: Type) -> Any:
-    """The column, if Spark can hold its times. Raises ValueError."""
+    """Return the column if Spark can hold its times. Raises ValueError."""
     if wanted.kind in {"timestamp(ms)", "datetime(ms)"}:
         extremes = pc.min_max(column.cast(pa.int64()))
         for which in ("min", "max"):
@@ -237,7 +237,7 @@ def _in_range(column: Any, wanted: Type) -> Any:
 
 
 def _offsets(kept: Sequence[Any]) -> Any:
-    """Where each list begins among all elements; null for a list that is null."""
+    """Return the start of each list among all elements; null for a list that is null."""
     ends = list(accumulate((0 if value is None else len(value) for value in kept), initial=0))
     mask = [value is None for value in kept] + [False]
     return pa.array(

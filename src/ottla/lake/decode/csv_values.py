@@ -1,4 +1,4 @@
-"""CSV: one value is one line, its fields are found by their order."""
+"""Reads CSV: one value is one line, whose fields are identified by their order."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ from ottla.lake.decode.reading import BadValue
 from ottla.lake.decode.spec import Csv
 from ottla.lake.decode.types import Type
 
-# A record's value is at most some megabytes; Python's limit of 131,072 would refuse some.
+# A record's value has at most some megabytes; Python's limit of 131,072 would refuse some.
 _FIELD_SIZE_MAX = 1 << 30
 
 

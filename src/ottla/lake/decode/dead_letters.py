@@ -1,6 +1,6 @@
-"""Dead letters that stand in a table's files, and those that a load sends to a topic.
+"""Reads the dead letters in a table's files, and sends the letters of a load to a topic.
 
-Notes in `_ottla/redriven/` say which letters were redriven; see `redriving`.
+Notes in `_ottla/redriven/` record which letters were redriven; see `redriving`.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ _ROWS_AT_ONCE = 1 << 12
 def letters_of_table(
     target: str, store_options: Mapping[str, str] | None = None
 ) -> list[FoundLetter]:
-    """All letters of a table, in order of its loads. Raises OttlaError where there is no table."""
+    """Return all letters of a table, in order of its loads. Raises OttlaError without a table."""
     table = existing_table(target, store_options)
     manifests = list(table.history())
     counting = {file.path for file in live_letters(manifests)}
-    # By offset: the letter of a record may stand in another file since it was marked.
+    # By offset: since a letter was marked, it may have moved to another file.
     partitions = {file.path: file.partition for one in manifests for file in one.dead_letters}
     marked = {(partitions.get(path), offset) for path, offset in _marked(table.store)}
     return [
@@ -57,7 +57,7 @@ def _marked(store: FileStore) -> set[tuple[str, int]]:
 
 
 def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]]:
-    """Partition and offset of the letters whose files it replaces: they are in the topic."""
+    """Return the places of letters in replaced files, which the topic has already."""
     return {
         (file.partition, row["offset"])
         for file in manifest.removed_dead_letters
@@ -66,7 +66,7 @@ def _letters_before(store: FileStore, manifest: Manifest) -> set[tuple[int, int]
 
 
 def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
-    """The rows of a file; none of one that has expired."""
+    """Yield the rows of a file; none if the file has expired."""
     with suppress(FileNotFoundError):
         yield from _rows(store, file)
 
@@ -74,7 +74,7 @@ def _rows_there(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
 def _rows(store: FileStore, file: DataFile) -> Iterator[dict[str, Any]]:
     with store.open(file.path) as content, pq.ParquetFile(content) as parquet:
         for batch in parquet.iter_batches(batch_size=_ROWS_AT_ONCE):
-            # The time may be of a year that Python does not have; beside it stand its milliseconds.
+            # The time may be in a year that Python does not support; its milliseconds are kept too.
             names = [name for name in batch.schema.names if name != "timestamp"]
             yield from batch.select(names).to_pylist()
 
@@ -111,9 +111,9 @@ def send_letters(
 ) -> int:
     """Send the table's letters that are not in `topic` yet; return how many. Raises OttlaError.
 
-    The version up to which they are there is the offset of a group, committed with the letters.
-    So a load that was killed before it sent them leaves that to the next one, and none is doubled
-    while the cluster keeps the group's offset.
+    The version up to which letters were sent is the committed offset of a group, committed with the
+    letters. So if a load is killed before it sends them, the next load does, and no letter is sent
+    twice as long as the cluster keeps the group's offset.
     """
     table = existing_table(target, store_options)
     name = hashlib.sha256(f"{table.store.url} {topic}".encode()).hexdigest()[:16]

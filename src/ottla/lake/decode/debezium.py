@@ -1,4 +1,4 @@
-"""Debezium's envelopes: what a row of a database was before and after a change.
+"""Debezium's envelopes, which hold a database row before and after a change.
 
 An envelope becomes four columns: `op` (c, u, d, r, t), `before`, `after`, and `source_ts`, when the
 database made the change. A key is its fields. Where a converter wrote schema and payload, the
@@ -42,7 +42,7 @@ _NAMED = {
 
 
 def flattened(value: Any, side: Side) -> Any:
-    """The value as its columns have it. Raises BadValue where it is no envelope."""
+    """Return the fields of an envelope as columns. Raises BadValue if the value is no envelope."""
     if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
         value = value["payload"]
     if value is None or side == "key":
@@ -60,7 +60,7 @@ def flattened(value: Any, side: Side) -> Any:
 
 
 def flattened_type(found: Type | None, side: Side) -> Type | None:
-    """The type of flattened values, from the envelopes'; None where it does not show."""
+    """Return the type of flattened values for a type of envelopes; None if it is not clear."""
     if found is None or side == "key":
         return found
     fields = dict(found.fields)
@@ -69,20 +69,20 @@ def flattened_type(found: Type | None, side: Side) -> Type | None:
 
 
 def envelope_type(row: Type) -> Type:
-    """The type of flattened values, of rows of this type."""
+    """Return the type of flattened values for rows of this type."""
     return struct_of(
         (("op", plain("string")), ("before", row), ("after", row), ("source_ts", _SOURCE_TIME))
     )
 
 
 def envelope_columns(row: tuple[Column, ...]) -> tuple[Column, ...]:
-    """The columns of envelopes, where those of a row are declared."""
+    """Return the columns of envelopes whose rows have the declared columns."""
     kind = envelope_type(struct_of(tuple((one.name, one.type) for one in row)))
     return tuple(Column(name, each, source=(name,)) for name, each in kind.fields)
 
 
 def connect_type(value: Any, side: Side) -> Type | None:
-    """The type that Connect's schema beside a payload gives; None where there is none."""
+    """Return the type in the Connect schema that accompanies a payload; None without one."""
     if not isinstance(value, dict) or value.keys() != {"schema", "payload"}:
         return None
     found = _connect_type(value["schema"], 0)

@@ -1,9 +1,9 @@
-"""Raw rows in; typed columns beside them and refused rows out. No I/O of its own.
+"""Decodes raw rows to typed columns, and finds the rows to refuse. No I/O of its own.
 
-A record's key and value are decoded by their formats. What can't be read, or has no place in the
-columns, is a refused row: stage, error and where the schema's number stands. The policy decides
-whether that fails, goes to the dead letters, or leaves nulls. A null key or value has null in all
-of its columns and is never an error.
+A record's key and value are decoded by their formats. A row that can't be read, or does not fit the
+columns, is refused, with stage, error and the number of its schema. The policy decides whether the
+load fails, the row becomes a dead letter, or its columns are null. A null key or value has null in
+all of its columns and is never an error.
 """
 
 import base64
@@ -29,46 +29,46 @@ from ottla.lake.decode.spec import Column, Decode, Format, SchemaRules, Side
 from ottla.lake.decode.typed_schema import TypedSchema
 from ottla.lake.decode.types import Type, other_unit, plain, type_at
 
-# Values decoded at a time: as Python objects they take several times their bytes.
+# How many rows, and bytes of values, are decoded at once: Python objects take several times that.
 _ROWS_AT_ONCE = 1 << 14
 _BYTES_AT_ONCE = 8 << 20
-# Of Connect, beside values of one batch and those before it, that types are taken from.
+# How many Connect schemas of a batch and of earlier ones are remembered for their types.
 _SCHEMAS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """Why a row has no typed columns, or not all of them."""
+    """The reason why a row has no typed columns, or not all of them."""
 
     row: int
-    stage: str  # decode.key, decode.value, or schema.
+    stage: str  # One of decode.key, decode.value and schema.
     error: str
     schema_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NewField:
-    """A field without a column, or one that its column is too narrow for."""
+    """A field without a column, or with a column that is too narrow."""
 
     side: Side
     path: Path
     type: Type
-    row: int  # The first with it.
+    row: int  # The first row with the field.
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """`columns` are of all rows of the batch, in the order of the schema."""
+    """The result for a batch; `columns` cover all its rows, in the order of the schema."""
 
     columns: Sequence[Any]
     refused: Sequence[RefusedRow] = ()
-    # As far as the rules let the schema follow them. Rows that wait for it are not refused.
+    # Only fields that the rules let the schema follow. Rows that wait for them are not refused.
     news: Sequence[NewField] = ()
 
 
 @dataclass(slots=True)
 class _Parsed:
-    """One side of a chunk: values, by row; and the readers that gave them."""
+    """One side (key or value) of a chunk: values by row, and the readers that returned them."""
 
     values: list[Any]
     refused: list[RefusedRow] = field(default_factory=list)
@@ -76,7 +76,7 @@ class _Parsed:
 
 
 class Decoder:
-    """Decodes batches into the columns of `schema`. `schemas` is asked where records name them."""
+    """Decodes batches into the columns of `schema`. Asks `schemas` if records name theirs."""
 
     def __init__(self, decode: Decode, schema: TypedSchema, schemas: Schemas | None = None) -> None:
         self.schema = schema
@@ -88,8 +88,8 @@ class Decoder:
     def decode(self, batch: pa.RecordBatch) -> Decoded:
         """Decode rows that have the columns `key` and `value`.
 
-        Raises OttlaError only where that can't be done at all, as without an answer of the
-        registry; a bad row is among the refused.
+        Raises OttlaError only if nothing can be decoded, for example if the registry does not
+        answer; a bad row is among the refused ones.
         """
         parts: list[list[Any]] = []
         refused: list[RefusedRow] = []
@@ -128,7 +128,7 @@ class _SideDecoder:
             path[0] for one in columns for path in (one.source, *one.also) if path
         )
         self._whole = any(not one.source for one in columns)
-        # What the schemas of values said of their types; a field's type is looked up there.
+        # Types in the schemas of the values; a field's type is looked up there.
         self._types: dict[int, Type] = {}
         self._other_units: dict[int, str] = {}
         self._connect_schema: Any = None
@@ -144,7 +144,7 @@ class _SideDecoder:
         refused: list[RefusedRow],
         news: dict[tuple[Side, Path], NewField],
     ) -> list[Any]:
-        """The columns of a chunk that begins at row `start`; adds what was refused and is new."""
+        """Return the columns of a chunk from row `start` on; add to `refused` and `news`."""
         parsed = self._parse(content)
         converter = Converter(
             self._judge,
@@ -197,7 +197,7 @@ class _SideDecoder:
         return parsed
 
     def _read(self, content: bytes) -> Any:
-        """A value behind the number of its schema."""
+        """Return the value that follows the number of its schema."""
         number, rest = unframed(content)
         indexes: tuple[int, ...] = ()
         if self._how.kind == "protobuf":
@@ -216,12 +216,12 @@ class _SideDecoder:
             kind = reader.type
             if self._how.debezium:
                 kind = debezium.flattened_type(kind, self.side)
-            # Readers live as long as `schemas`, so that no other one gets this id.
+            # Readers live as long as `schemas`, so no other reader can get this id.
             self._types[id(reader)] = kind = kind or plain("json")
             self._other_units[id(reader)] = self._other_unit(kind)
 
     def _other_unit(self, kind: Type) -> str:
-        """In words, where times of this type count another unit than their columns; else empty."""
+        """Return a message if times of this type have another unit than their columns; else ""."""
         for one in self._columns:
             for path in (one.source, *one.also):
                 found = type_at(kind, path)
@@ -232,7 +232,7 @@ class _SideDecoder:
         return ""
 
     def _learn_connect(self, value: Any) -> None:
-        """Take types from Connect's schema beside a payload of JSON. Raises BadValue."""
+        """Learn types from the Connect schema in a JSON value. Raises BadValue."""
         if self._how.kind != "json" or not isinstance(value, dict) or "schema" not in value:
             return
         if value["schema"] != self._connect_schema:
@@ -246,7 +246,7 @@ class _SideDecoder:
             raise BadValue(self._connect_unit, stage="schema")
 
     def _objects(self, parsed: _Parsed, converter: Converter) -> list[Any]:
-        """The values, None for those that have no fields."""
+        """Return the values, with None for those that have no fields."""
         found = []
         for row, value in enumerate(parsed.values):
             if value is not None and not isinstance(value, dict):
@@ -277,7 +277,7 @@ class _SideDecoder:
         parsed: _Parsed,
         converter: Converter,
     ) -> None:
-        """Refuse rows without a value for a column that needs one; tombstones have none."""
+        """Refuse rows without a value for a required column; tombstones have none."""
         excused = {one.row for one in parsed.refused} | converter.findings.waiting
         for one, column in zip(self._columns, columns, strict=True):
             if one.nullable or not column.null_count:
@@ -303,7 +303,7 @@ class _SideDecoder:
         return None if wide == narrow else wide
 
     def _said(self, path: Path) -> Type | None:
-        """The type of a field by the schemas of the values that were read."""
+        """Return the type of a field in the schemas of the values that were read."""
         found = None
         for kind in self._types.values():
             found = merged(found, type_at(kind, path))
@@ -311,7 +311,7 @@ class _SideDecoder:
 
 
 def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
-    """The reader of all values of a format; None where each names its schema."""
+    """Return the reader of all values of a format; None if each value names its schema."""
     match how.kind:
         case "bytes":
             return BytesReader()
@@ -328,7 +328,7 @@ def fixed_reader(how: Format, columns: Sequence[Column]) -> ValueReader | None:
 
 
 def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
-    """The reader of a schema that stands in a declaration. Raises OttlaError."""
+    """Return the reader of a declared schema. Raises OttlaError."""
     try:
         if kind == "avro":
             return AvroReader(schema)
@@ -338,7 +338,7 @@ def schema_reader(kind: str, schema: str, message: str | None) -> ValueReader:
 
 
 def _chunks(batch: pa.RecordBatch) -> list[tuple[int, int]]:
-    """Where to cut a batch so that its values as Python objects stay within some megabytes."""
+    """Return where to cut a batch so that its values take some megabytes as Python objects."""
     count = batch.num_rows
     sizes = np.zeros(count, np.int64)
     for name in ("key", "value"):
@@ -364,7 +364,7 @@ def _schema_id(content: bytes) -> int | None:
 
 
 def _at(value: Any, paths: Sequence[Path]) -> Any:
-    """What stands at the first of `paths` that has something."""
+    """Return the value at the first of `paths` that has one."""
     for path in paths:
         found = value
         for name in path:
@@ -383,7 +383,7 @@ def _merged(first: Type, second: Type) -> Type:
 def require_none(
     topic: str, partition: int, offsets: Callable[[int], int], decoded: Decoded
 ) -> None:
-    """Raise OttlaError INVALID_RECORD where a row was refused: the policy `fail`."""
+    """Raise OttlaError INVALID_RECORD if a row was refused: the policy `fail`."""
     if not decoded.refused:
         return
     first = decoded.refused[0]

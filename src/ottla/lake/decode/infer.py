@@ -1,6 +1,7 @@
-"""Types from values: what a sample of JSON shows, and what a new field needs.
+"""Infers types from values: of a sample of JSON, and of a new field.
 
-Texts stay strings: what looks like a time in a sample may be something else in the next record.
+Texts stay strings: a text that looks like a time in a sample may be another text in the next
+record.
 """
 
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from ottla.lake.decode.types import Type, decimal_of, list_of, map_of, plain, struct_of
 
 _INT64 = 2**63
-# Objects with more names than this are maps rather than records.
+# Objects with more names than this become maps rather than records.
 _FIELDS_MAX = 500
 _DEPTH_MAX = 16
 _INTEGERS = ("int8", "int16", "int32", "int64")
@@ -16,7 +17,7 @@ _JSON = plain("json")
 
 
 def type_of(value: Any, depth: int = 0) -> Type | None:
-    """The type of one value of JSON; None where it does not show one (null, an empty list)."""
+    """Return the type of a JSON value; None if it shows none (null, an empty list)."""
     match value:
         case None:
             return None
@@ -47,7 +48,7 @@ def type_of(value: Any, depth: int = 0) -> Type | None:
 
 
 def merged(first: Type | None, second: Type | None) -> Type | None:
-    """The type that both fit into; `json` where there is none better."""
+    """Return the type that both fit into; `json` if there is none better."""
     if first is None or second is None or first == second:
         return second if first is None else first
     wide = widened(first, second)
@@ -65,11 +66,11 @@ def merged(first: Type | None, second: Type | None) -> Type | None:
 
 
 def widened(narrow: Type, other: Type) -> Type | None:
-    """The type that holds all values of both, exactly; None where there is none.
+    """Return the type that holds all values of both, exactly; None if there is none.
 
-    As table formats let a column grow: larger integers, a larger float, more digits, more fields.
-    Not another unit of times, nor another scale: the same bytes of a record could mean another
-    value then, and Iceberg has no such change.
+    Follows the growth of columns that table formats allow: larger integers, a larger float, more
+    digits, more fields. The unit of a time and the scale of a decimal stay: otherwise the same
+    bytes of a record could mean another value, and Iceberg has no such change.
     """
     if narrow == other:
         return narrow

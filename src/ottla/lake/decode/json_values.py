@@ -1,4 +1,4 @@
-"""JSON: orjson, or the standard library where numbers must keep all their digits."""
+"""Reads JSON by orjson, or by the standard library if numbers must keep all their digits."""
 
 import json
 from decimal import Decimal, InvalidOperation
@@ -9,9 +9,9 @@ import orjson
 from ottla.lake.decode.reading import BadValue
 from ottla.lake.decode.types import Type
 
-# Confluent's framing may stand before a JSON value; no JSON begins with a zero byte.
+# Confluent's framing may precede a JSON value; no JSON begins with a zero byte.
 _FRAMING = 5
-# Deeper values are refused: each level is one of recursion for what reads the value later.
+# Deeper values are refused: code that reads the value later recurses at each level.
 _DEPTH_MAX = 512
 
 
@@ -34,16 +34,16 @@ class JsonReader:
 
 def _exact(content: bytes) -> Any:
     _require_shallow(content)
-    # Duplicate names: the last one counts, as with orjson.
+    # With duplicate names, the last one wins, as in orjson.
     found = json.loads(content.decode(), parse_float=Decimal, parse_constant=_no_number)
     if b"\\u" in content:
-        # Half a surrogate pair, which orjson refuses, too, fails here; also in names.
+        # Half of a surrogate pair fails here, also in names, as it does in orjson.
         json.dumps(found, default=str, ensure_ascii=False).encode()
     return found
 
 
 def _require_shallow(content: bytes) -> None:
-    """Refuse nesting that would be deep recursion: one pass over those with many brackets."""
+    """Refuse deep nesting, which would recurse deeply: one pass if there are many brackets."""
     if content.count(b"[") + content.count(b"{") <= _DEPTH_MAX:
         return
     depth, quoted, escaped = 0, False, False

@@ -1,4 +1,4 @@
-"""Which columns the files of a table have: the raw ones, and behind them the typed ones."""
+"""The columns of a table's files: first the raw ones, then the typed ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,29 +9,29 @@ from ottla.lake.decode import typed_schema
 from ottla.lake.manifest import TableSchema
 from ottla.lake.schema import ROW_SCHEMA
 
-# Takes the place of key, value and headers where a table does not keep them.
+# Replaces key, value and headers in tables that do not keep them.
 ROW_HASH = pa.field("row_hash", pa.binary(16))
 _NOT_KEPT = ("key", "value", "headers")
-# What the file of a load's dead letters has behind the raw columns.
+# Additional columns in the file of a load's dead letters.
 DEAD_FIELDS = (
     pa.field("stage", pa.string()),
     pa.field("error", pa.string()),
     pa.field("schema_id", pa.int64()),
-    # Of the record: its own time may have no place in the column `timestamp`.
+    # The record's own time, which may not fit into the column `timestamp`.
     pa.field("timestamp_ms", pa.int64()),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """The columns of a file. `added` stand behind the raw ones."""
+    """The columns of a file. `added` follow the raw ones."""
 
     added: tuple[Any, ...] = ()
     keep_raw: bool = True
 
     @property
     def schema(self) -> Any:
-        """The columns as they are read back."""
+        """Return the columns as they are read back."""
         raw = list(ROW_SCHEMA)
         if not self.keep_raw:
             raw = [ROW_HASH, *(one for one in raw if one.name not in _NOT_KEPT)]
@@ -43,7 +43,7 @@ DEAD = FileLayout(DEAD_FIELDS)
 
 
 def in_columns(rows: Any, schema: Any) -> Any:
-    """The table `rows` in the columns and types of `schema`; null where it has none."""
+    """Return the table `rows` in the columns and types of `schema`; missing columns are null."""
     columns = [
         rows.column(field.name).cast(field.type)
         if field.name in rows.schema.names
@@ -54,7 +54,7 @@ def in_columns(rows: Any, schema: Any) -> Any:
 
 
 def layout_of(schema: TableSchema | None) -> FileLayout:
-    """The layout of the data files that a load with this schema writes."""
+    """Return the layout of the data files that a load with this schema writes."""
     if schema is None:
         return RAW
     typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})

@@ -1,6 +1,6 @@
-"""Protobuf: the runtime's own parser reads messages, which are walked by their descriptors.
+"""Reads Protobuf messages by the runtime's own parser, and converts them by descriptor.
 
-Fields with presence that are not set are null; without presence they have their default.
+Unset fields are null if the field tracks presence; otherwise they have their default.
 An enum is the name of its number, the number itself where no name has it. Unsigned numbers become
 the next larger signed type. Timestamps are instants, wrappers their values, and
 `google.protobuf.Struct`, `Value`, `ListValue` and `Any` texts of JSON.
@@ -73,7 +73,7 @@ class ProtobufReader:
         return self._take(found)
 
     def _message(self, descriptor: Any, above: tuple[str, ...]) -> tuple[Type, Take]:
-        """The type of a message, and what makes values of it."""
+        """Return the type of a message, and the function that makes its values."""
         name = descriptor.full_name
         if name == "google.protobuf.Timestamp":
             return plain("timestamp(us)"), _micros
@@ -129,7 +129,7 @@ class ProtobufReader:
         return plain("int64" if kind == "uint32" else kind), _as_is
 
     def _to_json(self, message: Any) -> Any:
-        """What `json` columns make text of."""
+        """Return the value to write as JSON in a column of type `json`."""
         try:
             text = self._json_format.MessageToJson(message, descriptor_pool=self._pool)
             return json.loads(text)
@@ -138,7 +138,7 @@ class ProtobufReader:
 
 
 def _name(files: Sequence[Any], place: tuple[int, ...] | None) -> str:
-    """The full name of the message at `place` in the last file."""
+    """Return the full name of the message at `place` in the last file."""
     last = files[-1]
     if place is None:
         if len(last.message_type) != 1:
@@ -160,7 +160,7 @@ def _as_is(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """Keys of maps are strings here."""
+    """Return a map's key as a string, the only type of keys here."""
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 

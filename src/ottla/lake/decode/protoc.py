@@ -1,4 +1,4 @@
-"""Compiles Protobuf's schema files, by the compiler that grpcio-tools brings along."""
+"""Compiles Protobuf schema files with the compiler in the package grpcio-tools."""
 
 import importlib.util
 import subprocess
@@ -14,16 +14,16 @@ _SECONDS_MAX = 60
 
 
 def compiled_file(path: Path, folders: Sequence[Path] = ()) -> bytes:
-    """The FileDescriptorSet of a `.proto` file and all that it imports, itself last.
+    """Return the FileDescriptorSet of a `.proto` file and its imports, the file itself last.
 
-    Imports are looked for in `folders`, and beside the file. Raises SchemaUnusable.
+    Imports are looked up in `folders` and in the file's own folder. Raises SchemaUnusable.
     """
     with TemporaryDirectory() as made:
         return _compiled(path.name, [*folders, path.parent], Path(made) / "descriptors")
 
 
 def compiled_texts(texts: Mapping[str, str], name: str) -> bytes:
-    """The same of files in memory, by the names that imports use. Raises SchemaUnusable."""
+    """Compile files in memory, by the names that imports use. Raises SchemaUnusable."""
     with TemporaryDirectory() as made:
         root = Path(made).resolve() / "files"
         for each, text in texts.items():

@@ -1,7 +1,7 @@
-"""Decodes again what a file's typed columns came from, and names where they differ.
+"""Decodes the sources of a file's typed columns again, and names differences.
 
-Where the file keeps keys and values, they are decoded: whether they are the topic's is proven by
-their hash. Where it does not, the topic's own records are, as far as it still has them.
+If the file keeps keys and values, those are decoded; their hash proves that they are the topic's.
+Otherwise the topic's own records are decoded, as far as the topic still has them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,12 +20,12 @@ from ottla.lake.schema import ROW_SCHEMA
 
 _NAMED_MAX = 10
 _BESIDE_HASH = ("timestamp", "timestamp_type")
-# The last two are of a history, which is compared as a whole.
+# The last two are columns of a history, which is compared as a whole.
 _NOT_TYPED = frozenset({ROW_HASH.name, *ROW_SCHEMA.names, "valid_from", "valid_to"})
 
 
 class TypedCheck:
-    """Decodes by one schema of the table."""
+    """Decodes rows again by one schema of the table."""
 
     def __init__(self, schema: TableSchema) -> None:
         decode = decode_from(schema.decode)
@@ -35,10 +35,10 @@ class TypedCheck:
             decode, self._schema, RegisteredSchemas(registry) if registry else None
         )
         self.keeps_raw = decode.keep_raw
-        self.compared = 0  # How many rows so far.
+        self.compared = 0  # The number of rows so far.
 
     def of_own_rows(self, batches: Iterable[pa.RecordBatch]) -> list[str]:
-        """What is wrong with rows of a file that keeps keys and values."""
+        """Return problems in rows of a file that keeps keys and values."""
         found: dict[str, list[int]] = {}
         for batch in batches:
             decoded = self._decoder.decode(batch.select(ROW_SCHEMA.names)).columns
@@ -49,16 +49,17 @@ class TypedCheck:
     def of_topic(
         self, topic: Iterable[pa.RecordBatch], stored: Iterable[pa.RecordBatch]
     ) -> list[str]:
-        """What is wrong with rows of a file, compared with the topic's at the same offsets.
+        """Return problems in rows of a file, compared with the topic's rows at the same offsets.
 
-        Offsets that only one of both has are not looked at. Both are in order of offset.
+        Offsets that only one side has are ignored. Both sides are in order of offset.
         """
         found: dict[str, list[int]] = {}
         for fresh, kept in _at_same_offsets(topic, stored):
             decoded = self._decoder.decode(fresh).columns
             offsets = kept.column("offset").to_numpy()
             self._compare(decoded, kept, offsets, found)
-            # The stored hash of a row says what they were: they may have been changed beside it.
+            # The stored hash of a row identifies the original row; its columns may have been
+            # changed.
             for name in _BESIDE_HASH:
                 _compare_column(name, fresh.column(name), kept, offsets, found)
         return _named(found)
@@ -72,7 +73,7 @@ class TypedCheck:
     ) -> None:
         self.compared += len(offsets)
         columns = dict(zip(self._schema.names, decoded, strict=True))
-        # Columns of later loads are null: only other programs' files have them beside ours.
+        # Columns of later loads are null; they occur only in other programs' files.
         for name in stored.schema.names:
             if name in columns or name not in _NOT_TYPED:
                 kind = stored.column(name).type
@@ -93,7 +94,7 @@ def _compare_column(
     if column.equals(other):
         return
     pairs = zip(offsets, column.to_pylist(), other.to_pylist(), strict=True)
-    # By their words: NaN is not equal to itself.
+    # Compare as text, because NaN is not equal to itself.
     wrong = [int(offset) for offset, one, two in pairs if repr(one) != repr(two)]
     if wrong:
         found.setdefault(name, []).extend(wrong)
@@ -102,7 +103,7 @@ def _compare_column(
 def _at_same_offsets(
     topic: Iterable[pa.RecordBatch], stored: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-    """Yield the rows at offsets that both have, piece by piece."""
+    """Yield the rows at offsets that both sides have, piece by piece."""
     fresh_batches, kept_batches = iter(topic), iter(stored)
     fresh, kept = next(fresh_batches, None), next(kept_batches, None)
     while fresh is not None and kept is not None:

@@ -1,4 +1,4 @@
-"""What all formats have in common: bytes of a key or value in, Python values out.
+"""The interface of all formats: bytes of a key or value in, Python values out.
 
 Also the framing of Confluent's registry: a zero byte, the schema's number in four bytes, and for
 Protobuf the place of the message in its file.
@@ -10,16 +10,16 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.decode.types import Type
 
 _MAGIC_SIZE = 5
-# Messages nest in a file less deep than that.
+# The deepest nesting of messages in a file that is accepted.
 _INDEXES_MAX = 64
 
 
 class BadValue(Exception):
-    """The bytes of a key or value are not what they should be; says why."""
+    """Raised if the bytes of a key or value are invalid; says why."""
 
     def __init__(self, why: str, stage: str | None = None) -> None:
         super().__init__(why)
-        # None: the stage of decoding this key or value.
+        # None: the stage is the decoding of this key or value.
         self.stage = stage
 
 
@@ -28,11 +28,11 @@ class ValueReader(Protocol):
 
     @property
     def type(self) -> Type | None:
-        """The type of the values; None where no schema says it."""
+        """Return the type of the values; None if no schema gives it."""
         ...
 
     def read(self, content: bytes) -> Any:
-        """Raises BadValue; never crashes or hangs, whatever the bytes are."""
+        """Return the value of the bytes. Raises BadValue; never crashes or hangs on any bytes."""
         ...
 
 
@@ -40,15 +40,15 @@ class Schemas(Protocol):
     """Readers by the number of their schema."""
 
     def reader(self, schema_id: int, indexes: tuple[int, ...]) -> ValueReader:
-        """Raises BadValue where there is no such schema, or it can't be used.
+        """Return a reader. Raises BadValue if there is no such schema, or it cannot be used.
 
-        OttlaError where that can't be found out: no row is to blame for that.
+        Raises OttlaError if that cannot be found out, because then no row is to blame.
         """
         ...
 
 
 def unframed(content: bytes) -> tuple[int, bytes]:
-    """The schema's number, and what stands behind it. Raises BadValue."""
+    """Return the schema's number, and the bytes after it. Raises BadValue."""
     if len(content) < _MAGIC_SIZE or content[0] != 0:
         raise BadValue(
             f"no number of a schema stands before the value (a zero byte and four more): it begins "
@@ -58,7 +58,7 @@ def unframed(content: bytes) -> tuple[int, bytes]:
 
 
 def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Protobuf's place of a message in its file, and what stands behind it. Raises BadValue."""
+    """Return a Protobuf message's place in its file, and the bytes after it. Raises BadValue."""
     count, position = _zigzag(content, 0)
     if count == 0:
         return (0,), content[position:]
@@ -86,7 +86,7 @@ def _zigzag(content: bytes, position: int) -> tuple[int, int]:
 
 
 def missing(package: str, extra: str, what: str) -> OttlaError:
-    """The error of a package that is not installed."""
+    """Return the error for a package that is not installed."""
     return OttlaError(
         ErrorCode.UNSUPPORTED_VERSION,
         f"{what} needs the package {package}, which is not installed: pip install 'ottla[{extra}]'",

@@ -1,12 +1,12 @@
-"""Sends the records of a table's dead letters again, each once, killed at whatever step.
+"""Sends the records of a table's dead letters again, exactly once even if killed at any step.
 
     note the letters → one transaction: their records, and a mark with the note's name → note done
 
-A table's files can't join a transaction of brokers, so the transaction says what became of the
-note: the mark is a committed offset with metadata, of a group with the transactional id's name,
-committed with the records (as a sink's is). The next redrive takes the id over, so that what was
-open is decided, and reads the mark: a note that it names was carried out, and any other that is
-not done never was.
+A table's files can't join a transaction of brokers, so the transaction records that its note was
+carried out: the mark is a committed offset with metadata, of a group named like the transactional
+id, committed with the records (as a sink's is). The next redrive takes the id over, which decides
+any open transaction, and reads the mark. The note that the mark names was carried out; any other
+unfinished note was not.
 """
 
 import hashlib
@@ -48,13 +48,14 @@ async def redrive_table(
 ) -> Redriven:
     """Send the records of a table's letters again, as `operations.dead_letters.redrive` does.
 
-    Raises OttlaError, also where the brokers have forgotten whether letters were sent that a
-    redrive noted which was killed; with `again` those count as not sent.
+    Raises OttlaError, for example if a redrive was killed and the brokers have since forgotten
+    whether its letters were sent; with `again` those count as not sent.
     """
     store = existing_table(target, store_options).store
     name = f"ottla-redrive-{hashlib.sha256(store.url.encode()).hexdigest()[:16]}"
     async with Producer(bootstrap, client_id="ottla-redrive", transactional_id=name) as producer:
-        # Before the letters are read: no other redrive's transaction is committed after this.
+        # Before the letters are read, so that no other redrive's transaction is committed
+        # afterwards.
         await producer.init_transactions()
         async with Admin(bootstrap) as admin:
             marks = await admin.groups.offsets(name)
@@ -95,7 +96,7 @@ def _mark(number: int, note: str) -> OffsetAndMetadata:
 
 
 def _settle(store: FileStore, marks: Marks, *, forget: bool) -> None:
-    """Find out what became of notes that are not done: no other process carries one out now."""
+    """Find out which unfinished notes were carried out: no other process is working on one now."""
     notes = {name: json.loads(store.read(MARKS + name)) for name in store.names(MARKS)}
     begun = {name: note for name, note in notes.items() if note["state"] == "begun"}
     done = len(notes) - len(begun)
@@ -117,7 +118,7 @@ def _settle(store: FileStore, marks: Marks, *, forget: bool) -> None:
 
 
 def _named(mark: OffsetAndMetadata) -> str | None:
-    """The file of the note that a mark names."""
+    """Return the file of the note that a mark names."""
     try:
         found: Any = json.loads(mark.metadata)
         return f"{found['note']}.json" if found["kind"] == _KIND else None

@@ -10,7 +10,7 @@ _FILE = "ottla_schema.proto"
 
 
 class RegisteredSchemas:
-    """Readers by number, made once. A schema that can't be used costs each record that names it."""
+    """Readers by schema number, each made once. A bad schema affects each record that names it."""
 
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
@@ -18,7 +18,7 @@ class RegisteredSchemas:
         self._descriptors: dict[int, bytes] = {}
 
     def reader(self, schema_id: int, indexes: tuple[int, ...]) -> ValueReader:
-        """See `reading.Schemas`."""
+        """Return a reader as `reading.Schemas` does."""
         found = self._readers.get((schema_id, indexes))
         if found is None:
             try:
@@ -33,7 +33,7 @@ class RegisteredSchemas:
         return found
 
     def latest(self, subject: str) -> ValueReader:
-        """The reader of the newest schema of a subject. Raises NoSuchSchema, BadValue."""
+        """Return the reader of a subject's newest schema. Raises NoSuchSchema, BadValue."""
         newest = self._registry.latest(subject)
         return self._made(newest, (0,) if newest.kind == "PROTOBUF" else ())
 

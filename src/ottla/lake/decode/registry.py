@@ -1,7 +1,7 @@
 """A client of a schema registry with Confluent's API, blocking; schemas are cached by their number.
 
-What it needs to be let in comes from the environment: OTTLA_REGISTRY_USER with
-OTTLA_REGISTRY_PASSWORD, or OTTLA_REGISTRY_TOKEN. None of that stands in a manifest or a message.
+Credentials come from the environment: OTTLA_REGISTRY_USER with OTTLA_REGISTRY_PASSWORD, or
+OTTLA_REGISTRY_TOKEN. They never appear in a manifest or a message.
 """
 
 import json
@@ -27,39 +27,39 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 5.0
 _REDIRECTS_MAX = 5
 _ANSWER_BYTES_MAX = 64 << 20
-# For the whole of an answer, which a server may send byte by byte.
+# Time limit for a whole answer, which a server may send byte by byte.
 _ANSWER_SECONDS = 60.0
 _CHUNK_BYTES = 1 << 20
-# What a message repeats of an answer.
+# The longest part of an answer that a message repeats.
 _SHOWN_MAX = 200
 _IS_IT_ONE = "is the URL that of a registry with Confluent's API?"
-# References to references; a registry refuses cycles, but an answer may be anything.
+# Depth of references. A registry refuses cycles, but an answer may be wrong.
 _REFERENCES_MAX = 200
-# Subject, version, schema. Any other 404 is of a server that is no registry.
+# Error codes for subject, version, schema. Any other 404 is from a server that is no registry.
 _NOT_FOUND = frozenset({40401, 40402, 40403})
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class _NoAnswer(OttlaError):
-    """One attempt failed, and another may not."""
+    """Raised if one attempt failed and another may succeed."""
 
 
 class NoSuchSchema(Exception):
-    """The registry says that there is no such schema."""
+    """Raised if the registry reports that there is no such schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """A schema: its text, its type, and the schemas it refers to, by name, those first."""
+    """A schema: its text, its type, and the schemas it refers to, by name, each before its use."""
 
     id: int
-    kind: str  # AVRO, PROTOBUF or JSON.
+    kind: str  # One of AVRO, PROTOBUF and JSON.
     text: str
     references: Mapping[str, str] = field(default_factory=dict)
 
 
 def registry_urls(urls: str) -> list[str]:
-    """The URLs in their order. Raises OttlaError, without a password that one of them has."""
+    """Return the URLs in order. Raises OttlaError that shows no password of a URL."""
     found = [url.strip().rstrip("/") for url in urls.split(",") if url.strip()]
     if "@" in urls:
         raise _failed(
@@ -77,7 +77,7 @@ def registry_urls(urls: str) -> list[str]:
 class SchemaRegistry:
     """Asks one registry, at one or several URLs (`http://a:8081,http://b:8081`).
 
-    Raises OttlaError where it does not answer or refuses access: then no record is to blame.
+    Raises OttlaError if it does not answer or refuses access, because then no record is to blame.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SchemaRegistry:
         self._by_id: dict[int, RegisteredSchema | None] = {}
 
     def schema(self, number: int) -> RegisteredSchema:
-        """The schema with this number. Raises NoSuchSchema, OttlaError."""
+        """Return the schema with this number. Raises NoSuchSchema, OttlaError."""
         if number not in self._by_id:
             try:
                 answer = self._get(f"/schemas/ids/{number}")
@@ -113,7 +113,7 @@ class SchemaRegistry:
         return found
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """The newest schema of a subject. Raises NoSuchSchema, OttlaError."""
+        """Return the newest schema of a subject. Raises NoSuchSchema, OttlaError."""
         answer = self._get(f"/subjects/{quote(subject, safe='')}/versions/latest")
         return self._registered(_number(answer), answer)
 
@@ -151,7 +151,7 @@ class SchemaRegistry:
             found[name] = str(one.get("schema"))
 
     def _get(self, path: str) -> Mapping[str, Any]:
-        """The answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
+        """Return the answer. Raises NoSuchSchema, and OttlaError once all attempts failed."""
         urls = cycle(self._urls)
         for attempt in retried(
             self._attempts,
@@ -176,10 +176,11 @@ class SchemaRegistry:
         raise AssertionError("the last attempt returns or raises")
 
     def _ask(self, url: str, path: str) -> Mapping[str, Any]:
-        """The JSON object of one answer. Raises NoSuchSchema, OttlaError, and others to try again.
+        """Return the JSON object of one answer.
 
-        A redirect is followed to another path of the same server, or to its HTTPS, and to nowhere
-        else: a registry that may be wrong must not choose what machines of a cluster ask for.
+        Raises NoSuchSchema, OttlaError, and other errors that may be retried. A redirect is
+        followed to another path of the same server or to its HTTPS, and nowhere else: a faulty
+        registry must not choose what a cluster's machines request.
         """
         at, login = url + path, self._login
         for _ in range(_REDIRECTS_MAX):
@@ -212,7 +213,7 @@ class SchemaRegistry:
         raise ValueError(f"it redirects more than {_REDIRECTS_MAX} times")
 
     def _content(self, answer: requests.Response) -> bytes:
-        """The body of an answer, within its time and size. Raises ValueError."""
+        """Return the body of an answer, within its limits of time and size. Raises ValueError."""
         until_s = self._now_s() + _ANSWER_SECONDS
         content = bytearray()
         while chunk := answer.raw.read1(_CHUNK_BYTES):
@@ -224,7 +225,7 @@ class SchemaRegistry:
         return bytes(content)
 
     def _refused(self, url: str, answer: requests.Response) -> str:
-        """What an answer with an error says. Raises NoSuchSchema, OttlaError where it is final."""
+        """Return the message of an error answer. Raises NoSuchSchema; OttlaError if it is final."""
         code = answer.status_code
         try:
             said = json.loads(answer.raw.read(10_000))
@@ -255,13 +256,13 @@ def _authorities() -> str | bool:
 
 
 def _redirected(url: str, asked: str, answer: requests.Response) -> str:
-    """Where a redirect leads. Raises OttlaError for another server."""
+    """Return the target of a redirect. Raises OttlaError for another server."""
     location = urljoin(asked, str(answer.headers["Location"]))
     before, after = urlsplit(asked), urlsplit(location)
     is_same = (before.scheme, before.netloc) == (after.scheme, after.netloc)
     to_https = (before.scheme, after.scheme) == ("http", "https")
     if not is_same and not (to_https and before.hostname == after.hostname):
-        # Without the path and the query, which may hold what is not for others.
+        # Leave out the path and the query, which may contain secrets.
         raise _failed(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"the schema registry: {url} answers {answer.status_code} with a redirect to "
@@ -272,7 +273,7 @@ def _redirected(url: str, asked: str, answer: requests.Response) -> str:
 
 
 def _references(answer: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Name, subject and version of each reference. Raises OttlaError."""
+    """Yield name, subject and version of each reference. Raises OttlaError."""
     try:
         for one in answer.get("references") or ():
             yield str(one["name"]), str(one["subject"]), int(one["version"])
@@ -301,7 +302,7 @@ Login = Callable[[requests.PreparedRequest], requests.PreparedRequest]
 
 
 def _no_login(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """Send nothing to log in: by default requests reads a user's .netrc."""
+    """Send no login: by default requests would use the user's .netrc."""
     return request
 
 

@@ -1,4 +1,4 @@
-"""What a task does with the rows that it read: which get typed columns, which are dead letters."""
+"""Sorts the rows that a task read: into rows with typed columns and dead letters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ from ottla.lake.decode.spec import Decode
 from ottla.lake.decode.typed_schema import TypedSchema
 
 TIMESTAMP_STAGE = "timestamp"
-# Objects whose names vary from record to record would make a column of each.
+# Objects with varying names would otherwise make a column of each name.
 _NEWS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RowSorting:
-    """How a load sorts its rows: what tasks are given. Pickles.
+    """How a load's tasks sort their rows. Can be pickled.
 
     `dead_timestamps`: a record whose timestamp fits no column is a dead letter.
     """
@@ -34,7 +34,7 @@ class RowSorting:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows of one batch: `kept` with their typed columns, `dead` with those of dead letters."""
+    """Rows of one batch: `kept` with their typed columns, `dead` with dead-letter columns."""
 
     kept: pa.RecordBatch
     typed: Sequence[Any]
@@ -43,7 +43,7 @@ class SortedRows:
 
 
 class RowSorter:
-    """Sorts batches; `news` collects what the schema does not have, with first offsets."""
+    """Sorts batches; `news` collects fields that the schema lacks, with their first offsets."""
 
     def __init__(self, sorting: RowSorting) -> None:
         decode = sorting.decode
@@ -56,9 +56,9 @@ class RowSorter:
         self.news: dict[tuple[str, tuple[str, ...]], tuple[NewField, int]] = {}
 
     def sort(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> SortedRows:
-        """Sort the rows of a batch. `bad_times` are timestamps that fit no column, by offset.
+        """Sort the rows of a batch. `bad_times` has timestamps that fit no column, by offset.
 
-        Raises OttlaError for the first bad record where the policy says so.
+        Raises OttlaError for the first bad record if the policy says so.
         """
         decoded = self._decoder.decode(batch)
         offsets = batch.column("offset")

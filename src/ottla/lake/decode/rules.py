@@ -1,7 +1,7 @@
 """How a table's typed columns follow the fields of its records: add, widen, rename. Pure.
 
-Columns are never removed, and none takes another type than a wider one. What fits no rule is
-refused: where a declaration asks for it, by an error; where records do, as bad records.
+Columns are never removed, and their types only become wider. Any other change is refused: with an
+error if a declaration asks for it, as a bad record if a record needs it.
 """
 
 from collections.abc import Sequence
@@ -40,10 +40,10 @@ def evolved(
 def renamed(
     schema: TypedSchema, rename: Sequence[tuple[str, str]]
 ) -> tuple[TypedSchema, list[str]]:
-    """Return the schema with columns renamed, (new, old) each; those that are already stay.
+    """Return the schema with columns renamed, (new, old) each; a rename done already is skipped.
 
-    A renamed column takes a field of the new name, else one of the old. Raises OttlaError where
-    there is no column of the old name, or where the new one is another column's.
+    A renamed column takes a field of the new name, else one of the old name. Raises OttlaError if
+    there is no column of the old name, or another column has the new name.
     """
     found, said = schema, []
     for new, old in rename:
@@ -66,10 +66,10 @@ def renamed(
 
 
 def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, list[str]]:
-    """Return the table's schema with what a declaration adds or widens, and what that is.
+    """Return the table's schema with a declaration's additions and wider types, and their list.
 
     Columns and fields that the declaration leaves out stay, and so does a type that is wider than
-    the declared one. Raises OttlaError where it wants another type.
+    the declared one. Raises OttlaError if it asks for another type.
     """
     found, said = schema, []
     sides: tuple[Side, Side] = ("key", "value")
@@ -95,7 +95,7 @@ def reconciled(schema: TypedSchema, wanted: TypedSchema) -> tuple[TypedSchema, l
 
 
 def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:
-    """The schema with one new or wider field."""
+    """Return the schema with one new or wider field."""
     columns = list(schema.of(new.side))
     words = ".".join(new.path)
     for place, one in enumerate(columns):
@@ -116,7 +116,7 @@ def _with(schema: TypedSchema, new: NewField) -> tuple[TypedSchema, str]:
 
 
 def _grown(kind: Type, path: tuple[str, ...], new: Type) -> Type:
-    """The type with a field added or widened at `path` below it."""
+    """Return the type with a field added or widened at `path` below it."""
     if not path:
         return widened(kind, new) or kind
     name, *rest = path

@@ -1,4 +1,4 @@
-"""Schemas that stand in files."""
+"""Reads schemas from files."""
 
 import base64
 from pathlib import Path
@@ -9,7 +9,7 @@ from ottla.lake.decode.reading import BadValue
 
 
 def schema_text(path: Path, kind: str) -> str:
-    """The schema in a file as `Format.schema` has it. `kind` is avro, debezium-avro or protobuf.
+    """Return the schema of a file for `Format.schema`. `kind`: avro, debezium-avro or protobuf.
 
     Raises OttlaError.
     """

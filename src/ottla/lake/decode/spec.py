@@ -1,4 +1,4 @@
-"""What a user declares of keys and values: format, columns, and what becomes of bad records.
+"""A user's declaration for keys and values: format, columns, and handling of bad records.
 
     Decode(value=Format("json", columns=columns({"id": "int64", "price": "decimal(10,2)"})))
     decode_from({"value": "avro", "registry": "http://registry:8081", "on_bad_record": "null"})
@@ -20,7 +20,7 @@ Kind = Literal["bytes", "string", "json", "csv", "avro", "protobuf"]
 OnBadRecord = Literal["fail", "dead-letter", "null"]
 Side = Literal["key", "value"]
 
-# Names that a load's own columns have; Spark takes no account of case.
+# Names of a load's own columns; Spark ignores case.
 TAKEN = frozenset({*ROW_SCHEMA.names, "row_hash"})
 _WITH_SCHEMA = frozenset({"avro", "protobuf"})
 _DEBEZIUM = frozenset({"json", "avro"})
@@ -28,33 +28,33 @@ _DEBEZIUM = frozenset({"json", "avro"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A typed column: its name, its type, and where in the decoded value it comes from."""
+    """A typed column: its name, its type, and its place in the decoded value."""
 
     name: str
     type: Type
     nullable: bool = True
-    # Names of fields, one inside the other; none: the whole value.
+    # Names of nested fields; empty: the whole value.
     source: tuple[str, ...] = ()
-    # Where else it comes from, where nothing is at `source`: what renames leave.
+    # Alternative places if `source` has no value; renames leave these.
     also: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Csv:
-    """How a line of CSV is written. Columns are found by their order."""
+    """The dialect of CSV lines. Columns are identified by their order."""
 
     delimiter: str = ","
     quote: str = '"'
-    null: str = ""  # The text that stands for null.
+    null: str = ""  # The text that means null.
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """How keys or values are encoded.
 
-    `columns` None: they follow from the schema, else from a sample of records. `schema` is the
-    text of an Avro schema, or the FileDescriptorSet of Protobuf's files in base64; None where each
-    record names its schema in a registry. `message` is the name of Protobuf's message.
+    `columns` None: they follow from the schema, else from a sample of records. `schema` is the text
+    of an Avro schema, or the FileDescriptorSet of Protobuf's files in base64; None if each record
+    names its schema in a registry. `message` is the name of the Protobuf message.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ class Format:
     message: str | None = None
     debezium: bool = False
     csv: Csv = Csv()
-    # With a schema file: five bytes of a registry's framing stand before each value.
+    # With a schema file: whether five bytes of a registry's framing precede each value.
     framed: bool = False
 
     def __post_init__(self) -> None:
@@ -85,13 +85,13 @@ class Format:
 
     @property
     def needs_registry(self) -> bool:
-        """Whether records name their schemas by numbers of a registry."""
+        """Return whether records name their schemas by numbers of a registry."""
         return self.kind in _WITH_SCHEMA and self.schema is None
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaRules:
-    """What a table's columns do when the records' fields change.
+    """How a table's columns change when the records' fields change.
 
     `add`: a new field becomes a column, is left out, or makes its record a bad one. `widen`: a
     column takes a wider type, or records that need it are bad. `rename`: new name → old name.
@@ -112,8 +112,8 @@ class SchemaRules:
 class Decode:
     """How records become typed columns. `registry` is its URL; None: none is asked.
 
-    Not `keep_raw`: a column `row_hash` takes the place of key, value and headers.
-    `sample` records are looked at where columns have to be inferred.
+    Without `keep_raw`, a column `row_hash` replaces key, value and headers. If columns have to be
+    inferred, `sample` records are read for that.
     """
 
     value: Format | None = None
@@ -136,20 +136,20 @@ class Decode:
         if not isinstance(self.sample, int) or isinstance(self.sample, bool) or self.sample < 1:
             raise wrong(f"sample is {self.sample!r}, not a whole number above 0")
         if self.registry is not None:
-            # Before it is on record in a manifest.
+            # Checked before a manifest records it.
             registry_urls(self.registry)
         if not self.keep_raw and not self.sides():
             raise wrong("without decoded columns the raw ones stay: drop keep_raw=False")
         require_names([one for _, each in self.sides() for one in each.columns or ()])
 
     def sides(self) -> list[tuple[Side, Format]]:
-        """The formats of key and value, where there are any."""
+        """Return the formats of key and value, as far as they are declared."""
         found: list[tuple[Side, Format | None]] = [("key", self.key), ("value", self.value)]
         return [(side, one) for side, one in found if one is not None]
 
 
 def require_names(wanted: list[Column]) -> None:
-    """Refuse columns with a name of another one. Raises OttlaError INVALID_REQUEST."""
+    """Refuse columns with the same name. Raises OttlaError INVALID_REQUEST."""
     seen = set(TAKEN)
     for one in wanted:
         if one.name.lower() in seen:
@@ -161,7 +161,7 @@ def require_names(wanted: list[Column]) -> None:
 
 
 def free_name(name: str, side: Side, taken: set[str]) -> str:
-    """The name, or with the side before it where `taken` (in lower case) has it."""
+    """Return the name, prefixed with the side if `taken` (in lower case) has it."""
     candidate, number = name or "decoded", 1
     while candidate.lower() in taken | TAKEN:
         candidate = f"{side}_{name}" if number == 1 else f"{side}_{name}_{number}"
@@ -170,9 +170,9 @@ def free_name(name: str, side: Side, taken: set[str]) -> str:
 
 
 def columns(declared: Mapping[str, Any]) -> tuple[Column, ...]:
-    """Columns from `{"id": "int64", "at": {"type": "timestamp(ms)", "source": "meta.at"}}`.
+    """Return columns for `{"id": "int64", "at": {"type": "timestamp(ms)", "source": "meta.at"}}`.
 
-    `nullable = false` makes a record without the field a bad one; so does `!` behind the type.
+    `nullable = false` makes a record without the field a bad one; so does `!` after the type.
     Raises OttlaError INVALID_REQUEST.
     """
     return tuple(_column(name, what) for name, what in declared.items())
@@ -202,7 +202,7 @@ _TABLES = {"csv": ("delimiter", "quote", "null"), "rules": ("add", "widen", "ren
 
 
 def require_options(options: Mapping[str, Any], more: Iterable[str] = ()) -> None:
-    """Refuse a key that means nothing. `more`: those that the caller takes out first."""
+    """Refuse an unknown key. `more`: keys that the caller handles itself."""
     _require_known("decode", options, (*sorted(_OPTIONS), *more))
     for name, known in _TABLES.items():
         if isinstance(options.get(name), Mapping):
@@ -218,7 +218,7 @@ def _require_known(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
 
 
 def decode_from(options: Mapping[str, Any]) -> Decode:
-    """What `[decode]` of a TOML file declares, or options of the same names.
+    """Return the declaration in `[decode]` of a TOML file, or in options of the same names.
 
     Raises OttlaError INVALID_REQUEST.
     """
@@ -243,7 +243,7 @@ def decode_from(options: Mapping[str, Any]) -> Decode:
 
 
 def options_of(decode: Decode) -> dict[str, Any]:
-    """The options that declare the same: the inverse of `decode_from`."""
+    """Return the options that declare the same: the inverse of `decode_from`."""
     found: dict[str, Any] = {
         "registry": decode.registry,
         "on_bad_record": decode.on_bad_record,
@@ -292,5 +292,5 @@ def _format(options: Mapping[str, Any], side: Side, prefix: str, csv: Csv) -> Fo
 
 
 def wrong(message: str) -> OttlaError:
-    """The error of a declaration."""
+    """Return the error of a declaration."""
     return WrongWords(message)

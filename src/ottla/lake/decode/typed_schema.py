@@ -1,4 +1,4 @@
-"""The typed columns of a table: what its manifests say of them, and where they come from."""
+"""The typed columns of a table, as recorded in its manifests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from ottla.lake.decode.types import Type, parse_type
 
 @dataclass(frozen=True, slots=True)
 class TypedSchema:
-    """Columns behind the raw ones, of keys and of values. `number` grows with each change."""
+    """The typed columns of keys and of values. `number` grows with each change."""
 
     number: int = 1
     key: tuple[Column, ...] = ()
@@ -33,12 +33,12 @@ class TypedSchema:
 
     @property
     def fields(self) -> list[Any]:
-        """Arrow fields, nullable all: a record without value has no fields."""
+        """Return Arrow fields, all nullable: a record without a value has no fields."""
         return [pa.field(one.name, one.type.arrow) for one in (*self.key, *self.value)]
 
 
 def to_json(schema: TypedSchema) -> dict[str, Any]:
-    """The schema as it stands in a manifest."""
+    """Return the schema in the form of a manifest."""
     return {
         "number": schema.number,
         "columns": [
@@ -57,7 +57,7 @@ def to_json(schema: TypedSchema) -> dict[str, Any]:
 
 
 def from_json(content: Mapping[str, Any]) -> TypedSchema:
-    """The inverse of `to_json`."""
+    """Parse the result of `to_json`."""
     sides: dict[str, list[Column]] = {"key": [], "value": []}
     for one in content["columns"]:
         sides[one["of"]].append(
@@ -73,9 +73,10 @@ def from_json(content: Mapping[str, Any]) -> TypedSchema:
 
 
 def columns_of(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
-    """The columns of values of a type: one for each field of a struct, else a single one.
+    """Return the columns for values of a type: one per field of a struct, else a single one.
 
-    A name that another column has (`taken`, in lower case; it grows) gets the side before it.
+    A name that another column has (`taken`, in lower case; names are added to it) is prefixed with
+    the side.
     """
     if found.kind != "struct":
         name = free_name(f"{side}_decoded", side, taken)

@@ -1,6 +1,6 @@
 """Types of columns in words: `int64`, `decimal(10,2)`, `list<string>`, `struct<a: int64>`.
 
-The words stand in declarations, in manifests and in messages, and mean one Arrow type each.
+The words are used in declarations, manifests and messages. Each means exactly one Arrow type.
 
     boolean int8 int16 int32 int64 float32 float64 string binary date
     timestamp timestamp(ms) timestamp(us)    an instant, in UTC; alone: microseconds
@@ -38,7 +38,7 @@ _PLAIN: dict[str, Any] = {
     "time(ms)": pa.time32("ms"),
     "time(us)": pa.time64("us"),
 }
-# What other systems say for the same.
+# Names that other systems use for the same types.
 _SYNONYMS = {
     "bool": "boolean",
     "tinyint": "int8",
@@ -58,7 +58,7 @@ _SYNONYMS = {
 }
 _UNITS = ("(ms)", "(us)")
 _PRECISION_MAX = 38
-# Nesting of a declared type; each level is a level of recursion here and in Arrow.
+# The deepest nesting of a declared type; each level recurses here and in Arrow.
 _DEPTH_MAX = 32
 _TOKEN = re.compile(r"\s*([A-Za-z_][\w$.-]*|`(?:[^`]|``)*`|\d+|[<>(),:])")
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -68,7 +68,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*")
 class Type:
     """A type: `kind` is a plain word, `decimal`, `list`, `map` or `struct`.
 
-    `fields` are a struct's; a list and a map have one, without a name.
+    `fields` are those of a struct; a list and a map have one, without a name.
     """
 
     kind: str
@@ -78,7 +78,7 @@ class Type:
 
     @property
     def arrow(self) -> Any:
-        """The Arrow type of a column of these."""
+        """Return the Arrow type of a column of this type."""
         match self.kind:
             case "decimal":
                 return pa.decimal128(self.precision, self.scale)
@@ -95,7 +95,7 @@ class Type:
         return self.fields[0][1]
 
     def has(self, kind: str) -> bool:
-        """Whether the type is of this kind, or holds one that is."""
+        """Return whether the type is of this kind, or contains one that is."""
         return self.kind == kind or any(each.has(kind) for _, each in self.fields)
 
     def __str__(self) -> str:
@@ -111,28 +111,28 @@ class Type:
 
 
 def plain(kind: str) -> Type:
-    """The type of this plain word."""
+    """Return the type of this plain word."""
     assert kind in _PLAIN
     return Type(kind)
 
 
 def list_of(element: Type) -> Type:
-    """The type of lists of `element`."""
+    """Return the type of lists of `element`."""
     return Type("list", (("", element),))
 
 
 def map_of(element: Type) -> Type:
-    """The type of maps from strings to `element`."""
+    """Return the type of maps from strings to `element`."""
     return Type("map", (("", element),))
 
 
 def struct_of(fields: tuple[tuple[str, Type], ...]) -> Type:
-    """The type of objects with these fields."""
+    """Return the type of objects with these fields."""
     return Type("struct", fields)
 
 
 def type_at(kind: Type, path: tuple[str, ...]) -> Type | None:
-    """The type of the field at `path`, where `[]` and `{}` are elements; None where none is."""
+    """Return the type of the field at `path`, with `[]` and `{}` for elements; None if absent."""
     found: Type | None = kind
     for name in path:
         if found is None:
@@ -143,9 +143,9 @@ def type_at(kind: Type, path: tuple[str, ...]) -> Type | None:
 
 
 def other_unit(one: Type, other: Type, *, scales: bool) -> tuple[str, str] | None:
-    """The first two types at one place of both that count in another unit: times, and decimals.
+    """Return the first types at the same place in both that differ in their unit or scale.
 
-    Decimals only where `scales`: a number of those says nothing of its scale.
+    These are times; with `scales` also decimals, whose numbers do not show their scale.
     """
     if one.kind != other.kind and one.kind[-4:] in _UNITS and other.kind[-4:] in _UNITS:
         return (one.kind, other.kind) if one.kind[:-4] == other.kind[:-4] else None
@@ -159,7 +159,7 @@ def other_unit(one: Type, other: Type, *, scales: bool) -> tuple[str, str] | Non
 
 
 def decimal_of(precision: int, scale: int) -> Type:
-    """Raises OttlaError for a decimal that Spark does not have."""
+    """Return a decimal type. Raises OttlaError for a decimal that Spark does not have."""
     if not (0 < precision <= _PRECISION_MAX and 0 <= scale <= precision):
         raise _wrong(
             f"decimal({precision},{scale})",
@@ -169,7 +169,7 @@ def decimal_of(precision: int, scale: int) -> Type:
 
 
 def parse_type(words: str) -> Type:
-    """Read a type in words. Raises OttlaError INVALID_REQUEST."""
+    """Parse a type in words. Raises OttlaError INVALID_REQUEST."""
     reader = _Words(words)
     found = reader.type(0)
     if reader.token:

@@ -3,8 +3,8 @@
     take over the transactional id → read the mark → send → add the mark → commit
 
 The last process to take over the id continues. An earlier process can no longer commit, and its
-open transaction is aborted, or completed if it was decided. Only then the mark is read. So if several
-processes write the same portion, one of them commits it and the others skip it or fail.
+open transaction is aborted, or completed if it was decided. Only then the mark is read. So if
+several processes write the same portion, one of them commits it and the others skip it or fail.
 """
 
 from collections.abc import Callable, Iterable
