@@ -1,4 +1,4 @@
-"""Loads from topics into a lake, in this process or by PySpark, with a proof of each.
+"""Loads topics into a lake, in this process or by PySpark, and proves each load.
 
     import ottla.lake
     ottla.lake.load("flights", "/lake/flights", bootstrap="localhost:9092", master="here")
@@ -146,7 +146,7 @@ __all__ = [
 
 
 def files(target: str, *, store_options: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths, or URLs, of all Parquet files that count in the table in `target`."""
+    """Return the paths, or URLs, of all live Parquet files of the table in `target`."""
     table = existing_table(target, store_options)
-    # Other programs may add files elsewhere to an Iceberg table: those come as URLs.
+    # Other programs may add files outside the folder of an Iceberg table: those have URLs.
     return [p if "://" in p else table.store.address(p) for p in table.live_paths()]

@@ -1,4 +1,4 @@
-"""`ottla lake`: loads from topics into tables of Parquet files, proven. A file per verb."""
+"""`ottla lake`: loads topics into tables of Parquet files and proves them. One file per verb."""
 
 import click
 

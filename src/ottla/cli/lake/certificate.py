@@ -1,4 +1,4 @@
-"""`ottla lake certificate`: a document by which others check a table with tools of their own."""
+"""`ottla lake certificate`: writes a document to check a table without ottla."""
 
 from pathlib import Path
 

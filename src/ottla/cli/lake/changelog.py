@@ -1,4 +1,4 @@
-"""`ottla lake changelog`: one row of each key of a topic, brought up to date."""
+"""`ottla lake changelog`: keeps one row for each key of a topic up to date."""
 
 import signal
 import threading
@@ -60,7 +60,7 @@ def changelog(
 
 
 def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[str, Any]) -> None:
-    """Keep the changelog table of a pipeline, as `ottla lake follow` does.
+    """Update the changelog table of a pipeline repeatedly, as `ottla lake follow` does.
 
     `given` are more arguments of `ottla.lake.changelog`.
     """
@@ -72,7 +72,7 @@ def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[st
 
 
 class _ShownRuns:
-    """What people see of runs, and the signals that end them."""
+    """Shows runs to people, and ends them on signals."""
 
     def __init__(
         self, topic: str, target: str, form: str, every_ms: int | None, line: ProgressLine
@@ -86,7 +86,7 @@ class _ShownRuns:
 
     @property
     def watch(self) -> Any:
-        """An `ottla.lake.Observer`."""
+        """Return the `ottla.lake.Observer` of the runs."""
         return import_lake().Observer(
             on_step=self._on_step,
             on_progress=self._line.on_progress,
@@ -103,7 +103,7 @@ class _ShownRuns:
     def _on_step(self, step: str) -> None:
         self._line.on_step(step)
         if step in ("following", "spark started") and self._every_ms is not None:
-            # Each time: Spark sets handlers of its own when it starts.
+            # Set before each run: Spark sets handlers of its own when it starts.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self._stop.set())
 

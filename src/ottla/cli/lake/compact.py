@@ -1,4 +1,4 @@
-"""`ottla lake compact`: small files of a table become large ones, proven by the same hash."""
+"""`ottla lake compact`: merges small files of a table, proven by the same hash."""
 
 from dataclasses import asdict
 from typing import Any

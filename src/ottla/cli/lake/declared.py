@@ -1,4 +1,4 @@
-"""Options of commands that the lake declares (`ottla.lake.write.options`), each said there once."""
+"""Command-line options that are declared in `ottla.lake.write.options`."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from ottla.base.secret_options import resolved
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.text import words
 
-# `ottla.lake.session.HERE`, which Arrow would have to be imported for.
+# The value of `ottla.lake.session.HERE`, whose import would import Arrow.
 _HERE = "here"
 _TYPES = {"span": words.span, "interval": words.interval, "size": words.size}
 
@@ -18,22 +18,22 @@ _TYPES = {"span": words.span, "interval": words.interval, "size": words.size}
 class DeclaredCommand(click.Command):
     """A command with the options that a TypedDict of the lake declares.
 
-    They are made where the command is used: the lake is an extra, and slow to import.
+    They are created when the command is used: the lake is an extra, and slow to import.
     """
 
     declaration = ""
     left_out: tuple[str, ...] = ()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own ones, then those that are declared."""
+        """Return the command's own options, then the declared ones."""
         own = super().get_params(ctx)
         known = {one.name for one in own}
         more = [one for one in _options(self.declaration, self.left_out) if one.name not in known]
-        # `--help` stays the last one.
+        # Keep `--help` last.
         return [*own[:-1], *more, own[-1]]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it; `--here` is a master."""
+        """Run the command; `--here` becomes a master."""
         if ctx.meta.get(_HERE):
             master = ctx.params.get("master")
             if master not in (None, _HERE):
@@ -45,7 +45,7 @@ class DeclaredCommand(click.Command):
 
 
 def declares(name: str, *left_out: str) -> type[DeclaredCommand]:
-    """The class of a command with the options of the TypedDict `name`, apart from `left_out`."""
+    """Return a command class with the options of the TypedDict `name`, except `left_out`."""
     members = {"declaration": name, "left_out": left_out}
     return type(f"Command{name}", (DeclaredCommand,), members)
 
@@ -66,7 +66,7 @@ def _options(name: str, left_out: tuple[str, ...]) -> list[click.Option]:
 
 
 def _option(one: Any) -> click.Option:
-    """The option of a command for a `Declared`."""
+    """Return the command-line option for a `Declared`."""
     option = one.option
     given: dict[str, Any] = {"help": option.help, "show_default": option.shown}
     if one.is_flag:
@@ -139,5 +139,5 @@ def _settings(
 
 
 def _named(texts: tuple[str, ...]) -> Mapping[str, str]:
-    """Values by name, from `NAME=VALUE`; ${NAME} is a variable."""
+    """Return values by name, from `NAME=VALUE`; ${NAME} is a variable."""
     return resolved(dict(text.split("=", 1) for text in texts), "a command", os.environ)

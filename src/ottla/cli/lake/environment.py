@@ -1,4 +1,4 @@
-"""`ottla lake environment`: the packages that executors need, in one archive."""
+"""`ottla lake environment`: packs the packages that executors need into one archive."""
 
 import os
 

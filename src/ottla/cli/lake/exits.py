@@ -1,4 +1,4 @@
-"""How the commands of the lake end, for cron, Airflow and other schedulers.
+"""Exit codes of the lake's commands, for cron, Airflow and other schedulers.
 
 0  done, or there was nothing to do; proven; planned without a loss
 1  failed, and the reason is on standard error; nothing was committed, unless the error says that a
@@ -23,7 +23,7 @@ LOST_THE_RACE = 4
 
 
 class LakeCommands(click.Group):
-    """The verbs of the lake; what they raise decides how they end."""
+    """The group of the lake's verbs; converts their errors to exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -37,7 +37,7 @@ class LakeCommands(click.Group):
 
 
 def _code_of(error: OttlaError) -> int | None:
-    """The exit code of its own that the error has."""
+    """Return the exit code of an error that has one of its own."""
     try:
         from ottla.lake.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
         from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.

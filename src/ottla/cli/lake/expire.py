@@ -1,4 +1,4 @@
-"""`ottla lake expire`: deletes files of a table that count no more."""
+"""`ottla lake expire`: deletes files of a table that are no longer live."""
 
 from dataclasses import asdict
 

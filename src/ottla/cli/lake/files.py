@@ -1,4 +1,4 @@
-"""`ottla lake files`: the Parquet files that count in a table."""
+"""`ottla lake files`: lists the live Parquet files of a table."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def files(target: str, sql: str | None, store_options: dict[str, str], form: str
 
 
 def _name(target: str) -> str:
-    """The last folder of a path or URL."""
+    """Return the last folder of a path or URL."""
     scheme, separator, rest = target.partition("://")
     if separator and scheme.lower() == "file":
         target = unquote(rest)
@@ -54,10 +54,10 @@ def _name(target: str) -> str:
 
 
 def _view(name: str, paths: Sequence[str]) -> str:
-    """A statement of DuckDB; columns of all files, in the widest type that one has.
+    """Return a DuckDB statement; it has the columns of all files, in their widest types.
 
-    DuckDB would take `name=value` anywhere in a path for a column, and overwrite that of the
-    files: the table's own folders give their column by name.
+    DuckDB would read `name=value` anywhere in a path as a column that overwrites the files' own. So
+    only the table's own folders are used as a column.
     """
     if not paths:
         raise click.ClickException("the table holds no files yet: there is nothing to be viewed")
@@ -67,7 +67,7 @@ def _view(name: str, paths: Sequence[str]) -> str:
     bucket = next(filter(None, map(_BUCKET.search, paths)), None)
     if bucket is not None:
         kind = "DATE" if bucket[1] == "event_day" else "VARCHAR"
-        # No digit: the folder of rows without an event time.
+        # A bucket without a digit is the folder of rows without an event time.
         found = f"regexp_extract(_ottla_file, '/{bucket[1]}=([0-9][^/]*)/[^/]*$', 1)"
         columns = f"* EXCLUDE (_ottla_file), nullif({found}, '')::{kind} AS {bucket[1]}"
         options += ", filename = '_ottla_file'"

@@ -1,4 +1,4 @@
-"""`ottla lake follow`: what comes into a topic, into a table, until it is stopped."""
+"""`ottla lake follow`: loads new records of a topic into a table until stopped."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ from ottla.cli.lake.lines.progress import ProgressLine
 from ottla.cli.lake.lines.retries import show_recovery, show_trouble
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 
-# What stands in a pipeline's file may not be said beside it.
+# Options that cannot be given together with a pipeline's file.
 _OF_SPARK = ("master", "conf", "name")
 _PACE = ("every", "max_bytes")
 _BESIDE_A_FILE = frozenset(
@@ -76,7 +76,7 @@ def follow(
         _refuse_what_the_file_says(ctx)
         said = {name: value for name, value in given.items() if _is_said(ctx, name)}
         pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), said)
-        # Options of the command overrule the file, and the file the defaults.
+        # The command's options overrule the file, and the file overrules the defaults.
         given |= {name: pipeline.options[name] for name in _PACE if name in pipeline.options}
         given |= said
         if pipeline.is_changelog:
@@ -132,7 +132,7 @@ def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) 
 
 
 class _Shown:
-    """What people see of a follow, and the signals that end it."""
+    """Shows a follow to people, and ends it on signals."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class _Shown:
 
     @property
     def watch(self) -> Any:
-        """An `ottla.lake.Observer`."""
+        """Return the `ottla.lake.Observer` of the follow."""
         return import_lake().Observer(
             on_step=self.on_step,
             on_progress=None if self._form == "json" else self._line.on_progress,
@@ -170,7 +170,7 @@ class _Shown:
             self._line.on_step(step)
         if step != "following":
             return
-        # Only now: Spark has set handlers of its own when it started.
+        # Set here, because Spark set its own handlers when it started.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.stop.set())
         if self._form != "json":

@@ -1,4 +1,4 @@
-"""`ottla lake history`: a line for each commit of a table."""
+"""`ottla lake history`: shows a line for each commit of a table."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The package of loads, which is an extra, and ledgers as rows of a table."""
+"""Imports the lake, which is an extra, and shows ledgers as rows of a table."""
 
 import logging
 import sys
@@ -28,12 +28,12 @@ LEDGER_COLUMNS = [
     "unexplained",
 ]
 
-# What they warn of is for people.
+# Packages whose warnings are only for people.
 _SPOKEN = ("ottla.client.ranges",)
 
 
 def import_lake() -> ModuleType:
-    """`ottla.lake`. Raises OttlaError where a package that it needs is not installed."""
+    """Import `ottla.lake`. Raises OttlaError if a package that it needs is not installed."""
     try:
         import ottla.lake  # noqa: PLC0415  # Arrow is an extra, and slow to import.
     except ImportError as error:
@@ -50,19 +50,19 @@ def import_lake() -> ModuleType:
 
 
 def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
-    """A line for each partition that has unreadable offsets. Needs what `import_lake` checks."""
+    """Return a line for each partition with unreadable offsets. Call `import_lake` first."""
     from ottla.lake import telling  # noqa: PLC0415  # As above.
 
     return telling.skipped_lines(topic, skipped)
 
 
 def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:
-    """A row for each partition, with the remainder that has to be 0."""
+    """Return a row for each partition, with the remainder, which has to be 0."""
     return [{**asdict(ledger), "unexplained": ledger.unexplained} for ledger in ledgers]
 
 
 def columns_changed(topic: str, manifest: Any) -> list[str]:
-    """A line for each change of a table's typed columns that a commit made."""
+    """Return a line for each change of a table's typed columns in a commit."""
     return [
         f"columns changed: {change.what}, from "
         + ", ".join(f"{topic}-{p} offset {o}" for p, o in sorted(change.offsets.items()))
@@ -71,6 +71,6 @@ def columns_changed(topic: str, manifest: Any) -> list[str]:
 
 
 def letters_line(target: str, ledgers: Iterable[PartitionLedger]) -> list[str]:
-    """How many dead letters there are, and where to see them; nothing where there are none."""
+    """Return a line with the number of dead letters and how to list them; nothing without any."""
     dead = sum(ledger.dead_letters for ledger in ledgers)
     return [f"{counted(dead, 'dead letter')}: `ottla dlq list {target}` shows them"] if dead else []

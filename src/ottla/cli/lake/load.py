@@ -1,4 +1,4 @@
-"""`ottla lake load`: what is new in a topic into a table, exactly once."""
+"""`ottla lake load`: loads the new records of a topic into a table, exactly once."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pipelines as arguments: a TOML file, and tables that are named by one."""
+"""Resolves arguments that name a pipeline's file or a table."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ class TableArgument:
 
 
 def is_pipeline(word: str) -> bool:
-    """Whether an argument names a pipeline's file, and not a topic or a table."""
+    """Return whether an argument names a pipeline's file rather than a topic or a table."""
     return word.endswith(_SUFFIX)
 
 
 def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
-    """The pipeline in a file. `--bootstrap` and `--config`, where given, overrule the file.
+    """Return the pipeline in a file. `--bootstrap` and `--config`, if given, overrule the file.
 
-    Clients of this process read the settings that it names.
+    Clients of this process then read the settings that it names.
 
-    Raises click.BadParameter where the file is wrong.
+    Raises click.BadParameter if the file is wrong.
     """
     import_lake()
     from ottla.lake.pipeline import settings  # noqa: PLC0415  # Arrow is an extra.
@@ -52,7 +52,7 @@ def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
 def table_argument(
     ctx: click.Context, word: str, bootstrap: str, store_options: Mapping[str, str]
 ) -> TableArgument:
-    """The table that `word` means: a target, or the target of a pipeline."""
+    """Return the table that `word` names: a target, or the target of a pipeline."""
     if not is_pipeline(word):
         return TableArgument(word, bootstrap, store_options)
     pipeline = read_pipeline(ctx, word, bootstrap)
@@ -62,7 +62,7 @@ def table_argument(
 
 
 def with_spark(pipeline: Any, spark: Mapping[str, Any]) -> Any:
-    """The pipeline with what the command says of Spark, which overrules the file."""
+    """Return the pipeline with the command's Spark options, which overrule the file."""
     said = {name: value for name, value in spark.items() if value}
     conf = {**(pipeline.options.get("conf") or {}), **(said.pop("conf", {}))}
     return replace(pipeline, options={**pipeline.options, **said, "conf": conf})

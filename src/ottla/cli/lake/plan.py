@@ -1,4 +1,4 @@
-"""`ottla lake plan`: what a run of a pipeline would load, without loading it."""
+"""`ottla lake plan`: shows what a run of a pipeline would load, without loading it."""
 
 from typing import Any
 

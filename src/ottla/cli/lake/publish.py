@@ -1,4 +1,4 @@
-"""`ottla lake publish`: a table or files into a topic, exactly once."""
+"""`ottla lake publish`: publishes a table or files into a topic, exactly once."""
 
 import sys
 from dataclasses import asdict
@@ -91,7 +91,7 @@ def publish(
 
 
 class _Progress:
-    """One line on a terminal, after each transaction."""
+    """Shows one line on a terminal, updated after each transaction."""
 
     def __init__(self) -> None:
         self._shown = sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""`ottla lake replace`: ranges of a table read from the topic again."""
+"""`ottla lake replace`: reads ranges of a table from the topic again."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +13,7 @@ from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, ski
 from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
 from ottla.cli.text.output import show, show_one
 
-# What says how values are decoded; a file's [decode] is left out where one is given.
+# Options for decoding values; if one is given, the file's [decode] is ignored.
 _DECODING = ("value", "key", "decode_file")
 
 
@@ -90,7 +90,7 @@ def replace(
 
 
 def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tuple[str, str]:
-    """Start and end in the words of boundaries."""
+    """Return start and end in the form of boundaries."""
     if offsets is None:
         if start is None or end is None:
             raise click.UsageError("say which offsets: --offsets, or --from and --until")
@@ -109,7 +109,7 @@ def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tupl
 
 
 def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What the file says, where the command does not. Losses are accepted by the command only."""
+    """Return the file's options where the command has none, but never acceptance of losses."""
     from ottla.lake.write.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
 
     said = {

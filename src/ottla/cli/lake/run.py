@@ -1,4 +1,4 @@
-"""`ottla lake run`: one load of a pipeline."""
+"""`ottla lake run`: runs one load of a pipeline."""
 
 from dataclasses import asdict
 from typing import Any

@@ -1,4 +1,4 @@
-"""`ottla lake status`: how a table stands, and how far its topic is ahead."""
+"""`ottla lake status`: shows a table's state, and how far its topic is ahead."""
 
 from typing import Any
 

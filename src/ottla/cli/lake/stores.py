@@ -1,4 +1,4 @@
-"""`--store-option`, for commands that open a table."""
+"""The option `--store-option`, for commands that open a table."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def store_options(command: Command) -> Command:
-    """`--store-option NAME=VALUE`, any number of times."""
+    """Add `--store-option NAME=VALUE`, which may be given any number of times."""
     return click.option(
         "--store-option",
         "store_options",
@@ -25,7 +25,7 @@ def store_options(command: Command) -> Command:
 
 
 def _options(texts: tuple[str, ...]) -> dict[str, str]:
-    """Options by name, from `NAME=VALUE`. Raises click.BadParameter for other words."""
+    """Return options by name, from `NAME=VALUE`. Raises click.BadParameter for other forms."""
     options = {}
     for text in texts:
         name, separator, value = text.partition("=")

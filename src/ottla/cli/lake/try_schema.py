@@ -1,4 +1,4 @@
-"""`ottla lake try-schema`: a dry run of columns over the last records of a topic."""
+"""`ottla lake try-schema`: tries columns on the last records of a topic; writes nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The partitions of an Iceberg table: a transform of the column of event times, which all read."""
+"""Partitions an Iceberg table by a transform of the event-time column."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _TRANSFORMS: Mapping[By, Any] = {
 
 
 def partition_table(transaction: Transaction, buckets: Buckets) -> None:
-    """Partition a new table, as soon as it has the column: it has no files before."""
+    """Partition a new table once it has the column, before it has any files."""
     now = transaction.table_metadata
     if buckets.by == "none" or not now.spec().is_unpartitioned():
         return
@@ -30,12 +30,12 @@ def partition_table(transaction: Transaction, buckets: Buckets) -> None:
 
 
 def partition_of(file: DataFile, buckets: Buckets) -> Record:
-    """The value of the transform in a file of one bucket."""
+    """Return the transform's value for a file of one bucket."""
     return Record() if buckets.by == "none" else Record(number_of(file.event, buckets.by))
 
 
 def bucket_in_log(table: Table, spec_id: int, file: IcebergFile) -> str | None:
-    """The bucket of a file by the log; None where its partition is not one of ours."""
+    """Return the bucket of a file in the log; None if its partition is not one of ours."""
     by = _unit(table.specs().get(spec_id))
     if by is None or len(file.partition) != 1:
         return None
@@ -51,7 +51,7 @@ def _unit(spec: PartitionSpec | None) -> By | None:
 
 
 def partition_problems(table: Table, buckets: Buckets, *, has_files: bool) -> list[str]:
-    """What others have changed in the partitions of the table."""
+    """Return how other programs have changed the table's partitioning."""
     spec, columns = table.spec(), table.schema()
     found = [(columns.find_column_name(one.source_id), one.transform) for one in spec.fields]
     wanted = [] if buckets.by == "none" else [(buckets.column, _TRANSFORMS[buckets.by])]

@@ -1,7 +1,7 @@
-"""Rows behind the watermark, and those whose times no folder is named for: found, and refused.
+"""Finds late rows, and rows whose event time no folder can be named for, and refuses them.
 
-Engines name days of the years 1 to 9999; a record's event time may be of any other year, mostly
-by a producer that writes other units than it should.
+Engines name days of the years 1 to 9999. A record's event time may be in another year, mostly
+because a producer writes other units than it should.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ _FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
 @dataclass(slots=True)
 class SeenTimes:
-    """What a task saw of event times: the highest one that is not in the future, and late rows."""
+    """A task's highest event time that is not in the future, and its late rows."""
 
     highest_ms: int | None = None
     late: int = 0
 
 
 def event_column(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> Any:
-    """The event times of the rows that are kept; `names` are those of the typed columns."""
+    """Return event times of the kept rows; `names` are the names of the typed columns."""
     if rule.column == TIMESTAMP:
         return rows.kept.column(TIMESTAMP)
     return rows.typed[names.index(rule.column)]
@@ -42,9 +42,9 @@ def event_column(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> Any
 def without_late(
     rows: SortedRows, rule: EventRule, names: Sequence[str], seen: SeenTimes
 ) -> SortedRows:
-    """Count late rows in `seen`, and move them to the dead letters where the rule says so.
+    """Count late rows in `seen`, and move them to the dead letters if the rule says so.
 
-    Raises OttlaError for the first late row where that is the policy.
+    Raises OttlaError for the first late row if that is the policy.
     """
     micros = micros_of(event_column(rows, rule, names))
     if micros.null_count == len(micros):
@@ -68,9 +68,9 @@ def without_late(
 
 
 def without_unnamed(rows: SortedRows, rule: EventRule, names: Sequence[str]) -> SortedRows:
-    """Move rows to the dead letters whose event time is of no day, hour or month that has a name.
+    """Move rows to the dead letters whose event time has no named day, hour or month.
 
-    Raises OttlaError for the first of them where late rows are not to be dead letters either.
+    Raises OttlaError for the first such row if late rows are not to be dead letters.
     """
     micros = micros_of(event_column(rows, rule, names))
     if rule.by == "none" or micros.null_count == len(micros):

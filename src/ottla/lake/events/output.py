@@ -1,8 +1,8 @@
-"""The files of a task that keeps rows apart by event time: one at a time for each bucket, few open.
+"""Writes a task's rows to files by event time: one file at a time per bucket, few open.
 
-Rows wait in memory until their row group is large, or until all that waits is: then the largest
-group is written. Of the open files the one that was written to least recently is finished where
-too many are open; later rows of its bucket begin another file.
+Rows wait in memory until their row group is large, or until all waiting rows are: then the largest
+group is written. If too many files are open, the least recently written one is completed; later
+rows of its bucket begin another file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +16,15 @@ from ottla.lake.manifest import DataFile
 from ottla.lake.output import ParquetOutput
 from ottla.lake.plan import Range
 
-# An open file of an object store holds parts that are being sent.
+# An open file in an object store holds parts that are being sent.
 OPEN_MAX = 16
 WAITING_BYTES = 128 << 20
-# What a few rows take beside their values.
+# The overhead of a few rows, besides their values.
 _PIECE_BYTES = 8 << 10
 
 
 class _BucketFile:
-    """The file of a bucket in the making."""
+    """The open file of a bucket."""
 
     def __init__(self, output: ParquetOutput, start: int) -> None:
         self.output = output
@@ -37,9 +37,9 @@ class _BucketFile:
 
 
 class BucketOutputs:
-    """Writes the rows of a range into files by bucket; all into one with `by` none.
+    """Writes the rows of a range into files by bucket, or into one file if `by` is none.
 
-    `make` begins a file: it is given the bucket, and how many files that had before. At most
+    `make` begins a file: it gets the bucket, and how many files that has already. At most
     `open_max` files are open, and about `waiting_bytes` wait in memory.
     """
 
@@ -62,12 +62,12 @@ class BucketOutputs:
         self._opened: dict[str, None] = {}  # The least recently written first.
         self._waiting = 0
         self.files: list[DataFile] = []
-        # The most that there was at a time.
+        # The most bytes that waited at any time.
         self.opened_most = 0
         self.waiting_most = 0
 
     def write(self, batch: pa.RecordBatch, added: Sequence[Any] = (), times: Any = None) -> None:
-        """Append rows in order of offset, at least one; `times` is their column of event times."""
+        """Append at least one row, in order of offset; `times` is their column of event times."""
         if self._by == "none":
             self._append("", batch, added)
             return
@@ -75,7 +75,7 @@ class BucketOutputs:
             if rows is None:
                 self._append(bucket, batch, added)
             else:
-                # A copy: a slice would keep all of the batch in memory.
+                # Copy: a slice would keep the whole batch in memory.
                 self._append(bucket, batch.take(rows), [each.take(rows) for each in added])
 
     def _append(self, bucket: str, batch: pa.RecordBatch, added: Sequence[Any]) -> None:
@@ -122,18 +122,18 @@ class BucketOutputs:
         self.files.append(file.output.as_file(self._wanted.partition, start, end, bucket))
 
     def finish(self) -> None:
-        """End all files and make them durable: `files` are to be committed afterwards."""
+        """Complete all files and make them durable; `files` can be committed then."""
         for bucket in list(self._files):
             self._finish(bucket)
 
     def discard(self) -> None:
-        """Leave no unfinished file behind, also where the disk takes no more."""
+        """Remove unfinished files, even if the disk is full."""
         for file in self._files.values():
             file.output.discard()
 
 
 def _divided(times: Any, by: By) -> Iterator[tuple[str, Any]]:
-    """Yield each bucket with the places of its rows, in order; None: of all rows."""
+    """Yield each bucket with the indices of its rows, in order; None: all rows."""
     micros = micros_of(times)
     if micros.null_count == len(micros):
         yield NULL, None

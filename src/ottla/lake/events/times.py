@@ -1,9 +1,9 @@
-"""How far a table is complete in event time: what each commit says of it, and what follows. Pure.
+"""Event times and watermarks: how far a table is complete after each commit. Pure.
 
-A partition's watermark is the highest event time seen in it, less the lateness that is allowed; or,
-where all of it was loaded at a time, that time less what an idle partition is given. It never
-falls. The table's watermark is the least over its partitions: all before it is in. Rows that come
-with an earlier event time are late.
+A partition's watermark is its highest event time minus the allowed lateness. If the partition was
+loaded completely at some time, it may also be that time minus the allowance for idle partitions. It
+never decreases. The table's watermark is the lowest of its partitions: all rows before it are
+loaded. Rows that come later with an earlier event time are late.
 """
 
 import json
@@ -21,27 +21,28 @@ TIMESTAMP = "timestamp"
 
 @dataclass(frozen=True, slots=True)
 class EventTimes:
-    """What a commit says of event times. Times are in milliseconds since 1970."""
+    """The event times in a commit's manifest, in milliseconds since 1970."""
 
-    column: str = TIMESTAMP  # Of the table: it holds the event times.
-    by: By = "none"  # How files are kept apart.
+    column: str = TIMESTAMP  # The table's column that holds the event times.
+    by: By = "none"  # How files are divided.
     lateness_ms: int = 0
     idle_ms: int | None = None  # None: an idle partition holds the watermark back.
     late_rows: LateRows = "keep"
-    # By partition: the highest event time so far, no later than the clock when it was loaded; when
-    # all that was readable was loaded last; and what follows from both.
+    # By partition: the highest event time so far, no later than the clock at its load; the last
+    # time when all readable records were loaded; and the watermark that follows from both.
     highest: Mapping[int, int] = field(default_factory=dict)
     empty_at: Mapping[int, int] = field(default_factory=dict)
     watermarks: Mapping[int, int] = field(default_factory=dict)
-    # The table's: none while a partition has none; it never falls, also where one is added.
+    # The table's watermark: none until each partition has one. It never decreases, even if a
+    # partition is added.
     watermark_ms: int | None = None
-    # Rows of this commit that came behind the watermark of the one before.
+    # Rows of this commit with event times before the previous watermark.
     late: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """What a load asks of event times; None: as the table has it."""
+    """The event-time options of a load; None: as in the table."""
 
     partition_by: By | None = None
     column: str | None = None
@@ -52,19 +53,19 @@ class EventSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventRule:
-    """What tasks do with event times. Pickles."""
+    """What tasks do with event times. Can be pickled."""
 
     column: str
     by: By
     watermark_ms: int | None  # Rows before it are late.
     late_rows: LateRows
-    clock_ms: int  # Times behind it are a producer's mistake, and raise no watermark.
+    clock_ms: int  # Later event times are a producer's mistake, and do not raise the watermark.
 
 
 def decided(asked: EventSettings, before: EventTimes | None, *, is_new: bool) -> EventTimes | None:
-    """How a load goes by event time, on top of what the table has; None: not at all.
+    """Return the event-time settings of a load, from its options and the table's; None: unused.
 
-    Raises OttlaError for what contradicts the table, which `is_new` before its first commit.
+    Raises OttlaError if an option contradicts the table; `is_new`: the table has no commit yet.
     """
     if before is None:
         if asked == EventSettings():
@@ -106,7 +107,7 @@ def after_load(
     late: Mapping[int, int],
     partitions: Mapping[int, int],
 ) -> EventTimes:
-    """What a load's manifest says: `before` is what it had decided, `seen` what its rows have."""
+    """Return the event times of a load's manifest, from `before` and the rows `seen`."""
     highest = {**before.highest}
     for partition, time in seen.items():
         highest[partition] = max(time, highest.get(partition, time))
@@ -118,7 +119,7 @@ def after_load(
 def _with_watermarks(
     events: EventTimes, before: EventTimes, partitions: Mapping[int, int]
 ) -> EventTimes:
-    """`events` with what follows from them, on top of those of the commit before."""
+    """Return `events` with watermarks, which are not below those of the previous commit."""
     marks = _watermarks(events, before.watermarks)
     least = before.watermark_ms
     if partitions and partitions.keys() <= marks.keys():
@@ -128,7 +129,7 @@ def _with_watermarks(
 
 
 def _watermarks(events: EventTimes, before: Mapping[int, int]) -> dict[int, int]:
-    """The watermark of each partition that has one; `before` are those of the last commit."""
+    """Return the watermark of each partition that has one; `before` has the previous ones."""
     found = dict(before)
     for partition, time in events.highest.items():
         found[partition] = max(time - events.lateness_ms, found.get(partition, -(1 << 63)))
@@ -139,7 +140,7 @@ def _watermarks(events: EventTimes, before: Mapping[int, int]) -> dict[int, int]
 
 
 def moves(before: int | None, after: int | None, by: By) -> bool:
-    """Whether a watermark has moved so far that a commit for its sake alone is worth it."""
+    """Return whether a watermark has moved far enough for a commit of its own."""
     if after is None:
         return False
     unit: By = "hour" if by == "none" else by
@@ -147,7 +148,7 @@ def moves(before: int | None, after: int | None, by: By) -> bool:
 
 
 def said(events: EventTimes | None) -> str:
-    """What later commits go on with, as text that is equal where that is equal."""
+    """Return the event-time state for later commits, as a text that can be compared."""
     if events is None:
         return ""
     known = asdict(replace(events, late={}))
@@ -159,7 +160,7 @@ def said(events: EventTimes | None) -> str:
 def contradictions(
     before: str, events: EventTimes | None, kind: str, partitions: Mapping[int, int]
 ) -> list[str]:
-    """What a commit's event times have that does not follow from `before` (`said`)."""
+    """Return contradictions between a commit's event times and the state `before` (`said`)."""
     if kind != "load":
         changed = said(events) != before
         return ["it changes the table's event times, which only loads do"] if changed else []
@@ -187,7 +188,7 @@ def _from(content: dict[str, Any]) -> EventTimes:
 
 
 def from_json(content: Mapping[str, Any] | None) -> EventTimes | None:
-    """Event times as they stand in a manifest. Raises ValueError, TypeError or KeyError."""
+    """Parse event times of a manifest. Raises ValueError, TypeError or KeyError."""
     if content is None:
         return None
     found = _from(dict(content))

@@ -1,1 +1,1 @@
-"""Pipelines: what is loaded from where into which table, in a file, and how it stands."""
+"""Pipelines: a file declares a source and a table; here are its plan, run, status and report."""

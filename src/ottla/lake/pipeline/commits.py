@@ -1,4 +1,4 @@
-"""The commits of a table, one line each. Pure."""
+"""Summarizes the commits of a table, one line each. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +23,7 @@ TERMS = (
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one commit did, and what it has on record beside its rows."""
+    """What one commit did, with its remarks."""
 
     version: int
     kind: str
@@ -38,12 +38,12 @@ class Commit:
     on_record: tuple[str, ...]
 
     def row(self) -> dict[str, Any]:
-        """For a table of commits."""
+        """Return a row for a table of commits."""
         return {**asdict(self), "time": iso(self.created_ms)}
 
 
 def commits(manifests: Iterable[Manifest]) -> list[Commit]:
-    """One for each manifest, in their order."""
+    """Return one summary for each manifest, in order."""
     return [
         Commit(
             version=one.version,
@@ -63,7 +63,7 @@ def commits(manifests: Iterable[Manifest]) -> list[Commit]:
 
 
 def on_record(manifest: Manifest) -> list[str]:
-    """What an operator, or the topic, made of the commit that is not plain loading."""
+    """Return remarks on everything in a commit that is not plain loading."""
     lines = [
         f"{counted(count, 'offset')} of partition {partition} lost, which was accepted"
         for partition, count in manifest.accepted_loss.items()
@@ -82,18 +82,18 @@ def on_record(manifest: Manifest) -> list[str]:
 
 
 def bytes_of_files(files: Iterable[DataFile]) -> int:
-    """How many bytes they take."""
+    """Return how many bytes the files take."""
     return sum(file.size_bytes for file in files)
 
 
 def terms_of(ledgers: Sequence[PartitionLedger]) -> dict[str, int]:
-    """How many offsets each term of the accounts has, and `unexplained`."""
+    """Return how many offsets each term of the ledgers has, and `unexplained`."""
     found = {term: sum(asdict(one)[term] for one in ledgers) for term in TERMS}
     return {**found, "unexplained": sum(abs(one.unexplained) for one in ledgers)}
 
 
 def ledger_of_table(manifests: Iterable[Manifest]) -> dict[int, PartitionLedger]:
-    """The account of all loads together, by partition."""
+    """Return the ledger of all loads together, by partition."""
     found: dict[int, PartitionLedger] = {}
     for manifest in manifests:
         for ledger in manifest.ledgers if manifest.kind in MOVES_POSITIONS else ():

@@ -1,4 +1,4 @@
-"""How old rows were when their load was committed, by the timestamps in the files' footers."""
+"""The age of rows when their load was committed, from the timestamps in the files' footers."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,12 +11,12 @@ from ottla.lake.manifest import Manifest
 from ottla.lake.pipeline.report import SHOWN, Delay
 from ottla.lake.stores.store import FileStore
 
-# Footers that are read at most: each is a request on an object store.
+# The most footers to read: each is a request to an object store.
 _FOOTERS_MAX = 400
 
 
 def delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
-    """Return those of the newest loads whose files are there, oldest load first."""
+    """Return the delays of the newest loads whose files exist, oldest load first."""
     found: list[Delay] = []
     left = _FOOTERS_MAX
     for manifest in reversed(manifests[-SHOWN:]):
@@ -27,7 +27,7 @@ def delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
             continue
         times_ms: list[float] = []
         for file in manifest.files:
-            # What compaction or expiry removed has no footer any more.
+            # Files that compaction or expiry removed have no footer any more.
             with suppress(OSError, OttlaError):
                 times_ms += _times_ms(store, file.path)
         if times_ms:
@@ -38,7 +38,7 @@ def delays(store: FileStore, manifests: Sequence[Manifest]) -> list[Delay]:
 
 
 def _times_ms(store: FileStore, path: str) -> list[float]:
-    """The least and the greatest timestamp of each row group that has some."""
+    """Return the lowest and the highest timestamp of each row group that has any."""
     with store.open(path) as file:
         metadata = pq.read_metadata(file)
     found: list[float] = []

@@ -1,7 +1,7 @@
-"""A pipeline that follows: after a commit the numbers and the report are written down.
+"""A pipeline that follows a topic: writes its numbers and its report after commits.
 
-Looking at the table for them takes longer the more commits it has. So neither is written more often
-than its time between two, nor for more than a small part of the time; at the end both are.
+Collecting them takes longer the more commits a table has. So each is written at most once in its
+interval, and writing takes at most a small part of the time. At the end both are written.
 """
 
 import time
@@ -28,7 +28,7 @@ _SHARE = 20.0
 
 
 class NextWrite:
-    """When something is due that takes a while."""
+    """Decides when a slow action is due again."""
 
     def __init__(self, every_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
         self._every_s = every_s
@@ -39,13 +39,13 @@ class NextWrite:
         return self._now_s() >= self._next_s
 
     def done(self, began_s: float) -> None:
-        """It was done, and had begun at `began_s`."""
+        """Record that the action is complete and had begun at `began_s`."""
         now_s = self._now_s()
         self._next_s = now_s + max(self._every_s, _SHARE * (now_s - began_s))
 
 
 class _Writer:
-    """Writes down what a pipeline's newest commit did."""
+    """Writes the numbers and the report of a pipeline's newest commit."""
 
     def __init__(self, pipeline: Pipeline, on_trouble: Callable[[OttlaError], None]) -> None:
         self._pipeline = pipeline
@@ -59,11 +59,11 @@ class _Writer:
         self._write(metrics=self._metrics.is_now(), report=self._report.is_now())
 
     def failed(self) -> None:
-        """The numbers say so, and nothing of the table; the report stays."""
+        """Write only the numbers of the failure, without the table's; the report stays."""
         path = self._pipeline.metrics
         if path is not None:
             numbers = RunNumbers(success=False, ended_ms=time.time_ns() // 1_000_000, seconds=0.0)
-            # What failed is said, whatever becomes of the file.
+            # The failure itself is raised, even if the file cannot be written.
             with suppress(OttlaError):
                 write_metrics(
                     path, samples(self._pipeline.topic, self._pipeline.table, numbers, None)
@@ -71,13 +71,13 @@ class _Writer:
             self._metrics = NextWrite(_METRICS_EVERY_S)
 
     def after_trouble(self, error: OttlaError) -> None:
-        """A failure that is tried again."""
+        """Write the numbers of a failure that is retried."""
         self._on_trouble(error)
         self.failed()
 
     @contextmanager
     def of_run(self) -> Iterator[None]:
-        """Write down how a follow ended."""
+        """Write how a follow ended."""
         try:
             yield
         except OttlaError:
@@ -101,7 +101,7 @@ class _Writer:
         try:
             write_down(pipeline, done, done.seconds, pipeline.bootstrap)
         except OttlaError as error:
-            # The table is what counts: it goes on without them.
+            # The table matters more: it is followed even if the files cannot be written.
             self._on_trouble(error)
         due.done(began_s)
 
@@ -110,7 +110,7 @@ def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> Non
     """Follow as `pipeline` says; `options` overrule it. Raises OttlaError."""
     given = pipeline.options_of(FollowOptions)
     if given.get("end") == "latest":
-        del given["end"]  # The default: it follows until it is stopped.
+        del given["end"]  # This is the default: follow until stopped.
     given.update(options)
     watch = given.get("watch", UNWATCHED)
     writer = _Writer(pipeline, watch.on_trouble)
@@ -128,10 +128,7 @@ def follow_pipeline(pipeline: Pipeline, **options: Unpack[FollowOptions]) -> Non
 
 
 def keep_pipeline(pipeline: Pipeline, **options: Unpack[ChangelogOptions]) -> None:
-    """Keep the changelog table of `pipeline`: once without `every`, else until it is stopped.
-
-    `options` overrule the file. Raises OttlaError.
-    """
+    """Update the changelog table of `pipeline` once, or with `every` until it is stopped."""
     given = changelog_options(pipeline)
     if options.get("every") is not None:
         given.pop("end", None)

@@ -1,4 +1,4 @@
-"""Looks at topic and table for plans, status and history. Writes nothing."""
+"""Reads topic and table for plans, status and history. Writes nothing."""
 
 import time
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ from ottla.lake.write.settings import decode_of, sizes_of
 
 
 def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad:
-    """Return what a run would load now. Raises OttlaError where it would fail.
+    """Return the load that a run would do now. Raises OttlaError if it would fail.
 
-    Brokers that are away are asked again for `patience_s`.
+    Brokers that do not answer are retried for `patience_s`.
     """
     options = pipeline.load
     bootstrap = options["bootstrap"]
@@ -70,9 +70,9 @@ def look(pipeline: Pipeline, patience_s: float = LOOK_PATIENCE_S) -> PlannedLoad
 def status(
     target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
 ) -> TableStatus:
-    """Return how a table stands; compared with its topic where `bootstrap` is given."""
+    """Return the status of a table; compared with its topic if `bootstrap` is given."""
     table = existing_table(target, store_options)
-    # Before the manifests: a load that ends meanwhile has a manifest for its files.
+    # Read before the manifests: if a load ends meanwhile, its files then have a manifest.
     _, present = files_present(table.store)
     manifests = list(table.history())
     ends: dict[int, int] | None = None
@@ -96,7 +96,7 @@ def status(
 
 
 def history(target: str, store_options: Mapping[str, str] | None = None) -> list[Manifest]:
-    """Return all manifests of a table, oldest first. Raises OttlaError where one is wrong."""
+    """Return all manifests of a table, oldest first. Raises OttlaError if one is wrong."""
     return list(existing_table(target, store_options).history())
 
 
@@ -119,13 +119,13 @@ def _require_same(newest: Manifest, described: TopicDescription) -> None:
 
 
 def _first_times(cluster: KafkaCluster, topic: str, starts: Mapping[int, int]) -> dict[int, int]:
-    """The time of the first record at or behind each start, where it can be had."""
+    """Return the time of the first record at or after each start, if it can be read."""
     found = {}
     for partition, start in starts.items():
         try:
             first_ms = first_time_ms(cluster.peek(topic, partition, start), start)
         except OttlaError as error:
-            # Damaged there, or deleted meanwhile: the load itself says so.
+            # Damaged there, or deleted meanwhile: the load itself will report it.
             if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE):
                 raise
             continue

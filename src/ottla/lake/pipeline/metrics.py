@@ -1,4 +1,4 @@
-"""Numbers of a pipeline's last run and its table, in a file for Prometheus or as JSON.
+"""Writes metrics of a pipeline's last run and its table, for Prometheus or as JSON.
 
 Prometheus' node exporter reads such files from its folder (`--collector.textfile.directory`). The
 file is replaced in one step, so that no reader sees half of it. `METRICS` names them all, as
@@ -41,7 +41,7 @@ METRICS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RunNumbers:
-    """What is counted of one run."""
+    """The metrics of one run."""
 
     success: bool
     ended_ms: int
@@ -54,7 +54,7 @@ class RunNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One number."""
+    """One metric with its value and labels."""
 
     name: str
     value: float
@@ -62,7 +62,7 @@ class Sample:
 
 
 def samples(topic: str, table: str, run: RunNumbers, status: TableStatus | None) -> list[Sample]:
-    """All numbers that are known. `status` is None where the table could not be looked at."""
+    """Return all known metrics. `status` is None if the table could not be read."""
     found: list[Sample] = []
     base = (("topic", topic), ("table", table))
 
@@ -100,7 +100,7 @@ def samples(topic: str, table: str, run: RunNumbers, status: TableStatus | None)
 
 
 def prometheus_text(found: list[Sample]) -> str:
-    """Prometheus' text format, each name with its help once."""
+    """Return Prometheus' text format, each name with its help once."""
     lines = []
     for name, meaning in METRICS.items():
         of_name = [sample for sample in found if sample.name == name]
@@ -113,13 +113,13 @@ def prometheus_text(found: list[Sample]) -> str:
 
 
 def json_text(found: list[Sample]) -> str:
-    """A list of objects with name, value and labels."""
+    """Return a list of objects with name, value and labels."""
     rows = [{"name": s.name, "value": s.value, **dict(s.labels)} for s in found]
     return json.dumps(rows, indent=1) + "\n"
 
 
 def write_metrics(path: str, found: list[Sample]) -> None:
-    """Replace the file at `path`; as JSON where its name ends so. Raises OttlaError."""
+    """Replace the file at `path`, as JSON if its name ends in `.json`. Raises OttlaError."""
     replace_file(path, json_text(found) if path.endswith(".json") else prometheus_text(found))
 
 

@@ -1,4 +1,4 @@
-"""What a run of a pipeline would load. Pure."""
+"""The load that a run of a pipeline would do. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from ottla.record.reader import batches
 
 @dataclass(frozen=True, slots=True)
 class PlannedPartition:
-    """One partition. `size_bytes` is estimated from the size of the broker's log."""
+    """One partition of the load. `size_bytes` is estimated from the size of the broker's log."""
 
     partition: int
-    position: int | None  # Where the table stands; None: it has nothing of this partition yet.
+    position: int | None  # The table's position; None: the table has nothing of this partition yet.
     start: int
     end: int
     size_bytes: int
-    # Age of the first record that is to be loaded; None where there is none, or no time is known.
+    # Age of the first record to load; None if there is none, or its time is unknown.
     lag_s: float | None
 
     @property
@@ -32,10 +32,10 @@ class PlannedLoad:
     topic: str
     topic_id: str | None
     table: str
-    version: int  # Of the table after the load.
+    version: int  # The table's version after the load.
     partitions: tuple[PlannedPartition, ...]
     tasks: int
-    files: int  # As many Parquet files at most.
+    files: int  # The most Parquet files that the load would write.
     lost: tuple[str, ...] = ()
     held_back: tuple[str, ...] = ()
 
@@ -49,11 +49,11 @@ class PlannedLoad:
 
     @property
     def lag_s(self) -> float | None:
-        """Age of the oldest record that is not loaded yet."""
+        """Return the age of the oldest record that is not loaded yet."""
         return max((one.lag_s for one in self.partitions if one.lag_s is not None), default=None)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each partition."""
+        """Return a row for each partition."""
         return [
             {
                 "partition": one.partition,
@@ -68,7 +68,7 @@ class PlannedLoad:
         ]
 
     def answer(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return the whole plan as JSON values."""
         return {
             "topic": self.topic,
             "topic_id": self.topic_id,
@@ -93,7 +93,7 @@ def planned_partitions(
     first_times_ms: Mapping[int, int],
     now_ms: int,
 ) -> tuple[PlannedPartition, ...]:
-    """One for each partition, in order. `first_times_ms` are those of the first records to load."""
+    """Return one for each partition, in order, with the time of its first record to load."""
     sizes: dict[int, int] = {}
     for sized in ranges:
         at = sized.wanted.partition
@@ -112,15 +112,15 @@ def planned_partitions(
 
 
 def task_count(ranges: Sequence[SizedRange]) -> int:
-    """How many tasks of Spark the ranges are."""
+    """Return the number of Spark tasks for the ranges."""
     return len(joined([sized.size_bytes for sized in ranges]))
 
 
 def first_time_ms(buffer: bytes, offset: int) -> int | None:
-    """The time of the record at `offset`, by the header of the batch in `buffer` that holds it.
+    """Return the time of the record at `offset`, from the header of its batch in `buffer`.
 
-    In the middle of a batch it is the batch's latest time. None where the buffer holds no such
-    batch, or the batch no time.
+    Inside a batch it is the batch's latest time. None if the buffer does not hold the batch, or the
+    batch has no time.
     """
     for _, header in batches(buffer):
         if header.last_offset >= offset:
@@ -131,5 +131,5 @@ def first_time_ms(buffer: bytes, offset: int) -> int | None:
 
 
 def lag_s(first_ms: int | None, now_ms: int) -> float | None:
-    """The age of a record; 0 for one whose clock is ahead."""
+    """Return the age of a record; 0 if its clock is ahead."""
     return None if first_ms is None else max(0, now_ms - first_ms) / 1000

@@ -1,7 +1,7 @@
-"""The report of a table as one HTML page: its commits, its delays, its ledger, its files. Pure.
+"""Renders a table's report as one HTML page: commits, delays, ledger, files. Pure.
 
-The page needs nothing from elsewhere and runs no script. It fits wide and narrow screens, in
-light and dark colours.
+The page loads nothing and runs no script. It fits wide and narrow screens, in light and dark
+colours.
 """
 
 import html
@@ -16,13 +16,13 @@ from ottla.lake.pipeline.page import PAGE
 from ottla.lake.pipeline.status import TableStatus
 from ottla.ledger.partition import PartitionLedger
 
-# Commits that are shown: the newest ones.
+# How many commits are shown: the newest ones.
 SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """How old the rows of a commit were when it was made: its oldest row, and its newest."""
+    """The age of a commit's oldest and newest row at the time of the commit."""
 
     version: int
     oldest_s: float
@@ -37,7 +37,7 @@ def report_page(
     files: Sequence[DataFile],
     now_ms: int,
 ) -> str:
-    """The page. `files` are those that count, `delays` of the newest commits."""
+    """Return the page. `files` are the live ones, `delays` are those of the newest commits."""
     shown = commits[-SHOWN:]
     return PAGE.format(
         title=html.escape(f"{status.topic or 'no topic yet'} in the lake"),
@@ -77,7 +77,7 @@ def _numbers(status: TableStatus) -> str:
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of numbers; the first column names the row."""
+    """Return a table of numbers; the first column names the row."""
     head = "".join(f"<th class=number>{html.escape(name)}" for name in heads)
     body = "".join(
         "<tr>" + "".join(f"<td class=number>{html.escape(cell)}" for cell in row) for row in rows
@@ -86,7 +86,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _commits(commits: Sequence[Commit], delays: Sequence[Delay]) -> str:
-    """The newest commits, the newest first, with the age of their rows."""
+    """Return the newest commits, the newest first, with the age of their rows."""
     if not commits:
         return _nothing("No commit yet.")
     ages = {one.version: f"{brief(one.newest_s)} to {brief(one.oldest_s)}" for one in delays}

@@ -1,4 +1,4 @@
-"""Makes the report of a table: looks at table and topic, and writes the page."""
+"""Writes the report of a table, from the table and its topic."""
 
 import time
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from ottla.lake.tables.opening import existing_table
 def write_report(
     path: str, target: str, bootstrap: str | None, store_options: Mapping[str, str] | None = None
 ) -> None:
-    """Write the report of the table in `target` to `path`; its lag where `bootstrap` is given.
+    """Write the report of the table in `target` to `path`, with its lag if `bootstrap` is given.
 
     Raises OttlaError.
     """

@@ -1,4 +1,4 @@
-"""One run of a pipeline: look, load, write down the numbers and the report."""
+"""Runs a pipeline once: plan, load, write the numbers and the report."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from ottla.lake.write.watch import UNWATCHED, Observer
 
 @dataclass(frozen=True, slots=True)
 class PipelineRun:
-    """What was found before the load, and what the load did."""
+    """The plan before the load, and the result of the load."""
 
     planned: PlannedLoad
     done: LoadResult
@@ -37,9 +37,9 @@ def run(
     on_planned: Callable[[PlannedLoad], None] = lambda _planned: None,
     watch: Observer = UNWATCHED,
 ) -> PipelineRun:
-    """Load once what `pipeline` says. Raises OttlaError; the numbers say so, too.
+    """Run one load of `pipeline`. Raises OttlaError, and writes the failure to the numbers.
 
-    RecordsLost where records are gone before they were loaded.
+    Raises RecordsLost if records were deleted before they were loaded.
     """
     began = time.monotonic()
     try:
@@ -55,7 +55,7 @@ def run(
             rows["watch"] = watch
             done = load(pipeline.topic, pipeline.table, **rows)
     except OttlaError as error:
-        # What failed is said, whatever becomes of the file; of brokers that are away, at once.
+        # The failure is raised even if the file cannot be written. Do not wait for absent brokers.
         bootstrap = None if is_outage(error) else pipeline.bootstrap
         with suppress(OttlaError):
             write_down(pipeline, None, time.monotonic() - began, bootstrap)
@@ -65,7 +65,7 @@ def run(
 
 
 def changelog_options(pipeline: Pipeline) -> ChangelogOptions:
-    """What `changelog` takes of a pipeline, once. Raises OttlaError for options of rows."""
+    """Return the options for one run of `changelog`. Raises OttlaError for options of rows."""
     of_rows = declared(RowOptions).keys() - declared(ChangelogOptions).keys()
     if of_rows & pipeline.options.keys():
         raise OttlaError(
@@ -74,7 +74,7 @@ def changelog_options(pipeline: Pipeline) -> ChangelogOptions:
             "of files in [target] are for kind = rows",
         )
     options = pipeline.options_of(ChangelogOptions)
-    # Of a file it says how often a follow runs.
+    # In a file this option says how often a follow runs.
     options.pop("every", None)
     options["kind"] = "history" if pipeline.kind == "history" else "latest"
     return options
@@ -83,7 +83,7 @@ def changelog_options(pipeline: Pipeline) -> ChangelogOptions:
 def write_down(
     pipeline: Pipeline, done: LoadResult | None, seconds: float, bootstrap: str | None
 ) -> None:
-    """Write the files of [report]; how far the topic is ahead, where `bootstrap` is given.
+    """Write the files of [report], with the topic's lead if `bootstrap` is given.
 
     `done` is None after a run that failed. Raises OttlaError.
     """

@@ -11,8 +11,8 @@
     format = "parquet"                    # or delta, iceberg
     kind = "rows"                         # or latest, history: a changelog table
 
-All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` has them all. A key that is
-not known is an error that names the nearest one, so that a mistyped policy is not ignored.
+All other keys have the defaults of `ottla lake load`; `PIPELINE_KEYS` lists them all. An unknown
+key is an error that names the nearest known one, so that a mistyped policy is not ignored.
 """
 
 import difflib
@@ -46,7 +46,7 @@ _MEANS = {
 
 
 def _meaning(one: Declared) -> str:
-    """What the value of a key has to be, in words."""
+    """Return a description of the values that a key may have."""
     if one.option.unit is not None:
         return _MEANS[one.option.unit]
     if one.is_flag:
@@ -57,14 +57,14 @@ def _meaning(one: Declared) -> str:
 
 
 def _by_key() -> dict[str, Declared]:
-    """The options that a file may give, by section and key."""
+    """Return the options that a file may give, by section and key."""
     kinds = (LoadOptions, FollowOptions, ChangelogOptions)
     every = (one for kind in kinds for one in declared(kind).values())
     return {one.option.key: one for one in every if one.option.key is not None}
 
 
 _OPTIONS = _by_key()
-# Those that are no options of a load. Keys of `decode` are those of its own module.
+# Keys that are not options of a load. Keys of `decode` are those of its own module.
 _OWN_KEYS = {
     "source": ("topic", "config"),
     "target": ("table", "kind"),
@@ -73,7 +73,7 @@ _OWN_KEYS = {
     "spark": (),
 }
 _KINDS = ("rows", *get_args(Keeps))
-# Section, key: what its value has to be.
+# By section and key: a description of the values.
 PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     section: {
         **dict.fromkeys(own, _STRING),
@@ -85,31 +85,32 @@ PIPELINE_KEYS: Mapping[str, Mapping[str, str]] = {
     }
     for section, own in _OWN_KEYS.items()
 }
-# How settings of Kafka's clients begin; TOML takes the rest of a dotted key for a table.
+# The first part of the names of Kafka's client settings; TOML reads the rest as nested tables.
 _OF_CLIENTS = frozenset({"sasl", "ssl", "security", "username", "password"})
 _REQUIRED = (("source", "topic"), ("target", "table"))
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What a pipeline does. `options` are those of the lake's functions that the file gives."""
+    """A parsed pipeline. `options` are the lake functions' options in the file."""
 
     topic: str
     table: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     config: str | None = None  # A file of settings of Kafka's clients.
-    kind: str = "rows"  # Or the latest, or the history, of each key: a changelog.
-    html: str | None = None  # Where the report of each load is written.
-    metrics: str | None = None  # Where the numbers of the last load are written.
+    # Or `latest` or `history`: a changelog table of the latest value, or all values, of each key.
+    kind: str = "rows"
+    html: str | None = None  # Path of the report of each load.
+    metrics: str | None = None  # Path of the numbers of the last load.
 
     @property
     def is_changelog(self) -> bool:
-        """Whether the table has a row of each key."""
+        """Return whether the table is a changelog."""
         return self.kind != "rows"
 
     @property
     def load(self) -> LoadOptions:
-        """The options of a load, also of a changelog's, with their defaults."""
+        """Return the options of a load, also for a changelog's load, with their defaults."""
         return filled(LoadOptions, self.options_of(LoadOptions))
 
     @property
@@ -121,7 +122,7 @@ class Pipeline:
         return self.load["store_options"] or {}
 
     def options_of(self, kind: type[O]) -> O:
-        """The options in the file that a function takes, by its TypedDict."""
+        """Return the options in the file that a function takes, by its TypedDict."""
         known = declared(kind)
         found: Any = {name: one for name, one in self.options.items() if name in known}
         return found  # type: ignore[no-any-return]  # As they were declared.
@@ -130,7 +131,7 @@ class Pipeline:
 def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
     """Read a pipeline from a file. Raises OttlaError with the key that is wrong.
 
-    `bootstrap` is the cluster of a file that names none.
+    `bootstrap` is the default cluster.
     """
     try:
         content = Path(path).read_bytes().decode()
@@ -152,7 +153,7 @@ def read(path: str, bootstrap: str = _BOOTSTRAP) -> Pipeline:
 
 
 def _beside(folder: Path, place: str) -> str:
-    """A place that is neither a URL nor absolute, below the folder of the pipeline's file."""
+    """Return a path that is neither a URL nor absolute, relative to the pipeline's file."""
     return place if not place or _FIXED.match(place) else str(folder / place)
 
 
@@ -162,7 +163,7 @@ def parse(
     bootstrap: str = _BOOTSTRAP,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Pipeline:
-    """Parse the text of a pipeline; `name` is what errors call it. Raises OttlaError.
+    """Parse the text of a pipeline; errors call it `name`. Raises OttlaError.
 
     `${NAME}` in the options of target and Spark, and in the name of the clients' settings, is a
     variable of `environment`.
@@ -219,7 +220,7 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
         if isinstance(value, str):
             _require_no_secret(name, section, key, value)
         if not _fits(value, known[key]):
-            # Tables may hold secrets.
+            # Tables may contain secrets.
             shown = f" = {value!r}" if isinstance(value, str | int | float) else ""
             raise _wrong(name, f"has {key}{shown} in [{section}], which is not {known[key]}")
         one = _OPTIONS.get(f"{section}.{key}")
@@ -230,7 +231,7 @@ def _require_keys(name: str, section: str, content: Mapping[str, Any]) -> None:
 
 
 def _require_no_secret(name: str, section: str, key: str, value: str) -> None:
-    """Refuse it, without showing the value."""
+    """Refuse a secret, without showing its value."""
     if key == "config" and is_setting(value):
         raise _wrong(
             name,

@@ -1,4 +1,4 @@
-"""The Python packages of a load as one archive that Spark ships to its executors.
+"""Packs the Python packages of a load into an archive that Spark ships to its executors.
 
     environment/bin/python   a script: the worker's own Python with the packages on its path
     environment/lib/…        ottla and what it needs, as they are installed here
@@ -22,9 +22,9 @@ import ottla
 from ottla.base.errors import ErrorCode, OttlaError
 
 _OWN_PACKAGES = ("ottla", "pyspark_ottla")
-# With the executor's Spark, or of no use to a task.
+# Part of the executor's Spark, or not used by a task.
 _LEFT_OUT = frozenset({"ottla", "pyspark", "py4j", "pip", "setuptools"})
-# All that a task may need; what is not installed here no load here can use.
+# All packages that a task may need. A package that is not installed here is not used by loads here.
 _ROOTS = (
     *("click", "cramjam", "crc32c", "google-re2", "librt", "mypy-extensions", "rich", "uvloop"),
     *("numpy", "obstore", "pandas", "pyarrow", "deltalake", "pyiceberg", "fastavro", "orjson"),
@@ -49,13 +49,13 @@ exec "$python" "$@"
 def ship(path: str) -> list[str]:
     """Write the archive to `path`; return names and versions of the packages in it.
 
-    Raises OttlaError where it can't be written.
+    Raises OttlaError if it cannot be written.
     """
     found = sorted(_required(_ROOTS).values(), key=lambda one: one.metadata["Name"].lower())
     try:
         with (
             open(path, "wb") as file,
-            # Without a time in it, the same packages are the same bytes.
+            # Without a time in the archive, the same packages give the same bytes.
             gzip.GzipFile("", "wb", 3, file, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as archive,
         ):
@@ -76,7 +76,7 @@ def ship(path: str) -> list[str]:
 
 
 def _required(roots: Iterable[str]) -> dict[str, Distribution]:
-    """The installed packages among `roots`, and all that they need, by their names."""
+    """Return the installed packages among `roots`, and all that they need, by name."""
     found: dict[str, Distribution] = {}
     waiting = list(roots)
     while waiting:
@@ -86,7 +86,7 @@ def _required(roots: Iterable[str]) -> dict[str, Distribution]:
         try:
             found[name] = distribution(name)
         except PackageNotFoundError:
-            continue  # An extra that is not installed, or needed on another platform.
+            continue  # An extra that is not installed, or is needed on another platform.
         for requirement in found[name].requires or ():
             match = _NAME.match(requirement)
             if match and "extra ==" not in requirement:
@@ -95,7 +95,7 @@ def _required(roots: Iterable[str]) -> dict[str, Distribution]:
 
 
 def _own_files() -> Iterator[tuple[Path, str]]:
-    """Ottla as it is imported here, also where that is a folder of sources."""
+    """Yield ottla's files as imported here, even from a source folder."""
     home = Path(ottla.__file__).parent.parent
     for package in _OWN_PACKAGES:
         for source in sorted((home / package).rglob("*")):
@@ -107,7 +107,7 @@ def _own_files() -> Iterator[tuple[Path, str]]:
 
 
 def _files(one: Distribution) -> Iterator[tuple[Path, str]]:
-    """What a package has installed beside its programs."""
+    """Yield the files that a package has installed, without its programs."""
     for file in one.files or ():
         source = Path(str(one.locate_file(file)))
         if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():

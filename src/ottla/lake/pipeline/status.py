@@ -1,4 +1,4 @@
-"""How a table stands, by its commits and by what the topic has beyond them. Pure."""
+"""The status of a table: its commits, and the records that only the topic has. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ottla.lake.pipeline.planned import lag_s
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """One partition: where the table stands, and how far the topic is ahead."""
+    """One partition: the table's position, and how far the topic is ahead."""
 
     partition: int
     position: int
@@ -27,7 +27,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class TableStatus:
-    """All of a table."""
+    """The status of a whole table."""
 
     table: str
     format: str
@@ -40,16 +40,16 @@ class TableStatus:
     size_bytes: int = 0
     last_load_ms: int | None = None
     writer_epoch: int = 0
-    # Problems that an operator chose to build on.
+    # Problems that an operator has overridden.
     overridden: tuple[str, ...] = ()
-    # Files of loads that did not count, or do not count yet.
+    # Files of loads that were not committed, or not yet.
     orphans: tuple[str, ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
-    # All rows with an earlier event time are in; None: not known, or the table has no event times.
+    # All rows with an earlier event time are loaded; None: unknown, or no event times.
     watermark_ms: int | None = None
-    late_rows: int = 0  # That came behind the watermark.
-    held_back: tuple[str, ...] = ()  # By open transactions, a line for each partition.
-    # The files that count, for numbers and plots.
+    late_rows: int = 0  # Rows that were loaded with event times before the watermark.
+    held_back: tuple[str, ...] = ()  # Partitions held back by open transactions, a line for each.
+    # The live files, for numbers and plots.
     live: tuple[DataFile, ...] = field(default=(), repr=False)
 
     @property
@@ -60,20 +60,20 @@ class TableStatus:
 
     @property
     def lag_s(self) -> float | None:
-        """Age of the oldest record that is not loaded yet; 0 where all is loaded."""
+        """Return the age of the oldest record that is not loaded yet; 0 if all are loaded."""
         if self.lag_offsets is None:
             return None
         return max((one.lag_s for one in self.partitions if one.lag_s is not None), default=0.0)
 
     @property
     def complete(self) -> str:
-        """What the watermark says, in words; empty where there is none."""
+        """Return a description of the watermark; empty if there is none."""
         if self.watermark_ms is None:
             return ""
         return f"all before {iso(self.watermark_ms)[:19].replace('T', ' ')} UTC is in"
 
     def answer(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return the whole status as JSON values."""
         return {
             "table": self.table,
             "format": self.format,
@@ -98,7 +98,7 @@ class TableStatus:
         }
 
     def rows_by_partition(self) -> list[dict[str, Any]]:
-        """A row for each partition."""
+        """Return a row for each partition."""
         return [
             {
                 "partition": one.partition,
@@ -120,9 +120,9 @@ def table_status(
     first_times_ms: Mapping[int, int],
     now_ms: int,
 ) -> TableStatus:
-    """Put together what is known. `present` are paths of files that tasks wrote.
+    """Return the status of a table. `present` are paths of files that tasks wrote.
 
-    `ends` are those of the topic's partitions, None where it was not asked.
+    `ends` are those of the topic's partitions, None if it was not asked.
     """
     if not manifests:
         return TableStatus(table, table_format, orphans=tuple(sorted(present)))

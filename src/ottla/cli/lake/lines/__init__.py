@@ -1,1 +1,1 @@
-"""What commands of the lake say on standard error while they run."""
+"""Messages of the lake's commands on standard error while they run."""

@@ -1,4 +1,4 @@
-"""How far a load is, on standard error: a line that renews itself, or one every ten seconds."""
+"""Shows a load's progress on standard error: a self-updating line, or one every ten seconds."""
 
 import shutil
 import sys
@@ -13,18 +13,21 @@ _STEPS = {
     "changes reduced": "merging",
     "files written": "committing",
 }
-# Between two lines where standard error is no terminal: a log, a pipe.
+# The time between two lines if standard error is not a terminal but a log or a pipe.
 _INTERVAL_S = 10.0
 
 
 class ProgressLine:
-    """Shows the steps and the progress of a load, or of one after another.
+    """Shows the steps and the progress of a load, or of several in sequence.
 
-    As a context it leaves no line behind, so that an error begins on a clean one.
+    As a context it leaves no line, so that an error begins on a clean one.
     """
 
     def __init__(self, *, shown: bool = True, says_end: bool = True) -> None:
-        """Where standard error is no terminal, `says_end` adds a line once a load is through."""
+        """Start without a line.
+
+        If standard error is not a terminal, `says_end` adds a line at the end of a load.
+        """
         self._shown = shown
         self._says_end = says_end
         self._is_terminal = sys.stderr.isatty()
@@ -38,12 +41,12 @@ class ProgressLine:
         self.end()
 
     def on_step(self, step: str) -> None:
-        """A step is done; the next one begins."""
+        """Show that a step is complete and the next one begins."""
         if self._shown and self._is_terminal and step in _STEPS:
             self._renew(f"{_STEPS[step]} …")
 
     def on_progress(self, progress: Any) -> None:
-        """`progress` is an `ottla.lake.job.progress.Progress`."""
+        """Show a load's progress, an `ottla.lake.job.progress.Progress`."""
         if not self._shown:
             return
         if self._is_terminal:

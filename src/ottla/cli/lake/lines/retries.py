@@ -1,4 +1,4 @@
-"""What is said of a failure that is tried again: one line, on standard error."""
+"""Shows a failure that is retried, as one line on standard error."""
 
 import click
 
@@ -6,7 +6,7 @@ from ottla.base.errors import OttlaError
 
 
 def show_trouble(error: OttlaError) -> None:
-    """A failure that is tried again, or an outage that is waited out."""
+    """Show a failure that is retried, or an outage that is waited out."""
     from ottla.lake.stream.outages import is_outage  # noqa: PLC0415  # Arrow is an extra.
 
     text = f"{error.message}; it is tried again"
@@ -16,6 +16,6 @@ def show_trouble(error: OttlaError) -> None:
 
 
 def show_recovery(seconds: float) -> None:
-    """An outage is over."""
+    """Show that an outage is over."""
     waited = f"going on: the brokers answer again after {seconds:.0f} s"
     click.secho(waited, fg="yellow", err=True)
