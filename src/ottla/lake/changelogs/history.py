@@ -26,7 +26,7 @@ class Intervals:
     """Values with their times, in columns `VALIDITY` after those of the changes.
 
     `closed` values change no more. `open` values still hold; `open` also includes deletions that
-    are the last change of their key (`typed.holds` tells them apart): they end the previous value
+    are the last change of their key (distinguished by `typed.holds`): they end the previous value
     and begin none.
     """
 
