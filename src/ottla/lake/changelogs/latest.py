@@ -1,7 +1,7 @@
 """Computes the latest value of each key from changes in any order. Pure, by columns.
 
 A change is a record with a key; a null value deletes the key. Of two changes of a key in one
-partition the one with the higher offset counts, as in Kafka's compaction. A key may stand in
+partition the one with the higher offset counts, as in Kafka's compaction. A key may be in
 several partitions, where partitions were added to the topic: then the latest changes of each
 partition are compared, and the one with the higher timestamp counts, of equal ones that of the
 higher partition.

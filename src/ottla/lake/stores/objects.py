@@ -3,10 +3,10 @@
 An object appears whole when its PUT, or the last step of its multipart upload, is done; until then
 nothing is there. `put_if_absent` is a PUT with a condition (S3: If-None-Match), which the store
 checks in the same step. Credentials come from the environment, as obstore finds them: variables,
-web identity, the role of a machine or a task. They stand in no message.
+web identity, the role of a machine or a task. They never appear in a message.
 
-A request may be done although its answer is lost. `put_if_absent` is tried again then, and the
-object's content says who wrote it.
+A request may succeed although its answer is lost. `put_if_absent` is then retried, and the object's
+content shows which writer wrote it.
 """
 
 import re

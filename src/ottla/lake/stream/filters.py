@@ -1,4 +1,4 @@
-"""Converts Spark's filters to conditions. Imported only from Spark 4.1 on, which has filters."""
+"""Converts Spark's filters to conditions. Imported only from Spark 4.1 on."""
 
 from dataclasses import replace
 

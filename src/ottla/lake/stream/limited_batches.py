@@ -1,4 +1,4 @@
-"""The stream reader with admission control. Imported only from Spark 4.2 on, which has it."""
+"""The stream reader with admission control. Imported only from Spark 4.2 on."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -51,7 +51,7 @@ def replace(
     """Read ranges of offsets from `topic` again, in place of what the table in `target` has.
 
     `start` and `end` are boundaries as those of `load`: "0:100,1:50", of partitions that are
-    replaced then and no others, or times. What lies behind the table's positions is left to loads.
+    replaced then and no others, or times. Offsets after the table's positions are left to loads.
     Raises OttlaError where the topic does not hold all any more that the table has of the ranges,
     unless `accept_loss`: then it goes, and the manifest says how much. What is said of keys
     and values holds from now on; by default they are decoded as by the table's last commit. The
