@@ -40,27 +40,35 @@ __all__ = ["LoadLost", "LoadResult", "load"]
 
 
 def load(topic: str, target: str, **options: Unpack[LoadOptions]) -> LoadResult:
-    """Load what is new in `topic` into the table in `target`, a folder or a URL.
+    """Load the new records of `topic` into the table in `target`, a folder or a URL.
 
-    `start` matters to the first load of a partition only (see `plan.parse_boundary`); later ones
-    start where the last one ended, which each load commits for every partition, also where it loads
-    nothing of it. `end` is a boundary too. With the `master` `here` tasks run in this process,
-    without Spark and Java: for small loads. Otherwise they run on Spark, on `spark_session`, the
-    running session or a new one by `master` and `conf`, unless `runner` runs them. `group`, where
-    given, is committed to where the table stands then: retention may wait for it
-    (`ottla.retention.hold.groups`), and its lag is the table's. A batch that cannot be read fails
-    the load, unless `skip_unreadable`: then its offsets are counted as unreadable and named in the
-    result and the manifest. So do offsets that were deleted since the last load, or since this one
-    was planned, unless `accept_loss`: then the manifest says how many. A record whose timestamp
-    does not fit into the column fails the load, gets null, or is a dead letter; `dead_letter_topic`
-    gets a copy of each. `key`, `value` and what belongs to them add typed columns; later loads go
-    on with them. `partition_by` keeps rows apart by event time, and `late_rows` says what becomes
-    of late ones; the first load decides by what. A table whose manifests contradict each other
-    fails the load, unless `override` gives a reason to build on it: then the manifest has problems
-    and reason on record. With `into_existing` the table is one of Delta or Iceberg that others
-    made. `format` is that of a new table (`parquet`), `store_options` go to the storage's library.
-    `LoadOptions` has all options. Raises OttlaError (LoadLost, where another load committed
-    meanwhile; nothing is changed).
+    `start` applies only to the first load of a partition (see `plan.parse_boundary`). Later loads
+    start where the last one ended; each load commits that position for every partition, even if it
+    loads nothing from it. `end` is a boundary too.
+
+    With the `master` `here` tasks run in this process, without Spark and Java: for small loads.
+    Otherwise they run on Spark, on `spark_session`, the running session or a new one by `master`
+    and `conf`, unless `runner` runs them. If `group` is given, the table's positions are committed
+    for it after the load: retention may wait for the group (`ottla.retention.hold.groups`), and its
+    lag is the table's.
+
+    A batch that cannot be read fails the load, unless `skip_unreadable` is set: then its offsets
+    are counted as unreadable, and named in the result and the manifest. Offsets that were deleted
+    since the last load, or since this one was planned, fail the load too, unless `accept_loss` is
+    set: then the manifest records their number. A record whose timestamp does not fit into the
+    column fails the load, gets null, or is a dead letter; `dead_letter_topic` gets a copy of each
+    dead letter.
+
+    `key`, `value` and their options add typed columns; later loads continue with them.
+    `partition_by` divides files by event time, and `late_rows` says how late rows are treated; the
+    first load decides the unit. A table whose manifests contradict each other fails the load,
+    unless `override` gives a reason to build on it: then the manifest records the problems and the
+    reason.
+
+    With `into_existing` the table is a Delta or Iceberg table that another program made. `format`
+    is the format of a new table (`parquet`), `store_options` go to the storage's library.
+    `LoadOptions` has all options. Raises OttlaError (LoadLost if another load committed meanwhile;
+    then nothing changes).
     """
     given = filled(LoadOptions, options)
     began = time.monotonic()

@@ -36,20 +36,24 @@ from ottla.lake.write.workers import workers_of
 def changelog(topic: str, target: str, **options: Unpack[ChangelogOptions]) -> LoadResult:
     """Bring the changelog table in `target`, a folder or a URL, up to date with `topic`.
 
-    The table has the latest record of each key (`kind`: `latest`), or each record of it with the
-    time for which it held (`history`); a record with a null value deletes its key, and so does an
-    envelope of Debezium with the operation `d`. Keys are spread over `buckets`, whose number the
-    first run decides; each run writes the files of those buckets anew that it touches. A record
-    without a key fails the run, unless `on_null_key` is `skip`: then the ledger counts it as
-    keyless. A record that can't be decoded fails it or is a dead letter, as `on_bad_record` says;
-    its key keeps the row that it had. `rows` of the result are the changes that were read. With
-    `every` it runs again so long after each run, until `watch.stop` is set, and calls
-    `watch.on_run` with what each did; of two that run like that the one that was started later goes
-    on. Compaction may have removed deletions before the table read them, where
-    `delete.retention.ms` has passed since its last run: that fails the run (RecordsLost), unless
-    `accept_loss`; with `reconcile` the log is read again from its start, and rows go that it no
-    longer has. All else is as in `load`. Raises OttlaError (LoadLost, where another run committed
-    meanwhile; FencedWriter; nothing is changed).
+    The table has the latest record of each key (`kind`: `latest`), or every record with the time
+    for which it held (`history`). A record with a null value deletes its key, and so does a
+    Debezium envelope with the operation `d`. Keys are spread over `buckets`, whose number the first
+    run decides; each run rewrites the files of the buckets that have changes.
+
+    A record without a key fails the run, unless `on_null_key` is `skip`: then the ledger counts it
+    as keyless. A record that can't be decoded fails the run or is a dead letter, as `on_bad_record`
+    says; its key keeps its previous row. `rows` of the result are the changes that were read.
+
+    With `every` it runs again after each such interval until `watch.stop` is set, and calls
+    `watch.on_run` with each result; if two run like that, the older one stops. If
+    `delete.retention.ms` has passed since the table's last run, compaction may have removed
+    deletions that the table has not read. That fails the run (RecordsLost), unless `accept_loss` is
+    set. With `reconcile` the log is read again from its start, and rows that it no longer has are
+    removed.
+
+    All other options are as in `load`. Raises OttlaError (LoadLost if another run committed
+    meanwhile; FencedWriter; then nothing changes).
     """
     given = filled(ChangelogOptions, options)
     watch, store_options = given["watch"], given["store_options"]

@@ -55,11 +55,11 @@ class CompactionResult:
 
 
 def compact(target: str, **options: Unpack[CompactOptions]) -> CompactionResult:
-    """Make one of neighbouring small files of the table in `target`, as large as `target_size`.
+    """Merge small neighbouring files of the table in `target` into files of `target_size`.
 
-    Tasks run as those of `load` do. `row_group_size` is of Arrow's columns. Loads may go on
-    meanwhile. Raises OttlaError (LoadLost, where another compaction or replacement took the same
-    files first; nothing is changed).
+    Tasks run as those of `load` do. `row_group_size` is counted in Arrow's columns. Loads may go on
+    meanwhile. Raises OttlaError (LoadLost if another compaction or replacement took the same files
+    first; then nothing changes).
     """
     given = filled(CompactOptions, options)
     watch, store_options = given["watch"], given["store_options"]

@@ -50,10 +50,10 @@ def expire(
 ) -> ExpiryResult:
     """Delete files of the table in `target` that only old versions have.
 
-    Versions are kept that were current within the last `older_than_ms` (a week, where `keep` is not
-    given either), and the last `keep` ones; where both are given, those that either keeps. The
-    newest always is. Of an Iceberg table the old snapshots go, too. A `dry_run` changes nothing.
-    Killed at any step it is run again. Raises OttlaError.
+    Versions that were current within the last `older_than_ms` are kept (a week if `keep` is not
+    given either), and so are the last `keep` versions; the newest version is always kept. Old
+    snapshots of an Iceberg table are removed too. A `dry_run` changes nothing. If it is killed at
+    any step, it can be run again. Raises OttlaError.
     """
     began = time.monotonic()
     if (older_than_ms or 0) < 0 or (keep is not None and keep < 1):

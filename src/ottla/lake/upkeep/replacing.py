@@ -48,14 +48,15 @@ class ReplacementResult:
 def replace(
     topic: str, target: str, *, start: str, end: str, **options: Unpack[ReplaceOptions]
 ) -> ReplacementResult:
-    """Read ranges of offsets from `topic` again, in place of what the table in `target` has.
+    """Read offset ranges of `topic` again, and replace the rows of the table in `target` by them.
 
-    `start` and `end` are boundaries as those of `load`: "0:100,1:50", of partitions that are
-    replaced then and no others, or times. Offsets after the table's positions are left to loads.
-    Raises OttlaError where the topic does not hold all any more that the table has of the ranges,
-    unless `accept_loss`: then it goes, and the manifest says how much. What is said of keys
-    and values holds from now on; by default they are decoded as by the table's last commit. The
-    other options are those of `load`.
+    `start` and `end` are boundaries as in `load`: times, or offsets such as "0:100,1:50", in which
+    case only the named partitions are replaced. Offsets after the table's positions are left to
+    loads. Raises OttlaError if the topic no longer holds all rows that the table has in the ranges,
+    unless `accept_loss` is set: then these rows are removed, and the manifest records their number.
+
+    Options for decoding keys and values apply to later loads too; by default rows are decoded as in
+    the table's last commit. The other options are those of `load`.
     """
     given = filled(ReplaceOptions, options)
     watch, accept_loss = given["watch"], given["accept_loss"]

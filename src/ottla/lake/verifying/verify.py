@@ -48,14 +48,13 @@ class FilesExpired(OttlaError):
 
 
 def verify(target: str, *, bootstrap: str | None, **options: Unpack[VerifyOptions]) -> Verification:
-    """Verify the table in `target`; against the topic too where `bootstrap` is given.
+    """Verify the table in `target`, and against its topic if `bootstrap` is given.
 
-    Files are checked, and compared with the topic, in this process; or by tasks of Spark, where
+    Files are checked, and compared with the topic, in this process; or by tasks of Spark if
     `on_spark`, `spark_session`, `conf`, `name` or another `master` than `here` is given; or by
-    `runner`. The report is the same. Tasks of a changelog table write files of work into it, which
-    are removed at the end. Differences are reported, not raised. Raises OttlaError where there is
-    no table, where the cluster can't be asked, or where files expire again and again before they
-    are read.
+    `runner`. The report is the same. For a changelog table, tasks write temporary files into it,
+    which are removed at the end. Differences are reported, not raised. Raises OttlaError if there
+    is no table, if the cluster cannot be asked, or if files keep expiring before they are read.
     """
     given = filled(VerifyOptions, options)
     if not any(given[name] for name in ("on_spark", "master", "conf", "name", "spark_session")):

@@ -36,17 +36,18 @@ from ottla.lake.write.workers import workers_of
 
 
 def follow(topic: str, target: str, **options: Unpack[FollowOptions]) -> None:
-    """Load what comes into `topic` into the table in `target` until `watch.stop` is set.
+    """Load new records of `topic` into the table in `target` until `watch.stop` is set.
 
-    A commit is made once about `max_bytes` of the log have come, or `every` so long after the one
-    before; none has much more than `max_bytes`. With `once` it ends when all is loaded that was
-    there at the start, with `end` when the table is there: that may be an offset that is not there
-    yet, or a time to come. Other options are those of `load`: tasks run on Spark, unless the
-    `master` is `here` or `runner` runs them; micro-batches are planned in this process. A stop is
-    noticed after the commit that runs. `watch.on_trouble` gets failures that are tried again, from
-    the table's positions: while brokers or leaders are away as long as it takes (once, and
-    `watch.on_recovery` gets the seconds when they are back), others three times in a row. Raises
-    OttlaError (FencedWriter, where another one was started for this table).
+    A commit is made once about `max_bytes` of the log have arrived, or `every` after the previous
+    commit; none has much more than `max_bytes`. With `once` it ends when all records that existed
+    at the start are loaded; with `end`, when the table reaches that boundary, which may be a future
+    offset or time. A stop takes effect after the current commit.
+
+    Other options are those of `load`: tasks run on Spark, unless the `master` is `here` or `runner`
+    runs them; micro-batches are planned in this process. `watch.on_trouble` gets failures that are
+    retried, from the table's positions: an outage of brokers or leaders without limit (reported
+    once, and `watch.on_recovery` gets its seconds at its end), other failures three times in a row.
+    Raises OttlaError (FencedWriter if another follow was started for this table).
     """
     given = filled(FollowOptions, options)
     watch, store_options = given["watch"], given["store_options"]
