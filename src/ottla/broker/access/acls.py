@@ -1,6 +1,6 @@
 """The ACLs of the cluster: reads and changes them in the store.
 
-Every broker keeps all ACLs in memory, and gets changes by the same notifications as changed
+Every broker keeps all ACLs in memory and receives changes through the notifications for changed
 settings.
 """
 
@@ -42,14 +42,14 @@ _log = logging.getLogger(__name__)
 
 OnChanged = Callable[[str], Awaitable[None]]
 
-# What one request may create or delete, as in Kafka.
+# The most ACLs that one request may create or delete, as in Kafka.
 ACLS_PER_REQUEST_MAX = 10_000
-# ACLs that are compared with a filter in one turn of the loop: 20 ms.
+# ACLs compared with a filter in one turn of the loop, which takes about 20 ms.
 _SLICE = 20_000
 
 
 def new_authorizer(settings: BrokerSettings) -> Authorizer | None:
-    """The authorizer that `authorizer.class.name` asks for; None where it is not set."""
+    """Create the authorizer named by `authorizer.class.name`; None if it is not set."""
     if not settings.text("authorizer.class.name"):
         return None
     return Authorizer(
@@ -59,7 +59,7 @@ def new_authorizer(settings: BrokerSettings) -> Authorizer | None:
 
 
 class Acls:
-    """Describes and alters ACLs; `authorizer` decides by the newest ones."""
+    """Describes and alters ACLs; `authorizer` always decides by the newest ones."""
 
     def __init__(self, store: Store, clock: Clock, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
@@ -68,7 +68,7 @@ class Acls:
         self._changing = Lock()
 
     async def load(self) -> None:
-        """Read all ACLs. What an unreadable node protects is denied to every user."""
+        """Read all ACLs. Resources whose node is unreadable are denied to every user."""
         acls: list[Acl] = []
         async with self._changing:
             for path, node in (await self._store.subtree(CONFIG_ACLS)).items():
@@ -78,7 +78,7 @@ class Acls:
             self.authorizer.set_rules(AclRules(acls))
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback for change notifications: ACLs are read here, all others go to `others`."""
+        """Return a callback for change notifications: reads ACLs, passes all others to `others`."""
 
         async def on_changed(entity: str) -> None:
             path = f"/config/{entity}"
@@ -93,13 +93,13 @@ class Acls:
         return on_changed
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """The ACLs that a filter means."""
+        """Return the ACLs that match a filter."""
         return [acl for acl in self.authorizer.rules if wanted.matches(acl)]
 
     async def matching_all(self, filters: Sequence[AclFilter]) -> list[list[Acl]]:
-        """The ACLs that each filter means; other requests are served meanwhile.
+        """Return the ACLs that match each filter; other requests are served meanwhile.
 
-        Raises OttlaError (POLICY_VIOLATION) where there are too many to be changed by one request.
+        Raises OttlaError (POLICY_VIOLATION) if they are too many for one request to change.
         """
         rules = list(self.authorizer.rules)
         found: list[list[Acl]] = []
@@ -115,7 +115,7 @@ class Acls:
         return found
 
     async def create(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs; those that exist stay as they are. Raises StoreError."""
+        """Add ACLs; existing ones are left unchanged. Raises StoreError."""
         wanted = _by_pattern(acls)
         async with self._changing:
             for pattern, new in wanted.items():
@@ -124,7 +124,7 @@ class Acls:
             _log.info("ACL added: %s", acl)
 
     async def delete(self, acls: Iterable[Acl]) -> None:
-        """Delete ACLs; those that do not exist are none. Raises StoreError."""
+        """Delete ACLs; missing ones are ignored. Raises StoreError."""
         unwanted = _by_pattern(acls)
         async with self._changing:
             for pattern, old in unwanted.items():
@@ -135,7 +135,7 @@ class Acls:
     async def _write(
         self, pattern: Pattern, *, adding: Iterable[Acl] = (), deleting: Iterable[Acl] = ()
     ) -> None:
-        """Change the ACLs of a pattern in the store, retried on conflicts, and decide by them."""
+        """Change the ACLs of a pattern in the store and use them; retried on conflicts."""
         path, gone = acl_path(pattern), frozenset(deleting)
         while True:
             node = await self._store.get(path)
@@ -187,9 +187,9 @@ def _readable(path: str, pattern: Pattern, node: Node | None) -> list[Acl]:
 
 
 def require_acls(acls: Acls | None) -> Acls:
-    """The ACLs. Raises OttlaError(SECURITY_DISABLED) where there is no authorizer, as Kafka.
+    """Return the ACLs. Raises OttlaError(SECURITY_DISABLED) without an authorizer, as in Kafka.
 
-    Clients know the error: MirrorMaker goes on without copying ACLs.
+    Clients know this error: MirrorMaker continues without copying ACLs.
     """
     if acls is None:
         raise OttlaError(
@@ -200,7 +200,9 @@ def require_acls(acls: Acls | None) -> Acls:
 
 
 def too_many(count: int) -> None:
-    """Refuse to change more ACLs by one request than Kafka. Raises OttlaError(POLICY_VIOLATION)."""
+    """Refuse to change more ACLs per request than Kafka does. Raises
+    OttlaError(POLICY_VIOLATION).
+    """
     if count > ACLS_PER_REQUEST_MAX:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,

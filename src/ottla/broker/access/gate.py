@@ -1,4 +1,4 @@
-"""Where every request of a client is checked, before it is served."""
+"""Checks every client request before it is served."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from ottla.security.authorizer import Authorizer
 
 
 class Gate:
-    """The checks of a broker that has an authorizer."""
+    """The request checks of a broker that has an authorizer."""
 
     def __init__(self, authorizer: Authorizer, view: ClusterView, settings: BrokerSettings) -> None:
         self._authorizer = authorizer
@@ -22,7 +22,7 @@ class Gate:
         self._settings = settings
 
     def access(self, connection: Connection) -> Access:
-        """What the client of a new connection may do, by the newest rules."""
+        """Return the permissions of the client of a new connection, always by the newest ACLs."""
         return Access(self._authorizer, connection)
 
     def admit(
@@ -33,10 +33,11 @@ class Gate:
         needs: Guard[Any, Any],
         on_error: OnError,
     ) -> DeniedAnswer | None:
-        """Check a request. Takes out of the body what is denied; `request.amend` answers that.
+        """Check a request. Removes the denied items from the body; `request.amend` adds their
+        errors.
 
-        Returns the response where nothing is left to serve. Raises OttlaError where the request
-        is denied as a whole. Other brokers, which know the cluster's secret, may do everything.
+        Returns the response if nothing is left to serve. Raises OttlaError if the whole request is
+        denied. Other brokers, which know the cluster's secret, are allowed everything.
         """
         if proven_broker(request.connection) is not None:
             return None

@@ -1,6 +1,6 @@
-"""What OffsetFetch needs: DESCRIBE on the group and on each topic.
+"""The check of OffsetFetch: DESCRIBE on the group and on each topic.
 
-A list of all topics leaves hidden ones out; a hidden one that is named is answered with an error.
+A request for all topics gets no hidden ones; a hidden topic that is named gets an error.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,14 +37,14 @@ _groups: Guard[OffsetFetchRequest, OffsetFetchResponse] = each(
 def offset_fetch(
     check: RequestCheck[OffsetFetchRequest],
 ) -> Amend[OffsetFetchResponse] | DeniedAnswer:
-    """See above."""
+    """Check DESCRIBE on each group and each topic of the request."""
     if check.version < _MANY_GROUPS_FROM:
         return _of_one(check)
     body = check.body
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    # By place, since a request may name a group twice: None for a list of all topics.
+    # By position, since a request may name a group twice. None stands for a request for all topics.
     refused: list[list[OffsetFetchResponseTopics] | None] = [
         None if group.topics is None else _take_denied(check, group) for group in body.groups
     ]
@@ -54,7 +54,7 @@ def offset_fetch(
             if hidden is None:
                 group.topics = [t for t in group.topics if _sees(check, t)]
             elif not group.error_code:
-                # As in Kafka, the error of a group has no topics beside it.
+                # As in Kafka, a group with an error has no topics in its answer.
                 group.topics += hidden
         if others is not None:
             others(response)
@@ -65,7 +65,7 @@ def offset_fetch(
 def _take_denied(
     check: RequestCheck[OffsetFetchRequest], group: OffsetFetchRequestGroup
 ) -> list[OffsetFetchResponseTopics]:
-    """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
+    """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
     group.topics, denied = divided(
         group.topics or (),
         lambda topic: check.topic_code(_DESCRIBE, topic.topic_id, topic.name) is None,

@@ -1,4 +1,4 @@
-"""What clients may do on this broker: the ACLs, and the check that comes before each request."""
+"""The authorization part of this broker: the ACLs, and the check before each request."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from ottla.coordination.interface.store import Store
 
 @dataclass(frozen=True, slots=True)
 class AccessStatus:
-    """Whether ACLs decide, and how many there are."""
+    """Reports whether ACLs are in use, and how many there are."""
 
     has_authorizer: bool
     acls: int
 
 
 class AccessPart(BrokerPart):
-    """All attributes are None where the settings name no authorizer."""
+    """Authorization. All attributes are None if the settings name no authorizer."""
 
     def __init__(
         self, settings: BrokerSettings, clock: Clock, view: ClusterView, store: Store

@@ -1,4 +1,4 @@
-"""What DescribeShareGroupOffsets needs: DESCRIBE on each group and on each topic."""
+"""The check of DescribeShareGroupOffsets: DESCRIBE on each group and on each topic."""
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import NO_TOPIC_ID
@@ -27,19 +27,19 @@ _groups: Guard[DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsRespon
 def describe_share_group_offsets(
     check: RequestCheck[DescribeShareGroupOffsetsRequest],
 ) -> Amend[DescribeShareGroupOffsetsResponse] | DeniedAnswer:
-    """DESCRIBE on each group and each topic; a list of all topics leaves hidden ones out."""
+    """Check DESCRIBE on each group and each topic; a request for all topics gets no hidden ones."""
     body = check.body
     others = _groups(check)
     if isinstance(others, DeniedAnswer):
         return others
-    # By place, since a request may name a group twice: None for a list of all topics.
+    # By position, since a request may name a group twice. None stands for a request for all topics.
     refused: list[list[DescribeShareGroupOffsetsResponseTopic] | None] = []
     served: list[DescribeShareGroupOffsetsRequestGroup] = []
     unserved: list[DescribeShareGroupOffsetsResponseGroup] = []
     for group in body.groups:
         hidden = None if group.topics is None else _take_denied(check, group)
         if hidden and not group.topics:
-            # As in Kafka, a group of which no topic may be described is not looked up.
+            # As in Kafka, a group without any permitted topic is not looked up.
             unserved.append(
                 DescribeShareGroupOffsetsResponseGroup(
                     group_id=group.group_id, topics=hidden, error_message=None
@@ -71,7 +71,7 @@ def _take_denied(
     check: RequestCheck[DescribeShareGroupOffsetsRequest],
     group: DescribeShareGroupOffsetsRequestGroup,
 ) -> list[DescribeShareGroupOffsetsResponseTopic]:
-    """Leave the topics in the request that the client may DESCRIBE; the answers for the others."""
+    """Keep only the topics that the client may DESCRIBE; return the answers for the others."""
     group.topics, denied = divided(
         group.topics or (),
         lambda asked: check.code(_DESCRIBE, _TOPIC, asked.topic_name) is None,

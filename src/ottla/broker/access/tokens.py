@@ -1,4 +1,4 @@
-"""What requests for delegation tokens have in common (KIP-48, KIP-373)."""
+"""Functions shared by the delegation token requests (KIP-48, KIP-373)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,13 +16,15 @@ _FINGERPRINT_DIGITS = 16
 def may_ask(client: Connection) -> bool:
     """Whether the client may send requests about tokens.
 
-    It must have proven who it is, and not by a token: else one token would make others for ever.
+    It must be authenticated, and not by a token, so that tokens cannot be used to create others.
     """
     return not client.by_token and client.principal != ANONYMOUS
 
 
 def require_identity(request: RequestContext) -> None:
-    """Raises OttlaError(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) where `may_ask` says no."""
+    """Raise OttlaError(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) unless `may_ask` allows the
+    request.
+    """
     if not may_ask(request.connection):
         raise OttlaError(
             ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
@@ -32,7 +34,7 @@ def require_identity(request: RequestContext) -> None:
 
 
 def token_change(secret: bytes, detail: Mapping[str, object], code: int) -> AdminChange:
-    """The line of a token that was renewed or ended, or was not."""
+    """Return the audit line for renewing or expiring a token, successful or not."""
     need = Need(AclOperation.ALTER, AclResource.DELEGATION_TOKEN, fingerprint(secret))
     return AdminChange(
         (need,), {} if code else detail, code, rule="owner and renewers of the token may"
@@ -40,5 +42,5 @@ def token_change(secret: bytes, detail: Mapping[str, object], code: int) -> Admi
 
 
 def fingerprint(secret: bytes) -> str:
-    """What lines name a token by, instead of its secret."""
+    """Return a fingerprint that identifies a token in audit lines without its secret."""
     return hashlib.sha256(secret).hexdigest()[:_FINGERPRINT_DIGITS]

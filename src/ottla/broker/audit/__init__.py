@@ -1,4 +1,4 @@
-"""The audit log: denied requests, failed logins and administrative changes, in chained lines.
+"""The audit log: denied requests, failed logins and administrative changes, in hash-chained lines.
 
-Begin with `audit`. What a line is, and how damage is found, says `ottla.security.audit`.
+Begin with `audit`. `ottla.security.audit` defines the lines and how damage is detected.
 """

@@ -1,4 +1,4 @@
-"""The audit log of a broker: makes lines of what requests report, and counts what repeats."""
+"""The audit log of a broker: turns reported events into lines, and counts repeated ones."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ _ALTER_CLUSTER = cluster_need(AclOperation.ALTER)
 
 
 def is_audited(settings: BrokerSettings) -> bool:
-    """Whether there is an audit log: where `auto`, with an authorizer or logins."""
+    """Whether there is an audit log; `auto` means: if there is an authorizer or SASL."""
     wanted = settings.text("audit.log.enable")
     if wanted != "auto":
         return wanted == "true"
@@ -51,7 +51,7 @@ def new_audit(
     runtime: Runtime,
     authorizer: Authorizer | None,
 ) -> "Audit | None":
-    """The audit log that the settings ask for; nothing is opened yet."""
+    """Create the audit log that the settings request; no file is opened yet."""
     if not is_audited(settings):
         return None
     limits = AuditLimits(
@@ -74,7 +74,7 @@ def _stamp(broker: int, clock: Clock) -> Callable[[Event], Event]:
 
 @dataclass(frozen=True, slots=True)
 class AuditStatus:
-    """Lines that wait to be written, and lines that were lost as too many waited."""
+    """Counts the lines waiting to be written, and those dropped because too many waited."""
 
     queued: int
     lost: int
@@ -93,9 +93,10 @@ class Audit(BrokerPart):
         *,
         has_logins: bool,
     ) -> None:
-        """`authorizer` names the rules that decided; None where there is none.
+        """Create the audit log. `authorizer` names the deciding rules; None if there is no
+        authorizer.
 
-        `has_logins`: logins that succeed are lines, too.
+        `has_logins`: also log successful logins.
         """
         self._writer = writer
         self._runtime = runtime
@@ -113,7 +114,7 @@ class Audit(BrokerPart):
         self._is_open = True
 
     async def stop(self) -> None:
-        """Write what was counted and a last line, and close the files."""
+        """Write the pending counts and a final line, and close the files."""
         if not self._is_open:
             return
         if self._timer is not None:
@@ -127,7 +128,7 @@ class Audit(BrokerPart):
     def status(self) -> AuditStatus:
         return AuditStatus(self._writer.queued, self._writer.lost)
 
-    # -- what is reported
+    # -- reported events
 
     def denied(self, request: RequestContext, need: Need, rule: str = "") -> None:
         """See `Auditing`."""
@@ -145,7 +146,7 @@ class Audit(BrokerPart):
     def changed(
         self, request: RequestContext, change: AdminChange, rule: str = "", *, often: bool = False
     ) -> None:
-        """See `Auditing`. A change that clients make `often` is counted where it is repeated."""
+        """See `Auditing`. Changes that clients make `often` are counted if they repeat."""
         rule = rule or change.rule
         event = {
             **_origin(request),
@@ -191,11 +192,12 @@ class Audit(BrokerPart):
         if proven_broker(request.connection) is not None:
             return
         amend = request.amend
-        # Decided before the change: it may be that of the rule itself.
+        # Determined before the change, because the change may remove the very rule that allows it.
         rule = self._rule(request, (_ALTER_CLUSTER,)) if request.header.api_key in _OF_ACLS else ""
 
         def on_answer(response: Any) -> None:
-            # Before the answer has what was denied, which has lines of its own.
+            # Taken before the denied parts are added to the answer, because those have their own
+            # lines.
             for change in changes_of(response):
                 self.changed(request, change, rule, often=often)
             if amend is not None:
@@ -222,7 +224,7 @@ class Audit(BrokerPart):
     # -- lines
 
     def _count(self, event: dict[str, Any], rule: Callable[[], str] | None) -> None:
-        """Make a line of the first event of a kind, and count others like it."""
+        """Write a line for the first event of a kind, and count further ones like it."""
         now_ms = self._now_ms()
         self._end_windows(now_ms)
         if self._repeats.admit(event, now_ms):
@@ -234,7 +236,7 @@ class Audit(BrokerPart):
         self._arm(now_ms)
 
     def _write(self, event: Event) -> None:
-        """Make a line of an event, at the expense of its client."""
+        """Write a line for an event, charged to its client's budget."""
         now_ms = self._now_ms()
         self._repeats.wrote(event, len(canonical(event)), now_ms)
         self._put(event)
@@ -270,7 +272,7 @@ class Audit(BrokerPart):
         return self._runtime.clock.monotonic_ms()
 
     def _rule(self, request: RequestContext, needs: tuple[Need, ...]) -> str:
-        """Which rule decides, of the first need that is allowed, or else of the last."""
+        """Return the rule that decides: of the first need that is allowed, or else of the last."""
         if self._authorizer is None:
             return "no authorizer"
         client = request.connection
@@ -285,7 +287,7 @@ def _rule_text(ruling: Ruling) -> str:
 
 
 def _outcome(code: int) -> str:
-    # What took longer than the client wanted to wait may be done all the same.
+    # A request that timed out may still be carried out.
     return {0: "done", ErrorCode.REQUEST_TIMED_OUT: "unknown"}.get(code, "failed")
 
 

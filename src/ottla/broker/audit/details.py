@@ -1,6 +1,6 @@
-"""What the lines of several APIs have in common: partitions, settings, topics and ACLs.
+"""Details shared by the audit lines of several APIs: partitions, settings, topics and ACLs.
 
-Nothing that a client changed is left out of a line: what is too much for one has several.
+No change is left out: details too long for one line are split over several.
 """
 
 from collections import deque
@@ -15,19 +15,19 @@ from ottla.security.acl import Acl, Pattern
 from ottla.security.audit.chain import bounded, canonical
 from ottla.security.names import AclOperation, AclResource, PatternType, Permission
 
-# Of one line, which has other fields beside them.
+# The most items in one line, which has other fields, too.
 _ITEMS_MAX = 50
 _BYTES_MAX = 32 << 10
 _HIDDEN = "(hidden)"
 
-# A partition of a topic, with what it was to get or what became of it.
+# A partition of a topic, with its requested value or its outcome.
 Part = tuple[str, int, Any]
 
 
 def portions(items: Iterable[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Items by name, as many as one line has room for; one of a name that is there begins anew.
+    """Split items by name into portions for one line each; a repeated name starts a new portion.
 
-    There is one portion at least.
+    Returns at least one portion.
     """
     portion: dict[str, Any] = {}
     size = 0
@@ -50,11 +50,11 @@ def partition_changes(
     detail: Mapping[str, Any] | None = None,
     code: int = 0,
 ) -> Iterator[AdminChange]:
-    """Lines of each topic: the partitions that changed and those that failed stand apart.
+    """Return lines for each topic; succeeded and failed partitions are in separate lines.
 
-    `field` has the values of `wanted` by partition; "partitions" has the numbers alone. A `need`
-    of each topic names it; else the line says which. `code` is the error of the request as a
-    whole, and of what has no answer.
+    `field` maps each partition to its value in `wanted`; "partitions" lists only the numbers. If
+    each topic has its own `need`, that names the topic; otherwise the detail does. `code` is the
+    error of the whole request, and of partitions without an answer.
     """
     for (name, error), items in _by_outcome(wanted, answered, code).items():
         for portion in portions(items):
@@ -70,7 +70,7 @@ def partition_changes(
 def _by_outcome(
     wanted: Iterable[Part], answered: Iterable[Part], code: int
 ) -> Mapping[tuple[str, int], list[tuple[str, Any]]]:
-    """By topic and error, the partitions and what they were to get."""
+    """Group the partitions and their requested values by topic and error."""
     held: dict[tuple[str, int], deque[Any]] = {}
     for name, index, value in wanted:
         held.setdefault((name, index), deque()).append(value)
@@ -88,7 +88,7 @@ def _by_outcome(
 def setting_changes(
     resource: Resource, settings: Iterable[tuple[str, str, str | None]], code: int
 ) -> Iterator[AdminChange]:
-    """Lines of a resource; `settings` have name, operation and value."""
+    """Return the lines of a resource; `settings` have name, operation and value."""
     kind = resource.resource_type
     need = settings_need(AclOperation.ALTER_CONFIGS, resource)
     of = f"{_kind_name(kind)}:{bounded(resource.resource_name)}"
@@ -108,7 +108,7 @@ def _kind_name(kind: int) -> str:
 
 
 def shown_setting(kind: int, name: str, value: str | None) -> str | None:
-    """The value of a setting; hidden where it may be a secret, or the setting is unknown."""
+    """Return the value of a setting; hidden if the setting is unknown or may be a secret."""
     if value is None:
         return None
     if kind in (ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS):
@@ -119,13 +119,13 @@ def shown_setting(kind: int, name: str, value: str | None) -> str | None:
 
 
 def created(topic: str, detail: Mapping[str, Any], code: int = 0) -> AdminChange:
-    """A topic that was created, or failed to be."""
+    """Describe a topic that was created, or whose creation failed."""
     operation = AclOperation.CREATE
     return AdminChange((cluster_need(operation), topic_need(operation, topic)), detail, code)
 
 
 class AclFields(Protocol):
-    """An ACL of a request or of a response; their names for its kind of pattern differ."""
+    """An ACL in a request or response, which name the field for the pattern type differently."""
 
     resource_type: int
     resource_name: str
@@ -136,7 +136,7 @@ class AclFields(Protocol):
 
 
 def acl_text(acl: AclFields, pattern_type: int) -> str:
-    """An ACL as lines name it."""
+    """Return the text of an ACL for audit lines."""
     try:
         pattern = Pattern(
             AclResource(acl.resource_type), acl.resource_name, PatternType(pattern_type)

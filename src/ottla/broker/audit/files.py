@@ -1,6 +1,6 @@
-"""The files of one broker's audit log: appended to, rolled by size, and found again after a crash.
+"""The files of one broker's audit log: appended, rolled by size, and recovered after a crash.
 
-Every call may wait for the disk.
+Every call may block on the disk.
 """
 
 import logging
@@ -29,21 +29,22 @@ from ottla.storage.files.checkpoint import write_atomically
 
 _log = logging.getLogger(__name__)
 
-# The end of a file, with more than one line; the whole file is read where no line is found in it.
+# Bytes read from the end of a file, enough for several lines; the whole file is read if they
+# contain no complete line.
 _TAIL_BYTES = 256 << 10
 
 
 class AuditLimits(NamedTuple):
-    """Sizes in bytes; of all files together -1 for no limit."""
+    """Size limits in bytes; -1 for the total means no limit."""
 
     file_bytes: int
     retention_bytes: int
 
 
 class AuditFiles:
-    """The folder's files of one broker.
+    """The audit files of one broker in one folder.
 
-    `stamp` adds time and broker to an event; `copy` gets the lines that were written and the head.
+    `stamp` adds time and broker to an event; `copy` receives the written lines and the head.
     """
 
     def __init__(
@@ -63,13 +64,13 @@ class AuditFiles:
         self._stamp = stamp
         self._copy = copy
         self._chain = Chain()
-        # What is linked and not written: the disk refused it.
+        # Lines already chained but not yet written, because the disk refused them.
         self._unwritten = b""
-        # Invariant: behind `_size` the file has nothing, unless `_is_torn`.
+        # Invariant: the file ends at `_size`, unless `_is_torn`.
         self._size = 0
         self._is_torn = False
-        # Whether lines were written since the last fsync, before which the file had `_saved_size`
-        # bytes; and whether an fsync failed, which may have dropped what is behind them.
+        # Whether lines were written since the last fsync, when the file had `_saved_size` bytes;
+        # and whether an fsync failed, after which the bytes past `_saved_size` may be lost.
         self._is_dirty = False
         self._is_doubtful = False
         self._saved_size = 0
@@ -78,11 +79,11 @@ class AuditFiles:
 
     @property
     def head(self) -> Head:
-        """The last line."""
+        """The number and hash of the last line."""
         return Head(self._chain.number, self._chain.head)
 
     def open(self) -> None:
-        """Go on behind the last line. Raises OttlaError where the files cannot be used."""
+        """Continue after the last line. Raises OttlaError if the files cannot be used."""
         try:
             if self._filesystem.mkdir(self._folder):
                 self._filesystem.fsync_directory(self._folder.rpartition("/")[0] or "/")
@@ -104,9 +105,9 @@ class AuditFiles:
             ) from error
 
     def append(self, events: Iterable[Event]) -> None:
-        """Write lines; `sync` saves them.
+        """Write lines; they are durable after `sync`.
 
-        Raises OSError; then the next call writes them.
+        Raises OSError; the next call then writes them again.
         """
         self._unwritten += b"".join(map(self._chain.link, events))
         if self._unwritten:
@@ -116,7 +117,7 @@ class AuditFiles:
             self._roll()
 
     def sync(self) -> None:
-        """Return when the disk has all lines, and the head file names the last. Raises OSError."""
+        """Flush all lines to disk, then note the last one in the head file. Raises OSError."""
         file = self._file
         if not self._is_dirty or file is None:
             return
@@ -130,7 +131,7 @@ class AuditFiles:
         self._is_dirty = False
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for file in (self._file, self._lock):
             if file is not None:
                 file.close()
@@ -147,7 +148,7 @@ class AuditFiles:
         try:
             file.append(self._unwritten)
         except OSError:
-            # What was written of it takes the last room of others; the next call tries, too.
+            # Partly written lines take up the last free space of others; the next call retries.
             with suppress(OSError):
                 file.truncate(self._size)
             raise
@@ -182,7 +183,7 @@ class AuditFiles:
         _log.info("audit log: line %d of broker %d has the hash %s", number, self._broker, head)
 
     def _retain(self) -> None:
-        """Remove the oldest files; lines say so before."""
+        """Remove the oldest files, after writing lines that announce it."""
         limit = self._limits.retention_bytes
         files = self._files()
         sizes = [self._filesystem.size(self._path(file.name)) for file in files]
@@ -202,11 +203,11 @@ class AuditFiles:
     def _recover(self) -> None:
         files = self._files()
         while files and not self._filesystem.size(self._path(files[-1].name)):
-            # A crash came before its first line.
+            # The broker crashed before the file's first line.
             self._filesystem.unlink(self._path(files.pop().name))
         tails = [self._tail(file) for file in files[-1:]]
         if tails and tails[0].last is None and len(files) > 1:
-            # The last file has no whole line: the chain ends in the one before it.
+            # The last file has no complete line, so the chain ends in the file before it.
             tails.append(self._tail(files[-2]))
         ended = next((tail for tail in tails if tail.last is not None), None)
         was_stopped = True
@@ -217,12 +218,12 @@ class AuditFiles:
         self._begin(files[-1].first if files else self._chain.number + 1)
         if tails:
             self._unwritten = tails[0].missing
-            # A crash may have come before the fsync of what is there.
+            # The broker may have crashed before the fsync of these bytes.
             self._is_doubtful, self._saved_size = self._noted() != self.head, 0
         for event in events:
             _log.warning("audit log: %s", event)
         start: Event = {"event": "start", "after_stop": was_stopped}
-        # Not by `append`: a broker can be started where only the disk's reserve is left.
+        # Not through `append`, so that a broker can start with only the disk's reserve left.
         for event in (*events, start):
             self._unwritten += self._chain.link(self._stamp(event))
         self._write()
@@ -230,7 +231,7 @@ class AuditFiles:
         self._announce()
 
     def _compared(self) -> list[Event]:
-        """What the head file knows and the files do not have."""
+        """Return what the head file records but the files lack."""
         noted = self._noted()
         number = self._chain.number
         if noted is None or noted.number < number:

@@ -1,7 +1,8 @@
-"""Copies the lines of the audit log to syslog or to a file descriptor, each time with the head.
+"""Copies the audit log to syslog or to a file descriptor, each time with the head.
 
-The head is the hash of the last line: kept elsewhere, it proves the files up to there. A copy that
-is slow or gone stops nothing: what does not fit into memory is counted, and sent as such later.
+The head is the hash of the last line: stored elsewhere, it proves the files up to that line. A slow
+or missing target blocks nothing: lines that do not fit into memory are dropped, and their number is
+sent later.
 """
 
 import logging
@@ -20,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_BYTES_MAX = 16 << 20
 _FAILURES_APART_MS = 60_000
-# How long a copy may take after the last line.
+# How long copying may continue after the last line.
 _CLOSE_S = 5.0
 # Facility authpriv, severity info.
 _SYSLOG = b"<86>ottla-audit: "
@@ -34,7 +35,9 @@ class AuditSink:
     """Sends lines from a thread of its own."""
 
     def __init__(self, target: str, broker: int) -> None:
-        """`target` is the value of `audit.log.sink`. Raises OttlaError where it is none."""
+        """Create the sink. `target` is the value of `audit.log.sink`; raises OttlaError if it is
+        invalid.
+        """
         self._target = target
         self._broker = broker
         self._send = _sender(target)
@@ -48,7 +51,7 @@ class AuditSink:
         self._thread.start()
 
     def put(self, lines: bytes, head: Head) -> None:
-        """Have lines sent, and that the last has this number and hash; does not wait."""
+        """Queue lines to be sent, with the number and hash of the last one; does not wait."""
         with self._changed:
             if self._queued_bytes + len(lines) > _QUEUED_BYTES_MAX:
                 self._lost += lines.count(b"\n")
@@ -58,7 +61,7 @@ class AuditSink:
             self._changed.notify()
 
     def close(self) -> None:
-        """Return when all is sent, or the time for it is over."""
+        """Return when everything is sent, or the time limit is over."""
         with self._changed:
             self._is_closing = True
             self._changed.notify()

@@ -1,7 +1,8 @@
-"""Writes the audit log beside the loop: a bounded queue, and a thread that empties it.
+"""Writes the audit log in the background: a bounded queue, and a thread that empties it.
 
-What comes while the disk is busy is written together. Where the disk refuses, the broker goes on:
-the log says so, lines wait in memory, and what is more than fits is counted and on record later.
+Lines that arrive while the disk is busy are written together. If the disk fails, the broker goes
+on: it logs the failure and keeps lines in memory; lines beyond the limit are dropped, and their
+number is recorded later.
 """
 
 import logging
@@ -17,16 +18,16 @@ _log = logging.getLogger(__name__)
 
 _QUEUED_MAX = 10_000
 _TOGETHER_MAX = 1_000
-# Lines are written at once, and flushed this often at most.
+# Lines are written at once, but flushed at most this often.
 _SYNC_APART_MS = 100
 _RETRY_S = 1.0
 _FAILURES_APART_MS = 60_000
-# How often the hash of the last line stands in the broker's log, where it has changed.
+# How often the broker's log shows the hash of the last line, if it has changed.
 _ANNOUNCED_S = 600.0
 
 
 class AuditWriter:
-    """The only user of `files` once it is started. With `inline` (memory) there is no thread."""
+    """The only user of `files` once it is started. With `inline` (in memory) there is no thread."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class AuditWriter:
         self._monotonic_ms = monotonic_ms
         self._inline = inline
         self._queued: deque[Event] = deque()
-        # Counted by the loop; those on record by the thread.
+        # Lines dropped, counted by the loop; and those already recorded, counted by the thread.
         self._lost = 0
         self._lost_recorded = 0
         self._wake = threading.Event()
@@ -52,7 +53,7 @@ class AuditWriter:
         self._announced: Head | None = None
 
     def start(self) -> None:
-        """Go on behind the last line, and begin to write. Raises OttlaError. May wait."""
+        """Continue after the last line, and begin to write. Raises OttlaError. May block."""
         self._files.open()
         self._announced = self._files.head
         if not self._inline:
@@ -60,7 +61,7 @@ class AuditWriter:
             self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Have a line written; does not wait."""
+        """Queue a line to be written; does not wait."""
         if len(self._queued) >= _QUEUED_MAX:
             self._lost += 1
             return
@@ -72,16 +73,16 @@ class AuditWriter:
 
     @property
     def queued(self) -> int:
-        """Lines that wait."""
+        """Return the number of lines waiting to be written."""
         return len(self._queued)
 
     @property
     def lost(self) -> int:
-        """Lines that were dropped since the start, as too many waited."""
+        """Return the number of lines dropped since the start because too many waited."""
         return self._lost
 
     def close(self) -> None:
-        """Return when all lines are written, or the disk has refused them. May wait."""
+        """Return when all lines are written, or the disk has refused them. May block."""
         self._closing.set()
         self._wake.set()
         if self._thread is None:
@@ -99,7 +100,7 @@ class AuditWriter:
         while True:
             is_idle = not self._wake.wait(waits_s)
             self._wake.clear()
-            # Read before the queue: what came before the end is written.
+            # Read before the queue, so that everything queued before the end is written.
             is_last = self._closing.is_set()
             is_dirty |= bool(self._queued)
             waits_ms = synced_ms + _SYNC_APART_MS - self._monotonic_ms()
@@ -117,7 +118,7 @@ class AuditWriter:
                 waits_s = _RETRY_S
 
     def _write(self, *, syncs: bool = True) -> None:
-        """Write all that is queued, unless the disk refuses."""
+        """Write everything queued, unless the disk refuses."""
         try:
             self._files.append([])
             while self._queued or self._lost > self._lost_recorded:

@@ -1,4 +1,4 @@
-"""Logins over SASL: the users of the cluster, and the exchanges of connections with their clients.
+"""SASL logins: the users of the cluster, and the login exchange of each connection.
 
-The decisions are those of `ottla.security.sasl`. Begin with `login`.
+The decisions are made in `ottla.security.sasl`. Begin with `login`.
 """

@@ -17,7 +17,7 @@ class BearerTokens:
         self._clock = clock
 
     async def check(self, token: str) -> Claims:
-        """What a token says. Raises RefusedToken."""
+        """Return the claims of a valid token. Raises RefusedToken."""
         keys = await self._jwks.keys()
         try:
             return verify_token(token, keys, self._policy, self._now_s())
@@ -27,7 +27,7 @@ class BearerTokens:
         return verify_token(token, await self._jwks.keys(), self._policy, self._now_s())
 
     def valid_ms(self, claims: Claims) -> int:
-        """For how long a token is still valid, without the allowed skew of clocks, as in Kafka."""
+        """Return how long a token is still valid, without the allowed clock skew, as in Kafka."""
         return max(0, int((claims.expires_s - self._now_s()) * 1000))
 
     def _now_s(self) -> float:
@@ -42,9 +42,10 @@ class BearerExchange:
         self._refusal: RefusedToken | None = None
 
     async def step(self, token: bytes) -> Stepped:
-        """See `ServerExchange`. A refused token is answered, and the client's next message fails.
+        """See `ServerExchange`. A refused token gets an answer; the client's next message fails the
+        login.
 
-        Kafka would take another token in place of that message.
+        Kafka would accept another token instead of that message.
         """
         if self._refusal is not None:
             raise self._refusal

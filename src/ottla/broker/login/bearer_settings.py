@@ -1,4 +1,4 @@
-"""What the settings of a listener say of OAUTHBEARER."""
+"""Reads the OAUTHBEARER settings of a listener."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _URL: Final = f"{_PREFIX}jwks.endpoint.url"
 _ALLOWED: Final = f"{_PREFIX}allowed.urls"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
-# What Ottla does by itself; in Kafka it must be asked for.
+# The callback handlers that Ottla replaces by its own code; Kafka requires them to be configured.
 _HANDLERS: Final = (
     f"{_PACKAGE}OAuthBearerValidatorCallbackHandler",
     f"{_PACKAGE}secured.OAuthBearerValidatorCallbackHandler",
@@ -33,7 +33,7 @@ _HANDLERS: Final = (
 def bearer_exchanges(
     settings: BrokerSettings, address: ListenerAddress, runtime: Runtime
 ) -> NewExchange:
-    """Logins by OAUTHBEARER on a listener. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the OAUTHBEARER exchanges of a listener. Raises OttlaError(INVALID_CONFIG)."""
 
     def value(name: str) -> Value:
         return settings.of_mechanism(address.name, MECHANISM, name)
@@ -49,7 +49,7 @@ def bearer_exchanges(
     policy = _policy(address.name, value)
     fetcher = new_fetcher(endpoint, tls_of(_jaas_options(settings, address.name)))
     try:
-        # An extra: the other mechanisms need no library.
+        # An optional dependency: the other mechanisms need no library.
         from ottla.broker.login.bearer import BearerExchange, BearerTokens  # noqa: PLC0415
         from ottla.broker.login.jwks import Jwks, JwksPace  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -67,7 +67,7 @@ def bearer_exchanges(
 
 
 def _jaas_options(settings: BrokerSettings, listener: str) -> Mapping[str, str]:
-    """The options of the listener's login module; it needs none."""
+    """Return the options of the listener's login module, which may be absent."""
     text = settings.of_mechanism(listener, MECHANISM, "sasl.jaas.config")
     jaas = None if text is None else parse_jaas(str(text))
     return {} if jaas is None or jaas.mechanism != MECHANISM else jaas.options

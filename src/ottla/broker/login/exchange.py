@@ -1,4 +1,4 @@
-"""What a login needs of a SASL mechanism."""
+"""The interface between a login and a SASL mechanism."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -8,17 +8,18 @@ from ottla.security.sasl.failures import AuthenticationFailed
 
 
 class Stepped(NamedTuple):
-    """The answer to one token; `user` once the client has logged in."""
+    """The answer to one token; `user` is set once the client has logged in."""
 
     answer: bytes
     user: str | None = None
-    # For how long the credential is still valid; None where it does not end.
+    # How long the credential is still valid; None if it does not expire.
     valid_ms: int | None = None
-    # The login has failed, as the answer says; the next step raises it.
+    # Set if the login failed; the answer gives the reason, and the next step raises this error.
     refusal: AuthenticationFailed | None = None
-    # Whether it was a delegation token.
+    # Whether the client logged in with a delegation token.
     by_token: bool = False
-    # What of the store let the client in; None for users of the settings and of an issuer.
+    # The stored credential that the client used; None for users of the settings or of a token
+    # issuer.
     credential: Credential | None = None
 
 

@@ -1,4 +1,6 @@
-"""The public keys of an issuer: read beside the loop, again and again; the last good ones stay."""
+"""The public keys of an issuer: reloaded periodically in the background; on failure the old ones
+stay.
+"""
 
 import asyncio
 import logging
@@ -13,17 +15,17 @@ from ottla.security.sasl.bearer import RefusedToken
 
 _log = logging.getLogger(__name__)
 
-# A token with an unknown key has the keys read again, but not more often than this: strangers can
-# send such tokens as fast as they like.
+# A token with an unknown key triggers a reload, but not more often than this: strangers can send
+# such tokens as fast as they like.
 _LOOK_AGAIN_MS = 10_000
 _NAMES_LOGGED = 10
-# A setting of nothing would ask the issuer without a pause.
+# A setting of 0 would query the issuer without a pause.
 _REFRESH_MS_MIN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class JwksPace:
-    """How often keys are read, in milliseconds; after a failure sooner."""
+    """The intervals between reloads, in milliseconds; shorter after a failure."""
 
     refresh_ms: int
     backoff_ms: int
@@ -31,7 +33,7 @@ class JwksPace:
 
 
 class Jwks:
-    """The keys at one address. `url` is its name in the log; `read` blocks."""
+    """The keys served at one address. `url` names it in the log; `read` blocks."""
 
     def __init__(
         self, url: str, read: Callable[[], bytes], pace: JwksPace, runtime: Runtime
@@ -44,12 +46,12 @@ class Jwks:
         self._why_none = "they have not been read yet"
         self._failures = 0
         self._looked_again_ms: int | None = None
-        # Ends when the read that runs has ended.
+        # The reload in progress; done when it has ended.
         self._reading: asyncio.Future[None] | None = None
         runtime.spawn(self._refresh())
 
     async def keys(self) -> PublicKeys:
-        """The keys that were read last. Raises RefusedToken where there are none yet."""
+        """Return the keys of the last reload. Raises RefusedToken if none were loaded yet."""
         if self._keys is None and not self._failures:
             await self._read_once()
         if self._keys is None:
@@ -61,7 +63,7 @@ class Jwks:
         return self._keys
 
     async def look_again(self) -> bool:
-        """Read the keys before their time, unless that was done a short time ago: False."""
+        """Reload the keys ahead of time; return False if that was done a short time ago."""
         now_ms = self._runtime.clock.monotonic_ms()
         last_ms = self._looked_again_ms
         if self._reading is None:
@@ -84,7 +86,7 @@ class Jwks:
         return min(doubled, max(pace.backoff_ms_max, 1))
 
     async def _read_once(self) -> None:
-        """Read the keys; those that come meanwhile wait for the same read."""
+        """Reload the keys; concurrent callers wait for the same reload."""
         if self._reading is not None:
             await asyncio.shield(self._reading)
             return
@@ -126,7 +128,7 @@ class Jwks:
 
     def _fail(self, why: str) -> None:
         self._failures += 1
-        # Once for each series of failures: it may be tried many times a minute.
+        # Logged once per series of failures, since it may be retried many times a minute.
         if self._failures == 1 or why != self._why_none:
             kept = (
                 "no client can log in by OAUTHBEARER"

@@ -1,7 +1,7 @@
 """The login of one connection: a shell over `SaslSession`.
 
 It serves the requests of its connection until the client has logged in, and then hands the
-connection over. Where sessions end it stays in front, since the client logs in again over the
+connection over. If sessions expire, it stays in between, since the client logs in again over the
 same connection.
 """
 
@@ -41,17 +41,18 @@ _PREFIX = Struct(">hhi")
 _SIZE = Struct(">i")
 _HANDSHAKE = SaslHandshakeRequest.__api_key__
 _USER = "User"
-# What a client may send at once before it has chosen a mechanism: ApiVersions, SaslHandshake.
+# The most bytes that a client may send at once before it has chosen a mechanism, that is,
+# ApiVersions and SaslHandshake.
 FIRST_BYTES_MAX = 16 << 10
 
-# Begins to serve the requests of a client that is known.
+# Begins to serve the requests of a client that has logged in.
 Converse = Callable[[Connection], tuple[Serve, ServeRun]]
 # The header of a token's request; None for a token without one.
 _Header = RequestHeader | None
 
 
 class Login:
-    """The requests of one connection, as long as its client must log in."""
+    """Serves the requests of one connection as long as its client must log in."""
 
     def __init__(self, logins: ListenerLogins, connection: Connection, converse: Converse) -> None:
         self._logins = logins
@@ -59,16 +60,17 @@ class Login:
         self._converse = converse
         self._session = SaslSession()
         self._exchange: ServerExchange | None = None
-        # What serves the requests of a session that ends; without a question until its timer.
+        # Serves the requests of a session that can expire, without asking the session until its
+        # timer ends.
         self._served: Serve | None = None
         self._served_run: ServeRun | None = None
         self._in_time = False
-        # The login has failed, and the client has been sent the reason (OAUTHBEARER).
+        # Set if the login failed and the client was already sent the reason (OAUTHBEARER).
         self._refusal: AuthenticationFailed | None = None
         self._holds = False
-        # What of the store the session began with.
+        # The stored credential with which the session began.
         self._credential: Credential | None = None
-        # Whether it was counted as one that did not log in.
+        # Whether this connection was counted as a failed login.
         self._is_failure = False
         connection.limit_requests(min(FIRST_BYTES_MAX, logins.request_bytes_max))
         self._timer: TimerHandle = logins.loop.call_later(
@@ -76,7 +78,7 @@ class Login:
         )
         connection.on_lost.append(self._on_lost)
 
-    # Hot where sessions end.
+    # Hot if sessions expire.
     def serve(self, frame: memoryview) -> list[Part] | None:
         """See `network.service.Serve`."""
         if self._in_time and len(frame) > 1 and frame[1] != _HANDSHAKE:
@@ -93,12 +95,12 @@ class Login:
             self._end(f"before its login {error}", "login: malformed")
             return None
         except (WireError, VersionError, StructError) as error:
-            # One line in the log for all such bytes: they cost a stranger nothing.
+            # One log line for all such bytes, because sending them costs a stranger nothing.
             why = f"before its login it sent bytes that are no valid request: {error}"
             self._end(why, "login: malformed")
             return None
 
-    # Hot where sessions end.
+    # Hot if sessions expire.
     def _serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
         if self._served_run is None or not self._in_time:
             return None
@@ -201,7 +203,7 @@ class Login:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Offer the request that came while a token was being judged."""
+        """Serve the request that arrived while a token was being judged."""
         if self._holds:
             self._holds = False
             self._connection.release()
@@ -213,7 +215,7 @@ class Login:
     # -- sessions
 
     def _open_session(self, principal: Principal, lifetime_ms: int | None) -> bool:
-        """Serve the client from now on; False: its user has too many connections."""
+        """Serve the client from now on; return False if its user has too many connections."""
         connection = self._connection
         self._exchange = None
         self._timer.cancel()
@@ -224,14 +226,17 @@ class Login:
         if lifetime_ms is None:
             connection.serve_with(serve, serve_run)
             return True
-        # A token may be over, and be accepted for the skew of clocks: then so is its session.
+        # An expired token may be accepted because of the allowed clock skew; then its session has
+        # expired, too.
         self._served, self._served_run, self._in_time = serve, serve_run, lifetime_ms > 0
         connection.serve_with(self.serve, self._serve_run)
         self._timer = self._logins.loop.call_later(lifetime_ms / 1000, self._on_expired)
         return True
 
     def _keep(self, credential: Credential | None) -> None:
-        """Have the session end with the credential; another token may have taken its place."""
+        """End the session when the credential is removed; a new login may have replaced the
+        credential.
+        """
         sessions, before = self._logins.sessions, self._credential
         if before is not None and before != credential:
             sessions.remove(before, self._connection)
@@ -240,7 +245,7 @@ class Login:
             sessions.add(credential, self._connection)
 
     def _on_expired(self) -> None:
-        # A broker that has proven that it knows the cluster's secret goes on.
+        # A broker that has proven to know the cluster's secret keeps its session.
         if proven_broker(self._connection) is None:
             self._close_session()
 
@@ -256,13 +261,14 @@ class Login:
         self._timer.cancel()
         self._keep(None)
         session = self._session
-        # One that only connects costs nothing without TLS: load balancers do so to see who lives.
+        # Without TLS a connection that sends nothing costs nothing: load balancers check health
+        # that way.
         has_cost = self._logins.is_tls or session.state is not LoginState.BEGINNING
         if session.principal is None and has_cost:
             self._count_failure()
         refusal, connection = self._refusal, self._connection
         if refusal is not None:
-            # The client did not answer the refusal, so that no close has logged it.
+            # The client closed without answering the refusal, so no close has logged it.
             connection.refusals.log(
                 (connection.peer_host, f"login: {refusal.kind}"),
                 lambda: (
@@ -274,13 +280,13 @@ class Login:
     # -- failing
 
     def _end(self, why: str, kind: str) -> None:
-        """Close at once."""
+        """Close the connection at once."""
         if self._session.principal is None:
             self._count_failure()
         self._connection.close(why, kind)
 
     def _count_failure(self) -> None:
-        """Once for each connection."""
+        """Count a failed login, once per connection."""
         if not self._is_failure:
             self._is_failure = True
             self._connection.login_failed()
@@ -324,7 +330,9 @@ class Login:
         kind: str,
         error: AuthenticationFailed | None = None,
     ) -> None:
-        """Answer after a delay, and close. `error` is that of the mechanism, which knows users."""
+        """Answer after a delay, and close. `error` comes from the mechanism, which knows the
+        user.
+        """
         logins, connection = self._logins, self._connection
         self._session.failed()
         self._timer.cancel()

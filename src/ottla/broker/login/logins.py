@@ -1,4 +1,4 @@
-"""How clients log in on each listener, as the settings say."""
+"""The login methods of each listener, read from the settings."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -22,7 +22,7 @@ from ottla.security.sasl.failures import FailedLogins
 from ottla.security.sasl.jaas import parse_jaas
 from ottla.security.sasl.scram_keys import ScramMechanism
 
-# What a client may send at once before it is known, whatever the settings allow.
+# The most bytes that a client may send at once before it has logged in, whatever the settings.
 REQUEST_BYTES_MAX = 64 << 10
 _SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 _MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
@@ -32,7 +32,7 @@ _PLAIN_IN_THE_CLEAR = "sasl.plain.without.tls.enable"
 
 @dataclass(frozen=True, slots=True)
 class ListenerLogins:
-    """What the logins of one listener share."""
+    """The state that all logins of one listener share."""
 
     mechanisms: Mapping[str, NewExchange]
     # `connections.max.reauth.ms` of each mechanism.
@@ -45,14 +45,16 @@ class ListenerLogins:
     loop: asyncio.AbstractEventLoop
     monotonic_ms: Callable[[], int]
     spawn: Callable[[Coroutine[object, object, None]], None]
-    # Given the connection, why its login failed, without secrets, and the user that it named.
+    # Called with the connection, the reason without secrets, and the user that the client claimed.
     on_failed: Callable[[Connection, str, str], None]
-    # Given the connection and the mechanism.
+    # Called with the connection and the mechanism.
     on_logged_in: Callable[[Connection, str], None]
 
 
 class Logins:
-    """The SASL listeners of a broker. Raises OttlaError where one of them lets no client in."""
+    """The SASL listeners of a broker. Raises OttlaError if no client could log in to one of
+    them.
+    """
 
     def __init__(
         self,
@@ -79,7 +81,7 @@ class Logins:
         }
 
     def of_listener(self, name: str) -> ListenerLogins | None:
-        """The logins of a listener; None where it has no SASL."""
+        """Return the logins of a listener; None if it does not use SASL."""
         return self._listeners.get(name)
 
     def _new(self, address: ListenerAddress) -> ListenerLogins:
@@ -116,7 +118,7 @@ class Logins:
             users = self._plain_users(address)
             return lambda: PlainExchange(users)
         if name == bearer.MECHANISM:
-            # It brings an HTTP client, which most brokers do not need.
+            # This imports an HTTP client, which most brokers do not need.
             from ottla.broker.login.bearer_settings import bearer_exchanges  # noqa: PLC0415
 
             return bearer_exchanges(self._settings, address, self._runtime)

@@ -1,4 +1,6 @@
-"""How clients prove who they are: users, delegation tokens, and the logins of all listeners."""
+"""The part that authenticates clients: users, delegation tokens, and the logins of all
+listeners.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,16 +19,16 @@ _CHECK_INTERVAL = "delegation.token.expiry.check.interval.ms"
 
 @dataclass(frozen=True, slots=True)
 class LoginStatus:
-    """Users with a SCRAM credential and delegation tokens, in the cluster."""
+    """Counts the users with SCRAM credentials and the delegation tokens of the cluster."""
 
     users: int
     tokens: int
-    # Users and tokens that clients of this broker are logged in with now.
+    # Users and tokens with which clients are logged in to this broker now.
     credentials_in_use: int
 
 
 class LoginPart(BrokerPart):
-    """`tokens` is None where no secret key is set."""
+    """The authentication of clients. `tokens` is None if no secret key is set."""
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class LoginPart(BrokerPart):
         audit: Auditing | None,
         is_controller: Callable[[], bool],
     ) -> None:
-        """The controller removes expired tokens from the store."""
+        """Create the part. On the controller, it also removes expired tokens from the store."""
         self._runtime = runtime
         self._interval_ms = settings.integer(_CHECK_INTERVAL)
         self._is_controller = is_controller

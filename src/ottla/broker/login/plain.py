@@ -1,4 +1,4 @@
-"""PLAIN: against the users of the listener's settings, or the SCRAM credentials in the store."""
+"""PLAIN: checks passwords against the listener's settings or the SCRAM credentials in the store."""
 
 import hmac
 from asyncio import Semaphore
@@ -18,12 +18,12 @@ from ottla.security.sasl.scram_keys import (
 )
 from ottla.security.sasl.scram_server import unknown_user, wrong_password
 
-# Passwords that wait to be hashed: more logins at once are refused.
+# Passwords that may wait to be hashed; further logins are refused.
 _WAITING_MAX = 100
 
 
 class PlainUsers:
-    """Judges passwords. With users of its settings, a listener knows no others."""
+    """Checks passwords. A listener with users in its settings accepts only those users."""
 
     def __init__(
         self, users: Mapping[str, str] | None, stored: ScramUsers, runtime: Runtime
@@ -31,20 +31,20 @@ class PlainUsers:
         self._users = users
         self._stored = stored
         self._runtime = runtime
-        # One thread hashes: logins are to leave the machine to the others.
+        # Only one thread hashes, so that logins leave the CPU to other work.
         self._hashing = Semaphore(1)
         self._waiting = 0
 
     @property
     def is_of_store(self) -> bool:
-        """Whether the users are those of the store."""
+        """Whether the users are read from the store."""
         return self._users is None
 
     async def check(self, login: PlainLogin) -> None:
-        """Raises AuthenticationFailed unless it is the user's password."""
+        """Check the password. Raises AuthenticationFailed if it is wrong."""
         if self._users is not None:
             expected = self._users.get(login.user)
-            # Compared for an unknown user, too, for the same time.
+            # Compared even for an unknown user, so that both cases take the same time.
             is_right = hmac.compare_digest(
                 _digest(login.password), _digest("" if expected is None else expected)
             )
@@ -78,7 +78,7 @@ class PlainUsers:
             self._waiting -= 1
         found = credential_of(mechanism, salted, shown.salt, shown.iterations)
         is_right = hmac.compare_digest(found.stored_key, shown.stored_key)
-        # It may have been removed, or replaced, while the password was hashed.
+        # The credential may have been removed or replaced while the password was hashed.
         _, held = self._credential(login.user)
         return held is not None, is_right and held == credential
 
@@ -105,5 +105,5 @@ class PlainExchange:
 
 
 def _digest(password: str) -> bytes:
-    """Of one length for all passwords, since comparing takes longer for longer ones."""
+    """Hash a password to a fixed length, because comparing longer strings would take longer."""
     return hmac.digest(b"plain", password.encode(), "sha256")

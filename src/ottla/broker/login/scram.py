@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 and -512 against the credentials in the store, and against delegation tokens."""
+"""SCRAM-SHA-256 and -512, with the credentials in the store and with delegation tokens."""
 
 from functools import partial
 
@@ -28,7 +28,8 @@ class ScramExchange:
         self._users = users
         self._tokens = tokens
         self._disguise = users.disguise(mechanism)
-        # No method of this object: a cycle would wait for the garbage collector.
+        # Not a method of this object, because a reference cycle would wait for the garbage
+        # collector.
         find = partial(_find, mechanism, users, tokens)
         self._server = ScramServer(mechanism, find, random_bytes(NONCE_BYTES), self._disguise)
 
@@ -43,10 +44,11 @@ class ScramExchange:
             return Stepped(answer)
         if tokens is None or not self._server.is_token:
             if self._users.find(self._mechanism, user) is None:
-                # It was removed meanwhile.
+                # The credential was removed meanwhile.
                 raise unknown_user(self._mechanism.sasl_name, user)
             return Stepped(answer, user, credential=of_user(user))
-        # Its name is the token's id; the client is the owner. It may have ended meanwhile.
+        # The name is the token's id; the client acts as its owner. The token may have expired
+        # meanwhile.
         held = tokens.valid(user)
         if held is None:
             raise unusable_token(self._mechanism.sasl_name, user)
@@ -59,7 +61,7 @@ def _find(
     users: ScramUsers,
     tokens: DelegationTokens | None,
     user: str,
-    is_token: bool,  # As `ScramServer` calls it.
+    is_token: bool,  # The parameter name that `ScramServer` passes.
 ) -> ScramCredential | None:
     if not is_token:
         return users.find(mechanism, user)

@@ -1,7 +1,7 @@
-"""Open sessions by the credential they began with, which end when it is removed.
+"""Open sessions by the credential they began with; removing the credential ends them.
 
-Kafka lets them go on until the client logs in again or goes away. A changed password ends none,
-here as there: it can be changed while clients are at work.
+Kafka keeps such sessions until the client logs in again or disconnects. A changed password ends no
+session, as in Kafka: it can be changed while clients work.
 """
 
 import asyncio
@@ -10,24 +10,24 @@ from typing import NamedTuple
 from ottla.broker.cluster.admission import proven_broker
 from ottla.network.connection import Connection
 
-# How long the answers of requests that were served before may take; no more are served.
+# Time for answers to earlier requests before the connection closes; no new requests are served.
 _ANSWERS_S = 0.1
 
 
 class Credential(NamedTuple):
-    """What is in the store: the passwords of a user, or a delegation token by its id."""
+    """A stored credential: the SCRAM passwords of a user, or a delegation token by its id."""
 
     kind: str
     name: str
 
 
 def of_user(name: str) -> Credential:
-    """The SCRAM credentials of a user."""
+    """Return the SCRAM credentials of a user."""
     return Credential("user", name)
 
 
 def of_token(token_id: str) -> Credential:
-    """A delegation token."""
+    """Return a delegation token."""
     return Credential("token", token_id)
 
 
@@ -39,23 +39,23 @@ class OpenSessions:
         self._connections: dict[Credential, dict[Connection, None]] = {}
 
     def __len__(self) -> int:
-        """How many credentials clients are logged in with."""
+        """Return the number of credentials that are in use."""
         return len(self._connections)
 
     def add(self, credential: Credential, connection: Connection) -> None:
-        """A client has logged in with it."""
+        """Note that a client has logged in with the credential."""
         self._connections.setdefault(credential, {})[connection] = None
 
     def remove(self, credential: Credential, connection: Connection) -> None:
-        """Its connection has ended."""
+        """Note that the connection of a client has ended."""
         held = self._connections.get(credential)
         if held is not None and held.pop(connection, connection) is None and not held:
             del self._connections[credential]
 
     def end(self, credential: Credential) -> None:
-        """Serve the clients of a credential that was removed no more, but for brokers.
+        """Stop serving the clients of a removed credential, except other brokers.
 
-        These have proven that they know the cluster's secret.
+        Those have proven that they know the cluster's secret.
         """
         for connection in self._connections.get(credential, ()):
             if proven_broker(connection) is None:

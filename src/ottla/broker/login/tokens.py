@@ -1,6 +1,6 @@
 """The cluster's delegation tokens: reads and changes them in the store.
 
-Every broker keeps all of them in memory, and gets changes by the same notifications as changed
+Every broker keeps all tokens in memory and receives changes through the notifications for changed
 settings. Clients log in with a token by SCRAM: its id is the user, its HMAC the password.
 """
 
@@ -52,15 +52,15 @@ from ottla.security.tokens import (
 _log = logging.getLogger(__name__)
 
 OnChanged = Callable[[str], Awaitable[None]]
-# What becomes of a token; None removes it.
+# Returns the changed token; None removes it.
 _Decide = Callable[[DelegationToken, int], DelegationToken | None]
 
 
 class DelegationTokens:
-    """Finds, makes, renews and ends tokens."""
+    """Finds, creates, renews and expires tokens."""
 
     def __init__(self, store: Store, runtime: Runtime, key: str, rules: TokenRules) -> None:
-        """`key` is `delegation.token.secret.key`."""
+        """Create the object. `key` is `delegation.token.secret.key`."""
         self._store = store
         self._clock = runtime.clock
         self._runtime = runtime
@@ -72,11 +72,11 @@ class DelegationTokens:
         # Hashed when a client first logs in with the token.
         self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
         self._hashing = Lock()
-        # Called with the id of a token that is gone.
+        # Called with the id of a token that was removed.
         self.on_removed: Callable[[str], None] = lambda _token_id: None
 
     async def load(self) -> None:
-        """Read all tokens. One that cannot be read is logged, and lets no client in."""
+        """Read all tokens. An unreadable one is logged, and no client can log in with it."""
         async with self._changing:
             await self._load()
 
@@ -90,7 +90,9 @@ class DelegationTokens:
                 self._take(name, node)
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback for change notifications: tokens are read here, all others go to `others`."""
+        """Return a callback for change notifications: handles tokens, passes all others to
+        `others`.
+        """
 
         async def on_changed(entity: str) -> None:
             token_id = token_id_of(entity)
@@ -105,30 +107,30 @@ class DelegationTokens:
     # -- reading
 
     def all(self) -> Iterable[DelegationToken]:
-        """All tokens, those that have expired and are not removed yet, too."""
+        """Return all tokens, including expired ones that are not removed yet."""
         return self._tokens.values()
 
     def hmac(self, token: DelegationToken) -> bytes:
-        """The secret of a token."""
+        """Return the secret of a token."""
         return token_hmac(self._key, token.id)
 
     def valid(self, token_id: str) -> DelegationToken | None:
-        """The token by which clients may log in; None where it is over, or there is none."""
+        """Return the token if clients may log in with it; None if it is unknown or expired."""
         token = self._tokens.get(token_id)
         return None if token is None or token.is_over(self._clock.now_ms()) else token
 
     def valid_ms(self, token: DelegationToken) -> int:
-        """For how long clients may be logged in with it."""
+        """Return how long clients may stay logged in with the token."""
         return max(0, token.expires_ms - self._clock.now_ms())
 
     def credential(self, mechanism: ScramMechanism, token_id: str) -> ScramCredential | None:
-        """What `prepare` has made of a valid token."""
+        """Return the credential that `prepare` made of a valid token."""
         if self.valid(token_id) is None:
             return None
         return self._credentials.get((token_id, mechanism))
 
     async def prepare(self, mechanism: ScramMechanism, token_id: str, disguise: Disguise) -> None:
-        """Hash a token's HMAC once, in a thread: it takes milliseconds.
+        """Hash a token's HMAC once, in a thread, because that takes milliseconds.
 
         The salt is the one that an unknown token would be shown.
         """
@@ -155,7 +157,7 @@ class DelegationTokens:
         renewers: Iterable[Principal],
         lifetime_ms: int,
     ) -> DelegationToken:
-        """Make a token of a new id, good on all brokers. Raises StoreError."""
+        """Create a token with a new id, valid on all brokers. Raises StoreError."""
         now_ms = self._clock.now_ms()
         token = self._rules.made(token_id, owner, requester, renewers, lifetime_ms, now_ms)
         async with self._changing:
@@ -165,7 +167,7 @@ class DelegationTokens:
         return token
 
     async def renew(self, secret: bytes, principal: Principal, period_ms: int) -> int:
-        """When the token ends now. Raises OttlaError with Kafka's codes."""
+        """Renew a token; return its new expiry time. Raises OttlaError with Kafka's codes."""
         token = await self._change(
             secret, lambda held, now_ms: self._rules.renewed(held, principal, period_ms, now_ms)
         )
@@ -174,7 +176,7 @@ class DelegationTokens:
         return token.expires_ms
 
     async def expire(self, secret: bytes, principal: Principal, period_ms: int) -> int:
-        """When the token ends now. Raises OttlaError with Kafka's codes."""
+        """Set a token's expiry; return the new time. Raises OttlaError with Kafka's codes."""
         token = await self._change(
             secret, lambda held, now_ms: ended(held, principal, period_ms, now_ms)
         )
@@ -184,7 +186,7 @@ class DelegationTokens:
         return self._clock.now_ms() if token is None else token.expires_ms
 
     async def remove_expired(self) -> None:
-        """Remove the tokens that are over. Raises StoreError."""
+        """Remove the expired tokens. Raises StoreError."""
         now_ms = self._clock.now_ms()
         for token in [one for one in self._tokens.values() if one.is_over(now_ms)]:
             try:
@@ -192,13 +194,13 @@ class DelegationTokens:
             except StoreError:
                 raise
             except OttlaError:
-                # Its owner was faster.
+                # Another client removed or renewed it first.
                 continue
             if left is None:
                 _log.info("removed delegation token %s of %s: expired", token.id, token.owner)
 
     async def keep_removing(self, interval_ms: int, is_due: Callable[[], bool]) -> None:
-        """Remove expired tokens again and again, where this broker is the one to do it."""
+        """Remove expired tokens periodically while this broker is responsible for it."""
         while True:
             await asyncio.sleep(interval_ms / 1000)
             if not is_due():
@@ -209,10 +211,10 @@ class DelegationTokens:
                 _log.warning("cannot remove expired delegation tokens: %s", error.message)
 
     async def _change(self, secret: bytes, decide: _Decide) -> DelegationToken | None:
-        """Change or remove the token of that HMAC by what the store has, retried on conflicts."""
+        """Change or remove the token with that HMAC in the store; retried on conflicts."""
         async with self._changing:
             if secret not in self._ids:
-                # Another broker may have made it just now.
+                # Another broker may have created it just now.
                 await self._load()
             token_id = self._ids.get(secret)
             if token_id is None:
@@ -244,7 +246,7 @@ class DelegationTokens:
         self._put(token_id, token)
 
     def _take(self, token_id: str, node: Node | None) -> None:
-        """Keep what a node holds."""
+        """Keep the token that a node contains."""
         token: DelegationToken | None = None
         if node is not None:
             try:
@@ -265,7 +267,7 @@ class DelegationTokens:
 
 
 def new_tokens(settings: BrokerSettings, store: Store, runtime: Runtime) -> DelegationTokens | None:
-    """The tokens of a broker; None where no secret key is set."""
+    """Return the tokens of a broker; None if no secret key is set."""
     key = settings.value("delegation.token.secret.key") or settings.value(
         "delegation.token.master.key"
     )
@@ -279,7 +281,7 @@ def new_tokens(settings: BrokerSettings, store: Store, runtime: Runtime) -> Dele
 
 
 def require_tokens(tokens: DelegationTokens | None) -> DelegationTokens:
-    """The tokens. Raises OttlaError(DELEGATION_TOKEN_AUTH_DISABLED) without a secret key."""
+    """Return the tokens. Raises OttlaError(DELEGATION_TOKEN_AUTH_DISABLED) without a secret key."""
     if tokens is None:
         raise OttlaError(
             ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,

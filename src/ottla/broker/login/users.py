@@ -1,7 +1,8 @@
 """The cluster's users with SCRAM credentials: reads and changes them in the store.
 
-They stand where Kafka kept them in ZooKeeper, beside the user's quotas. Every broker keeps all of
-them in memory, and gets changes by the same notifications as changed settings.
+They are stored where Kafka kept them in ZooKeeper, in the same node as the user's quotas. Every
+broker keeps all users in memory and receives changes through the notifications for changed
+settings.
 """
 
 import hmac
@@ -34,20 +35,22 @@ class ScramUsers:
     """Finds, lists and alters credentials."""
 
     def __init__(self, store: Store, clock: Clock, secret: bytes) -> None:
-        """`secret` is the cluster's: what unknown users are shown is made of it."""
+        """Create the object. The answers to unknown users are derived from the cluster's
+        `secret`.
+        """
         self._store = store
         self._clock = clock
         self._secret = hmac.digest(secret, b"what unknown users are shown", "sha256")
         self._changing = Lock()
         self._users: dict[str, dict[ScramMechanism, ScramCredential]] = {}
         self._disguises: dict[ScramMechanism, Disguise] = {}
-        # Those that are like the users of now.
+        # The mechanisms whose disguise matches the current users.
         self._disguised: set[ScramMechanism] = set()
-        # Called with a user that has no credential any more.
+        # Called with a user that has no credentials left.
         self.on_removed: Callable[[str], None] = lambda _user: None
 
     async def load(self) -> None:
-        """Read all credentials. One that cannot be read is logged, and its user cannot log in."""
+        """Read all credentials. An unreadable one is logged, and its user cannot log in."""
         async with self._changing:
             for path, node in (await self._store.subtree(CONFIG_USERS)).items():
                 user = _user_of(path)
@@ -55,9 +58,10 @@ class ScramUsers:
                     self._take(user, _configs(path, node.data))
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback for change notifications: credentials are read here, then `others` called.
+        """Return a callback for change notifications: reads changed credentials, then calls
+        `others`.
 
-        The node of a user has quotas, too.
+        The node of a user also holds quotas.
         """
 
         async def on_changed(entity: str) -> None:
@@ -72,15 +76,15 @@ class ScramUsers:
         return on_changed
 
     def find(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        """The user's credential for the mechanism."""
+        """Return the user's credential for the mechanism."""
         return self._users.get(user, {}).get(mechanism)
 
     def all(self) -> Mapping[str, Mapping[ScramMechanism, ScramCredential]]:
-        """All users with credentials."""
+        """Return all users with credentials."""
         return self._users
 
     def disguise(self, mechanism: ScramMechanism) -> Disguise:
-        """What users without a credential are shown: what others have."""
+        """Return the fake credentials for unknown users, which resemble those of real users."""
         disguise = self._disguises.get(mechanism) or Disguise(self._secret)
         if mechanism not in self._disguised:
             self._disguised.add(mechanism)
@@ -89,7 +93,9 @@ class ScramUsers:
         return disguise
 
     def mechanism_of_unknown(self, user: str) -> ScramMechanism:
-        """The one whose hash a password of an unknown user costs: as often as users have it."""
+        """Choose the mechanism whose hash is computed for an unknown user, as often as real users
+        have it.
+        """
         first = [next(iter(each)) for each in self._users.values()]
         if not first:
             return ScramMechanism.SCRAM_SHA_256
@@ -145,7 +151,9 @@ class ScramUsers:
 
 
 def _user_of(path: str) -> str | None:
-    """The user whose node is at `path`; None for other nodes and for the default of all users."""
+    """Return the user whose node is at `path`; None for other nodes and for the default of all
+    users.
+    """
     entity = quota_entity(path)
     if entity is None or entity.client_id is not None or not isinstance(entity.user, str):
         return None

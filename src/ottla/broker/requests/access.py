@@ -1,4 +1,4 @@
-"""What the client of one connection may do: its principal and address, and the authorizer."""
+"""The permissions of one connection's client: its principal and address, and the authorizer."""
 
 from ottla.network.connection import Connection
 from ottla.security.authorizer import Authorizer
@@ -7,24 +7,26 @@ from ottla.security.principal import Principal
 
 
 class Access:
-    """One per connection whose client is known: by its login, its certificate, or as ANONYMOUS."""
+    """The permissions of a connection whose client is known: by login or certificate, or as
+    ANONYMOUS.
+    """
 
     __slots__ = ("_connection", "authorizer", "seen")
 
     def __init__(self, authorizer: Authorizer, connection: Connection) -> None:
         self.authorizer = authorizer
         self._connection = connection
-        # The version of the rules by which the connection's shortcuts were learned.
+        # The version of the ACLs under which the connection's shortcuts were learned.
         self.seen = authorizer.version
 
     @property
     def principal(self) -> Principal:
-        """Who the client is."""
+        """Return the principal of the client."""
         return self._connection.principal
 
     @property
     def host(self) -> str:
-        """The client's address."""
+        """Return the client's address."""
         return self._connection.peer_host
 
     # Hot: once per topic of a request that takes the slow path.
@@ -37,7 +39,7 @@ class Access:
         return self.authorizer.allows_any(self.principal, self.host, operation, kind)
 
     def operations(self, operations: int, kind: AclResource, name: str) -> int:
-        """Those of `operations`, a set of bits, that the client may do (KIP-430)."""
+        """Return the subset of `operations`, a bit set, that the client may do (KIP-430)."""
         return sum(
             1 << operation
             for operation in AclOperation

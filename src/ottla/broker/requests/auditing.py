@@ -1,4 +1,6 @@
-"""What requests report to the audit log; `ottla.broker.audit` implements it."""
+"""The events that requests report to the audit log; `ottla.broker.audit` implements the
+interface.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -6,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 from ottla.network.connection import Connection
 from ottla.security.names import CLUSTER_NAME, AclOperation, AclResource
 
-# Denials of one request that are reported by name: more kinds of one client the audit log counts
-# together.
+# Denials of one request that are reported by name; the audit log counts the further ones of a
+# client together.
 _NAMED_MAX = 50
 
 
@@ -35,67 +37,71 @@ def group_need(operation: AclOperation, name: str) -> Need:
 
 
 class AdminChange(NamedTuple):
-    """One administrative change that a client requested."""
+    """An administrative change that a client requested."""
 
-    # What allows it: the first one, or the next. The line names the last.
+    # The permissions that allow it: any one of them suffices. The audit line names the last.
     needs: tuple[Need, ...]
-    # What was changed. Never a secret.
+    # The details of the change. Never contains a secret.
     detail: Mapping[str, Any]
-    # Why it failed; 0 where it did not.
+    # The error if it failed, else 0.
     code: int = 0
-    # What allows it where no ACL does.
+    # The rule that allows it, if no ACL does.
     rule: str = ""
 
 
-# A `RequestContext` is Any here: it has the audit log as a field.
+# A `RequestContext` is Any here, because it has the audit log as a field.
 class Auditing(Protocol):
     """The audit log of a broker that has one. No method waits for the disk."""
 
     def denied(self, request: Any, need: Need, rule: str = "") -> None:
-        """A request, or a part of one, was denied; by `rule`, or else by the authorizer."""
+        """Report that a request, or a part of it, was denied by `rule`, or else by the
+        authorizer.
+        """
         ...
 
     def denied_more(self, request: Any, count: int) -> None:
-        """So many more parts of a request were denied; they are counted without their names."""
+        """Report how many more parts of a request were denied; they are counted without their
+        names.
+        """
         ...
 
     def changed(self, request: Any, change: AdminChange) -> None:
-        """A change was made, or failed."""
+        """Report a change that was made, or that failed."""
         ...
 
     def watch(
         self, request: Any, changes_of: Callable[[Any], Iterable[AdminChange]], *, often: bool
     ) -> None:
-        """Report the changes of a request when there is a response to find them by.
+        """Report the changes of a request once its response is known.
 
-        `often`: repetitions are counted.
+        `often`: repetitions are only counted.
         """
         ...
 
     def holds(self, connection: Connection) -> bool:
-        """Whether a request waits, because its client's changes are too many lines of the log.
+        """Whether a request must wait because its client's changes write too many audit lines.
 
-        Then the connection is held, and offers the request again.
+        If so, the connection is held and offers the request again later.
         """
         ...
 
     def logged_in(self, connection: Connection, listener: str, mechanism: str) -> None:
-        """A client has logged in."""
+        """Report that a client has logged in."""
         ...
 
     def login_failed(self, connection: Connection, listener: str, cause: str, user: str) -> None:
-        """A client could not log in. `cause` has no secret.
+        """Report that a client failed to log in. `cause` contains no secret.
 
-        `user` is the one that the login named, where there is such a user; else empty.
+        `user` is the user that the client claimed, if that user exists; else empty.
         """
         ...
 
 
 class Denials:
-    """What one check of a request denied: `end` reports what was counted and not named.
+    """The denials of one check of a request; `end` reports those that were only counted.
 
-    A request may name tens of thousands of resources, and a report of each costs more than the
-    check.
+    A request may name tens of thousands of resources, and reporting each costs more than checking
+    it.
     """
 
     __slots__ = ("_count", "_request")
@@ -105,7 +111,7 @@ class Denials:
         self._count = 0
 
     def add(self, need: Need) -> bool:
-        """Note that `need` is not met. Whether it is one of those that are reported by name."""
+        """Note that `need` is not met; return whether it is to be reported by name."""
         self._count += 1
         if self._count > _NAMED_MAX:
             return False
@@ -114,7 +120,7 @@ class Denials:
         return True
 
     def end(self) -> int:
-        """Report how many others there were, and return the number."""
+        """Report how many denials were not reported by name, and return their number."""
         more = max(0, self._count - _NAMED_MAX)
         self._count = 0
         if more and self._request.audit is not None:

@@ -1,6 +1,6 @@
-"""The authorized operations in answers: without an authorizer, all there are (KIP-430).
+"""The authorized operations in answers; without an authorizer, all that exist (KIP-430).
 
-A set of operations is a 32-bit field with the bit of each operation's number set.
+A set of operations is a 32-bit field in which bit N stands for operation number N.
 """
 
 from typing import Any, Protocol, TypeVar
@@ -10,7 +10,7 @@ _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = 9, 10, 1
 
 _Group = TypeVar("_Group", bound="DescribedGroup")
 
-# In the field of a response whose request did not ask.
+# The value of the response field if the request did not ask for it.
 NOT_ASKED = -(2**31)
 
 
@@ -34,7 +34,7 @@ CLUSTER_OPERATIONS = _bits(
 
 
 class DescribedGroup(Protocol):
-    """A group as one of the three APIs that describe groups answers."""
+    """A group in the answer of any of the three APIs that describe groups."""
 
     group_id: str
     error_code: int
@@ -44,7 +44,9 @@ class DescribedGroup(Protocol):
 
 
 def with_operations(groups: list[_Group], *, asked: bool) -> list[_Group]:
-    """The groups with their operations where the request asked; a group with an error has none."""
+    """Add the authorized operations if the request asked for them; groups with an error get
+    none.
+    """
     if asked:
         for group in groups:
             if not group.error_code:

@@ -1,4 +1,4 @@
-"""The check of one request: asks the authorizer, and logs what is denied."""
+"""The check of one request: asks the authorizer, and logs the denials."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from ottla.wire.notation import RESPONSES
 
 Q = TypeVar("Q")
 
-# `on_error(body, code, message, version)` gives the response that reports a failed request.
+# `on_error(body, code, message, version)` returns the response that reports a failed request.
 OnError = Callable[[Any, ErrorCode, str | None, int], Any]
 
 CODES: dict[AclResource, ErrorCode] = {
@@ -27,10 +27,10 @@ CODES: dict[AclResource, ErrorCode] = {
     AclResource.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     AclResource.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     AclResource.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    # Of users, only their tokens are protected.
+    # Only the tokens of users are protected resources.
     AclResource.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-# Kafka's messages; which resource, and which ACL is missing, is in this broker's log.
+# Kafka's messages; the broker's log names the resource and the missing ACL.
 MESSAGES: dict[ErrorCode, str] = {
     code: f"{what} authorization failed."
     for code, what in (
@@ -44,7 +44,7 @@ MESSAGES: dict[ErrorCode, str] = {
 
 
 class RequestCheck(Generic[Q]):
-    """One request of a client, before it is served. `on_error` is that of its handler."""
+    """Checks one client request before it is served. `on_error` belongs to its handler."""
 
     __slots__ = (
         "_denials",
@@ -85,7 +85,7 @@ class RequestCheck(Generic[Q]):
         return self.access.allows(operation, kind, name)
 
     def code(self, operation: AclOperation, kind: AclResource, name: str) -> ErrorCode | None:
-        """None if the client may do the operation, else the error for the resource."""
+        """Return None if the client may do the operation, else the error for the resource."""
         if self.access.allows(operation, kind, name):
             return None
         self._log(operation, kind, name)
@@ -94,31 +94,31 @@ class RequestCheck(Generic[Q]):
     def topic_code(
         self, operation: AclOperation, topic_id: UUID, name: str = ""
     ) -> ErrorCode | None:
-        """As `code`, of a topic that is named by id where the version has ids.
+        """Return the same as `code`, for a topic that newer versions name by id.
 
-        An id that is unknown is left to the handler, which answers UNKNOWN_TOPIC_ID.
+        An unknown id is allowed here; the handler answers it with UNKNOWN_TOPIC_ID.
         """
         found = name if topic_id == NO_TOPIC_ID else self.topic_name(topic_id)
         return None if found is None else self.code(operation, AclResource.TOPIC, found)
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """The name of the topic with that id; None if there is none."""
+        """Return the name of the topic with that id; None if there is none."""
         topic = self.image.topic_by_id(TopicId(topic_id))
         return None if topic is None else topic.name
 
     def require(self, operation: AclOperation, kind: AclResource, name: str) -> None:
-        """Raises OttlaError where the client may not do the operation."""
+        """Raise OttlaError if the client may not do the operation."""
         code = self.code(operation, kind, name)
         if code is not None:
             raise refusal(code)
 
     def denial(self, operation: AclOperation, kind: AclResource, name: str) -> OttlaError:
-        """The error for a request that is denied as a whole, whatever the ACLs say; logged."""
+        """Return the error for a request that is always denied, whatever the ACLs; logged."""
         self._log(operation, kind, name)
         return refusal(CODES[kind])
 
     def require_cluster(self, operation: AclOperation) -> None:
-        """Raises OttlaError where the client may not do the operation on the cluster."""
+        """Raise OttlaError if the client may not do the operation on the cluster."""
         self.require(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
     def sees_cluster(self, operation: AclOperation) -> bool:
@@ -126,22 +126,24 @@ class RequestCheck(Generic[Q]):
         return self.sees(operation, AclResource.CLUSTER, CLUSTER_NAME)
 
     def topic_operations(self, name: str) -> int:
-        """What the client may do with a topic, as a set of bits."""
+        """Return the operations that the client may do on a topic, as a bit set."""
         return self.access.operations(TOPIC_OPERATIONS, AclResource.TOPIC, name)
 
     def cluster_operations(self) -> int:
-        """What the client may do with the cluster, as a set of bits; that needs DESCRIBE."""
+        """Return the operations that the client may do on the cluster, as a bit set; this needs
+        DESCRIBE.
+        """
         if not self.sees_cluster(AclOperation.DESCRIBE):
             return 0
         return self.access.operations(CLUSTER_OPERATIONS, AclResource.CLUSTER, CLUSTER_NAME)
 
     # The response's type depends on the API.
     def response(self, **fields: Any) -> Any:
-        """A response of the request's API."""
+        """Create a response of the request's API."""
         return RESPONSES[self.request.header.api_key](**fields)
 
     def end(self) -> None:
-        """Report what was denied and not reported by name."""
+        """Report the denials that were not reported by name."""
         more = self._denials.end()
         if more and self._last is not None:
             operation, kind = self._last
@@ -150,12 +152,12 @@ class RequestCheck(Generic[Q]):
     def _log(self, operation: AclOperation, kind: AclResource, name: str) -> None:
         self._last = operation, kind
         if self._denials.add(Need(operation, kind, name)):
-            # The log remembers it; names are as long as a client likes.
+            # Bounded, because the log remembers the text, and clients choose the length of names.
             text = repr(bounded(name))
             self._put(operation, kind, text, text)
 
     def _put(self, operation: AclOperation, kind: AclResource, cause: str, names: str) -> None:
-        """A line in the log; `cause` is the same where lines are repetitions."""
+        """Write a log line; repetitions have the same `cause`."""
         request, principal = self.request, self.access.principal
         client = request.connection
         api = api_name(request.header.api_key)
@@ -172,5 +174,5 @@ class RequestCheck(Generic[Q]):
 
 
 def refusal(code: ErrorCode) -> OttlaError:
-    """The error for a request that is denied as a whole."""
+    """Return the error for a request that is denied as a whole."""
     return OttlaError(code, MESSAGES[code])

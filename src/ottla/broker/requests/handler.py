@@ -1,4 +1,6 @@
-"""What serves one API: an object of the parts it uses, one file for each in `broker.handlers`."""
+"""The base of all handlers: an object that serves one API; each has its own file in
+`broker.handlers`.
+"""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -22,12 +24,12 @@ class NoAnswer:
     """The type of NO_ANSWER."""
 
 
-# Returned by a handler whose request gets no answer at all (Produce with acks=0).
+# Returned by a handler if the request gets no answer at all (Produce with acks=0).
 NO_ANSWER = NoAnswer()
 
 
 class Versions(NamedTuple):
-    """The versions of an API that are served, both ends included."""
+    """The served versions of an API, both ends included."""
 
     min: int
     max: int
@@ -35,11 +37,11 @@ class Versions(NamedTuple):
 
 @dataclass(slots=True, eq=False, repr=False)
 class Api(Generic[Q, R]):
-    """The declaration of one API, from which all else about it is derived.
+    """The declaration of an API, from which everything else about it is derived.
 
-    `needs` checks clients' requests where there is an authorizer. `changes` makes the lines of the
-    audit log from request and response, one at least for each change; the request has what was
-    allowed of it.
+    `needs` checks clients' requests if there is an authorizer. `changes` makes the lines of the
+    audit log from request and response, at least one per change; the request contains only what was
+    allowed.
     """
 
     request: type[Q]
@@ -48,40 +50,42 @@ class Api(Generic[Q, R]):
     _: KW_ONLY
     needs: Guard[Q, R]
     changes: Callable[[Q, R], Iterable[AdminChange]] | None = None
-    # Clients make these changes so often that repetitions are counted, and that none waits.
+    # Whether clients make these changes so often that repetitions are only counted, without
+    # waiting.
     changes_often: bool = False
     # How a long request is served as several short ones.
     portions: tuple[Portions[Q, R], ...] = ()
     once: tuple[Once[Q], ...] = ()
-    # Elements of all lists of a client's request, where fewer than usual hold the loop for long.
+    # The most elements in all lists of a client's request, if fewer than usual already block the
+    # loop.
     fewer_elements_max: int | None = None
-    # The response that reports a failed request; None: it has the error above all.
+    # Makes the response that reports a failed request; None: its error field is at the top level.
     on_error: Callable[[Q, ErrorCode, str | None], R] | None = None
-    # The call by which a connection becomes that of a proven broker.
+    # Whether this API makes a connection that of a proven broker.
     makes_proven: bool = False
 
     @property
     def key(self) -> int:
-        """The key of its requests."""
+        """Return the API key of its requests."""
         return self.request.__api_key__
 
     @property
     def elements_max(self) -> int:
-        """How many elements the lists of a client's request may have, all together."""
+        """Return how many elements the lists of a client's request may have in total."""
         return self.fewer_elements_max or elements_max(self.portions)
 
     @property
     def between_brokers(self) -> bool:
-        """Whether it is no API for clients, and not advertised to them."""
+        """Whether only brokers use the API; it is not advertised to clients."""
         return self.makes_proven or self.needs is brokers_only
 
     @property
     def name(self) -> str:
-        """Kafka's name of it."""
+        """Return Kafka's name of the API."""
         return api_name(self.key)
 
     def failed(self, body: Q, code: ErrorCode, message: str | None) -> R:
-        """The response that reports a failed request."""
+        """Return the response that reports a failed request."""
         if self.on_error is not None:
             return self.on_error(body, code, message)
         if any(field.name == "error_message" for field in self.response.__fields__):
@@ -90,33 +94,33 @@ class Api(Generic[Q, R]):
 
 
 class Handler(ABC):
-    """One API.
+    """Serves one API.
 
-    Subclasses are dataclasses whose fields are the parts of the broker that they use. They are not
-    values: without comparison and freezing, a class takes a sixth of the time at import.
+    Subclasses are dataclasses whose fields are the broker parts that they use. Comparison and
+    freezing are off, because a class without them takes a sixth of the time at import.
     """
 
     __slots__ = ()
 
-    # The table of handlers mixes all messages, hence Any.
+    # The table of handlers mixes all message types, hence Any.
     api: ClassVar[Api[Any, Any]]
 
     @abstractmethod
     def handle(self, request: RequestContext, body: Any) -> Any:
-        """Return the response, NO_ANSWER, or None where `request.reply` gives it later.
+        """Return the response, or NO_ANSWER; None if `request.reply` sends the response later.
 
-        A coroutine function where a rare call waits for the store. Raises OttlaError.
+        It is a coroutine function if a rare call waits for the store. Raises OttlaError.
         """
 
     @classmethod
     def on_error(cls, body: Any, code: ErrorCode, message: str | None, _version: int) -> Any:
-        """The response that reports a failed request: that of the declaration.
+        """Return the response that reports a failed request, as declared in `api`.
 
-        Handlers whose responses depend on the version have their own.
+        Handlers whose responses depend on the version override it.
         """
         return cls.api.failed(body, code, message)
 
 
 def is_coroutine(handler: Handler) -> bool:
-    """Whether `handle` is to be awaited."""
+    """Whether `handle` must be awaited."""
     return inspect.iscoroutinefunction(handler.handle)

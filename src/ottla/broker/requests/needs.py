@@ -1,7 +1,7 @@
-"""What requests need to be allowed: the checks of which each API's declaration is made.
+"""The permission checks from which each API's declaration is built.
 
-A guard checks one request before it is served. Selectors say what of a body or response it looks
-at: `resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id)`.
+A guard checks one request before it is served. Selectors extract what it checks from a body or
+response: `resource(AclOperation.READ, AclResource.GROUP, lambda body: body.group_id)`.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,22 +27,22 @@ Amend = Callable[[R], None]
 
 
 class DeniedAnswer(NamedTuple):
-    """Nothing of the request is allowed: its response."""
+    """The response to a request of which nothing is allowed."""
 
     response: Any
 
 
-# None: all of the request is allowed. An `Amend` completes the handler's response, which knows
-# only of what was left in the body. Raises OttlaError where the whole request is denied.
+# Returns None if the whole request is allowed. An `Amend` completes the handler's response, which
+# covers only the allowed items. Raises OttlaError if the whole request is denied.
 Guard = Callable[[RequestCheck[Q]], Amend[R] | DeniedAnswer | None]
-# The error of an item; None if it is allowed.
+# Returns the error of an item; None if it is allowed.
 ItemGuard = Callable[[RequestCheck[Any], I], ErrorCode | None]
 
 
 def divided(items: Iterable[T], is_allowed: Callable[[T], bool]) -> tuple[list[T], list[T]]:
-    """The items that are allowed, and those that are denied, in their order.
+    """Split the items into allowed and denied ones, in their order.
 
-    Each is asked about once, and none is compared with another: a request may have many.
+    Each item is checked once, and none is compared with another, because a request may have many.
     """
     allowed: list[T] = []
     denied: list[T] = []
@@ -51,20 +51,20 @@ def divided(items: Iterable[T], is_allowed: Callable[[T], bool]) -> tuple[list[T
     return allowed, denied
 
 
-# -- of whole requests
+# -- whole requests
 
 
 def free(_check: RequestCheck[Any]) -> None:
-    """Every client may."""
+    """Allow every client."""
 
 
 def brokers_only(check: RequestCheck[Any]) -> None:
-    """No client may: other brokers, which know the cluster's secret, are not checked."""
+    """Deny every client. Other brokers, which know the cluster's secret, are not checked."""
     raise check.denial(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 def cluster(operation: AclOperation) -> Guard[Any, Any]:
-    """The whole request needs the operation on the cluster."""
+    """Require the operation on the cluster for the whole request."""
 
     def guard(check: RequestCheck[Any]) -> None:
         check.require_cluster(operation)
@@ -75,7 +75,7 @@ def cluster(operation: AclOperation) -> Guard[Any, Any]:
 def resource(
     operation: AclOperation, kind: AclResource, name: Callable[[Q], str | None]
 ) -> Guard[Q, Any]:
-    """The whole request needs the operation on the resource that it names."""
+    """Require the operation on the resource that the request names."""
 
     def guard(check: RequestCheck[Q]) -> None:
         check.require(operation, kind, name(check.body) or "")
@@ -84,7 +84,7 @@ def resource(
 
 
 def all_of(*guards: Guard[Q, R]) -> Guard[Q, R]:
-    """The whole request needs what all guards but the last check; then the last one decides."""
+    """Require all guards; the last one may also deny single items."""
     *whole, last = guards
 
     def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:
@@ -99,7 +99,9 @@ def all_of(*guards: Guard[Q, R]) -> Guard[Q, R]:
 def subscription(
     group_id: Callable[[Q], str], topics: Callable[[Q], Iterable[str] | None]
 ) -> Guard[Q, Any]:
-    """READ on the group, DESCRIBE on every topic that the member subscribes to by name."""
+    """Require READ on the group, and DESCRIBE on every topic that the member subscribes to by
+    name.
+    """
 
     def guard(check: RequestCheck[Q]) -> None:
         check.require(AclOperation.READ, AclResource.GROUP, group_id(check.body))
@@ -109,7 +111,7 @@ def subscription(
     return guard
 
 
-# -- of items
+# -- items
 
 
 def each(
@@ -120,11 +122,11 @@ def each(
     *,
     error_of: Callable[[R], int] | None = None,
 ) -> Guard[Q, R]:
-    """Each of `items` of the body needs its own; denied ones are answered in `answers`.
+    """Check each of `items` of the body by itself; errors of denied ones are added to `answers`.
 
-    `refused` makes the answer to a denied item where the handler's `on_error` answers no items.
-    `error_of`: the handler answers even if nothing is left, for it may find an error of the whole
-    request, which is this; such an answer has no items, as in Kafka.
+    `refused` makes the answer to a denied item if the handler's `on_error` has no items. With
+    `error_of` the handler is called even if no item is left, since it may find an error of the
+    whole request, which `error_of` returns; such an answer has no items, as in Kafka.
     """
 
     def guard(check: RequestCheck[Q]) -> Amend[R] | DeniedAnswer | None:
@@ -161,18 +163,18 @@ def each(
 def named(
     operation: AclOperation, kind: AclResource, name: Callable[[I], str]
 ) -> Callable[[RequestCheck[Any], I], ErrorCode | None]:
-    """An item needs the operation on the resource that it names."""
+    """Require the operation on the resource that an item names."""
     return lambda check, item: check.code(operation, kind, name(item))
 
 
 def topic_or_id(
     operation: AclOperation, topic: Callable[[I], tuple[UUID, str]]
 ) -> Callable[[RequestCheck[Any], I], ErrorCode | None]:
-    """An item needs the operation on the topic that it names, by id where it has one."""
+    """Require the operation on the topic that an item names, by id if it has one."""
     return lambda check, item: check.topic_code(operation, *topic(item))
 
 
-# -- of what is shown
+# -- shown answers
 
 
 def shown(
@@ -181,7 +183,7 @@ def shown(
     kind: AclResource,
     name: Callable[[A], str],
 ) -> Guard[Any, R]:
-    """Of the listed `answers`, the client sees those whose resource it may do the operation on."""
+    """Show only the `answers` on whose resource the client may do the operation."""
 
     def guard(check: RequestCheck[Any]) -> Amend[R]:
         def amend(response: R) -> None:
@@ -198,10 +200,10 @@ def described(
     groups: Callable[[R], list[G]],
     topics: Callable[[G], Iterable[str]] = lambda _group: (),
 ) -> Guard[Q, R]:
-    """DESCRIBE on each group; the authorized operations are those of the client.
+    """Require DESCRIBE on each group; the authorized operations shown are the client's.
 
-    `topics` are those that the answer says its members have. A group with one that the client may
-    not DESCRIBE is answered with an error instead.
+    `topics` returns the topics of the members in an answer. If the client may not DESCRIBE one of
+    them, the group is answered with an error instead.
     """
     describe = AclOperation.DESCRIBE
     needs = each(group_ids, groups, named(describe, AclResource.GROUP, str))

@@ -1,8 +1,8 @@
-"""Requests that are lists of things that do not depend on each other, and how they are divided.
+"""Divides requests whose list elements are independent of each other into shorter requests.
 
-The declaration of an API says of which of its lists that holds. A long request is served as several
-short ones, whose answers are joined. Of what an answer repeats in full, a name that comes twice in
-a request is looked up once. Does no I/O.
+The declaration of an API names the lists that can be divided. A long request is served as several
+short ones, whose answers are joined. If an answer repeats an element in full, a name that occurs
+twice in a request is looked up once. Does no I/O.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ I = TypeVar("I")  # noqa: E741
 R = TypeVar("R")
 A = TypeVar("A")
 
-# Elements of all lists in one request of a client: of an API that is served in portions, and of
-# any other, which is served in one go, and for which so many hold the loop for less than 100 ms. A
-# member of 10,000 partitions of as many topics has 30,000 elements in one ConsumerGroupHeartbeat.
+# The most elements in all lists of one client request. An API that is not served in portions
+# handles so many in one go and blocks the loop for less than 100 ms. A member of 10,000 partitions
+# of as many topics has 30,000 elements in one ConsumerGroupHeartbeat.
 ELEMENTS_MAX: Final = 250_000
 WHOLE_ELEMENTS_MAX: Final = 60_000
-# Where the answer to an element is searched for: among so many, portions being short.
+# How far the answer to an element is searched for, since portions are short.
 _NEAR: Final = 2 * STEP
 
 
-# -- what an API declares
+# -- declarations of an API
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -53,16 +53,16 @@ def items(
     error: Callable[[A], int] = lambda _answer: 0,
     inner: Items[I, A] | None = None,
 ) -> Items[Q, R]:
-    """A list of a request and the list of the answers to its elements, with lists in these.
+    """Pair a list of a request with the list of its answers; both may contain lists.
 
-    `name` of an element is `answered` of the answer to it. An `error` of an answer is that of the
+    `name` of an element equals `answered` of its answer. An `error` of an answer applies to the
     whole element, however it was divided.
     """
     return Items(asked, answers, name, answered or name, error, inner)
 
 
 class Repeated(Enum):
-    """How elements are refused whose name comes twice in a request."""
+    """How repeated elements with the same name are refused."""
 
     ANSWERED_ONCE = 1
     ANSWERED_EACH = 2
@@ -72,17 +72,17 @@ class Repeated(Enum):
 class Portions(Generic[Q, R]):
     """How the requests of an API are divided.
 
-    A portion has at most `most` of the innermost elements of `items`. A request whose elements are
-    not `alike` is not divided.
+    A portion has at most `most` of the innermost elements of `items`. A request is not divided
+    unless its elements are `alike`.
     """
 
     items: Items[Q, R]
     most: int
     repeated: Repeated | None
     alike: Callable[[Any], Hashable] | None
-    # Completes the first of two responses with what the second has beside its items.
+    # Merges the fields other than the items of the second response into the first.
     also: Callable[[R, R], None] | None
-    # The elements have lists that are not divided.
+    # Whether the elements contain lists that are not divided.
     keeps_lists: bool
 
 
@@ -100,14 +100,14 @@ def in_portions(
     also: Callable[[R, R], None] | None = None,
     keeps_lists: bool = False,
 ) -> tuple[Portions[Q, R], ...]:
-    """One way to divide requests, see `items` and `Portions`; several are added up."""
+    """Define one way to divide requests, see `items` and `Portions`; add several with `+`."""
     lists = items(asked, answers, name, answered=answered, error=error, inner=inner)
     return (Portions(lists, most, repeated, alike, also, keeps_lists),)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Once(Generic[Q]):
-    """A list of a request whose elements are answered once for each name; see `once`."""
+    """A list of a request in which each name is answered only once; see `once`."""
 
     asked: Callable[[Q], list[Any] | None]
     name: Callable[[Any], Hashable] | None
@@ -122,10 +122,9 @@ def once(
     *,
     inner: tuple[Once[I], ...] = (),
 ) -> tuple[Once[Q], ...]:
-    """A list of a request whose elements are answered once for each name; None: for each text.
+    """Declare a list whose elements are answered once per name; without a name, once per text.
 
-    `add` lets the first element of a name ask for what another one asks for, too. Several lists
-    are added up.
+    `add` merges the wishes of a repeated element into the first one. Add several lists with `+`.
     """
     return (Once(asked, name, add, inner),)
 
@@ -134,14 +133,14 @@ def once(
 
 
 def elements_max(ways: Sequence[Portions[Any, Any]]) -> int:
-    """How many elements the lists of a request may have, if its API allows no fewer."""
+    """Return how many elements the lists of a request may have, if its API sets no lower limit."""
     return ELEMENTS_MAX if ways and not ways[0].keeps_lists else WHOLE_ELEMENTS_MAX
 
 
 def division(ways: Sequence[Portions[Q, R]], body: Q) -> Portions[Q, R] | None:
-    """How a request is divided; None where it is not, or is short.
+    """Return how a request is divided; None if it cannot be divided, or is short.
 
-    By version, an API may have one of several lists.
+    Different versions of an API may use different lists.
     """
     for way in ways:
         wanted = way.items.asked(body)
@@ -154,14 +153,14 @@ def division(ways: Sequence[Portions[Q, R]], body: Q) -> Portions[Q, R] | None:
 
 
 def _count(wanted: Sequence[Any], inner: Items[Any, Any] | None) -> int:
-    """How many elements the lists have, and those in them."""
+    """Count the elements of the lists, including nested ones."""
     if inner is None:
         return len(wanted)
     return len(wanted) + sum(_count(inner.asked(one) or (), inner.inner) for one in wanted)
 
 
 def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, None]:
-    """Leave each name in the lists of the body once; pauses after each STEP elements."""
+    """Leave each name only once in the lists of the body; pauses after each STEP elements."""
     for each in lists:
         wanted = each.asked(body)
         if not wanted:
@@ -184,9 +183,9 @@ def answer_once(lists: Sequence[Once[Any]], body: Any) -> Generator[None, None, 
 
 
 def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | None]:
-    """Take out of the body what the API refuses as repeated; pauses after each STEP elements.
+    """Remove the elements that the API refuses as repeated; pauses after each STEP elements.
 
-    Returns a body with it; None where there is nothing of the kind.
+    Returns a body with the removed elements; None if there are none.
     """
     wanted = way.items.asked(body)
     if way.repeated is None or wanted is None:
@@ -215,7 +214,9 @@ def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | N
 
 
 def _named(wanted: list[Any], of: Items[Any, Any]) -> Iterator[tuple[Hashable, Any, Any]]:
-    """The innermost elements: the name of each, the element around it if any, and itself."""
+    """Iterate over the innermost elements: each with its name and, if any, the element that
+    contains it.
+    """
     for item in wanted:
         if of.inner is None:
             yield of.name(item), None, item
@@ -226,18 +227,18 @@ def _named(wanted: list[Any], of: Items[Any, Any]) -> Iterator[tuple[Hashable, A
 
 
 def _put(found: list[Any], of: Items[Any, Any], parent: Any, item: Any) -> None:
-    """Add an element to the list, in a copy of the element around it."""
+    """Add an element to the list, inside a copy of the element that contains it."""
     if of.inner is None:
         found.append(item)
         return
-    # Elements around that follow each other with one name are one.
+    # Consecutive containing elements with the same name are merged.
     if not found or of.name(found[-1]) != of.name(parent):
         found.append(with_list(parent, of.inner.asked(parent), []))
     of.inner.asked(found[-1]).append(item)  # type: ignore[union-attr] # It was made with a list.
 
 
 def portions(body: Q, way: Portions[Q, Any]) -> Iterator[Q]:
-    """Bodies that together ask for what `body` does, each for at most `way.most` elements."""
+    """Split `body` into bodies with at most `way.most` elements each."""
     wanted = way.items.asked(body)
     for part, _ in _parts(wanted or (), way.items.inner, way.most):
         yield with_list(body, wanted, part)
@@ -246,7 +247,7 @@ def portions(body: Q, way: Portions[Q, Any]) -> Iterator[Q]:
 def _parts(
     wanted: Sequence[Any], inner: Items[Any, Any] | None, most: int
 ) -> Iterator[tuple[list[Any], int]]:
-    """Lists that together are `wanted`, and how many elements each has."""
+    """Split a list so that the parts together equal `wanted`, each with its number of elements."""
     if inner is None:
         for start in range(0, len(wanted), most):
             part = list(wanted[start : start + most])
@@ -265,7 +266,7 @@ def _parts(
 
 
 def _pieces(item: Any, inner: Items[Any, Any], most: int) -> Iterator[tuple[Any, int]]:
-    """The item, or several of its name that share what it has."""
+    """Return the item, or several copies of it that share its elements."""
     own = inner.asked(item)
     parts = _parts(own or (), inner.inner, most)
     _, size = next(parts, (None, 0))
@@ -282,7 +283,7 @@ def _pieces(item: Any, inner: Items[Any, Any], most: int) -> Iterator[tuple[Any,
 class Edges(NamedTuple):
     """The first and the last element of a portion, from the outermost list inwards.
 
-    Taken before it is served: checks of rights leave out of a body what is denied.
+    Taken before the portion is served, because access checks remove denied items from the body.
     """
 
     first: list[Any]
@@ -290,7 +291,7 @@ class Edges(NamedTuple):
 
 
 def edges(body: Q, way: Portions[Q, Any]) -> Edges:
-    """The edges of a portion; the innermost elements stand for themselves, and are left out."""
+    """Return the edges of a portion without the innermost elements, which are never divided."""
     found = Edges([], [])
     first: Any = body
     last: Any = body
@@ -306,7 +307,7 @@ def edges(body: Q, way: Portions[Q, Any]) -> Edges:
 
 
 def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edges) -> None:
-    """Add to the response the one to the next portion, whose edges are `after`."""
+    """Append the response to the next portion, whose edges are `after`."""
     names = list(zip(before.last, after.first, strict=False))
     _join(response, more, way.items, names)
     if way.also is not None:
@@ -314,7 +315,9 @@ def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edge
 
 
 def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[Any, Any]]) -> None:
-    """`names` has what was asked for last and first, where an element may have been divided."""
+    """Join two lists; `names` has the last and the first requested name, whose element may be
+    divided.
+    """
     found, rest = of.answers(response), of.answers(more)
     if of.inner is not None and names and of.name(names[0][0]) == of.name(names[0][1]):
         name = of.name(names[0][1])
@@ -323,7 +326,7 @@ def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[A
         if begun is not None and goes_on is not None:
             answer = rest[goes_on]
             rest = [one for one in rest if one is not answer]
-            # An error of either is that of the whole, as in Kafka.
+            # As in Kafka, an error in either part is the error of the whole element.
             if not of.error(found[begun]) and of.error(answer):
                 found[begun] = answer
             elif not of.error(found[begun]):

@@ -1,4 +1,4 @@
-"""One request on its way through the broker: its client, when it came, and how to answer it."""
+"""The context of one request: its client, its arrival time, and the way to answer it."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from ottla.wire.frames import Part, RequestHeader, encode_response
 
 
 class RequestContext:
-    """What a handler knows of a request besides its body.
+    """Gives a handler everything about a request except its body.
 
-    `listener` names the listener it came through; `received_ms` is monotonic.
+    `listener` names the listener that received it; `received_ms` is monotonic.
     """
 
     __slots__ = (
@@ -48,15 +48,15 @@ class RequestContext:
         self.listener = listener
         self.received_ms = received_ms
         self.size = size
-        # Of a client's request where quotas are set.
+        # Set for a client's request if quotas are set.
         self.throttle: RequestThrottle | None = None
-        # Of a client's request where there is an authorizer.
+        # Set for a client's request if there is an authorizer.
         self.access: Access | None = None
-        # What its batches were expanded to so far.
+        # The bytes to which its batches were expanded so far.
         self.expansion = Expansion()
-        # Where there is an audit log.
+        # Set if there is an audit log.
         self.audit: Auditing | None = None
-        # Completes the response with what the client was denied, and was not served.
+        # Adds to the response the errors of the parts that the client was denied.
         self.amend: Callable[[Any], None] | None = None
         self._slot: Slot | None = None
         self._early: list[Part] | None = None
@@ -76,13 +76,14 @@ class RequestContext:
 
     @property
     def local_host(self) -> str:
-        """The address of this broker that the client reached."""
+        """Return the address of this broker that the client reached."""
         return self.connection.local_host
 
     def on_abandoned(self, callback: Callable[[], None]) -> None:
-        """Call `callback` if the client goes before its answer.
+        """Call `callback` if the client disconnects before its answer.
 
-        While the handler runs, or in a place in line that was taken over (`wait_in`).
+        Allowed while the handler runs, or for a reserved answer place that was taken over
+        (`wait_in`).
         """
         if self._slot is None:
             self._on_abandoned = callback
@@ -90,12 +91,12 @@ class RequestContext:
             self._slot.on_abandoned = callback
 
     def wait_in(self, slot: Slot) -> None:
-        """Take over the place in line that was reserved for the answer."""
+        """Take over the place that was reserved in the order of answers."""
         self._slot = slot
 
     # The response's type depends on the API, which only its handler knows.
     def reply(self, message: Any) -> None:
-        """Answer; at once where the handler still runs, else in the place kept for it."""
+        """Send the answer: at once while the handler still runs, else in its reserved place."""
         throttle = self.throttle
         if throttle is None or self._slot is None:
             self._send(self.encode(message))
@@ -106,7 +107,7 @@ class RequestContext:
         self._send(parts)
 
     def drop(self) -> None:
-        """Finish a deferred request that gets no answer (acks=0)."""
+        """Finish a deferred request without an answer (acks=0)."""
         self._send([])
 
     def encode(self, message: Any) -> list[Part]:
@@ -115,16 +116,17 @@ class RequestContext:
         return encode_response(message, header.api_key, header.api_version, header.correlation_id)
 
     def complete(self, message: Any) -> None:
-        """Add to the response what is not the handler's: what was denied, and the throttle time."""
+        """Add to the response the errors of denied parts and the throttle time."""
         if self.amend is not None:
             self.amend(message)
-            # It refers to this request: without it, nothing waits for the collector of cycles.
+            # The closure refers to this request; dropping it avoids a cycle for the garbage
+            # collector.
             self.amend = _amended
         if self.throttle is not None:
             self.throttle.on_answer(message)
 
     def settle(self) -> list[Part] | None:
-        """What the handler already answered, or None and a place in line for the answer."""
+        """Return the handler's answer, or None and a reserved place for a later answer."""
         if self._early is None:
             self._slot = self.connection.defer(self.size)
             self._slot.on_abandoned, self._on_abandoned = self._on_abandoned, None
@@ -139,7 +141,7 @@ class RequestContext:
 
 
 class PortionContext(RequestContext):
-    """A part of a long request, which is served as a request of its own (`requests.portions`)."""
+    """A portion of a long request, served as a request of its own (`requests.portions`)."""
 
     __slots__ = ("answer",)
 
@@ -153,7 +155,7 @@ class PortionContext(RequestContext):
         self.answer: asyncio.Future[Any] = loop.create_future()
 
     def reply(self, message: Any) -> None:
-        """Give the answer to this part, which is joined to that of the whole."""
+        """Give the answer to this portion, which is joined to the answer of the whole request."""
         if self.amend is not None:
             self.amend(message)
             self.amend = _amended
@@ -161,7 +163,7 @@ class PortionContext(RequestContext):
             self.answer.set_result(message)
 
     def drop(self) -> None:
-        """There is no answer to this part, nor to any other."""
+        """Finish without an answer to this portion, as for all other portions."""
         if not self.answer.done():
             self.answer.set_result(None)
 
@@ -170,4 +172,4 @@ Reply = Callable[[Any], None]
 
 
 def _amended(_message: object) -> None:
-    """Stands in for what has completed the answer already."""
+    """Replaces `amend` after it has completed the answer."""

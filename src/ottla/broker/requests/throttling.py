@@ -1,9 +1,9 @@
 """Slows clients that use more than their quotas allow.
 
-As Kafka since 2.0: the answer leaves at once and says how long its client should wait, and for so
-long nothing more is read from that connection, whether it waits or not. A fetch that comes too
-early is answered without records. No client gets an error. Clients that share a quota count
-together, over however many connections; traffic of other brokers is not counted.
+As in Kafka since 2.0, the answer is sent at once and says how long the client should wait. For that
+time nothing more is read from the connection, whether the client waits or not. A fetch that comes
+too early is answered without records. No client gets an error. Clients that share a quota are
+counted together, over all their connections; traffic of other brokers is not counted.
 """
 
 import asyncio
@@ -19,12 +19,13 @@ from ottla.wire.api import ApiKey
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
 
-# Records are given out in portions of what this much time is worth: smaller ones cost more fetches.
+# Records are handed out in portions worth this much time of the quota; smaller ones would cause
+# more fetches.
 _PORTION_MS = 100
 
 
 class Throttling:
-    """The quotas of clients as far as this broker is concerned."""
+    """The quotas of clients, as applied by this broker."""
 
     def __init__(self, quotas: ClientQuotas, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self.quotas = quotas
@@ -33,19 +34,19 @@ class Throttling:
         self._loop = loop
 
     def wait_ms(self, connection: Connection, client_id: str) -> int:
-        """How long a request of the client is to wait, because of what others like it have used."""
+        """Return how long a client's request must wait because its quota is used up."""
         now_ms = self.monotonic_ms()
         rate = self.quotas.rate(QuotaKey.REQUEST, connection.principal.name, client_id, now_ms)
         return 0 if rate is None else min(rate.wait_ms(now_ms), self.quotas.windows.ms)
 
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:
-        """Call `callback` when the time is over."""
+        """Call `callback` after that time."""
         self._loop.call_later(delay_ms / 1000, callback)
 
     def begin(
         self, connection: Connection, api_key: int, client_id: str, size: int
     ) -> "RequestThrottle":
-        """Count a client's request of `size` bytes in, before it is carried out."""
+        """Count a client's request of `size` bytes, before it is carried out."""
         throttle = RequestThrottle(self, connection, client_id)
         if api_key == ApiKey.PRODUCE:
             throttle.use(QuotaKey.PRODUCE, size)
@@ -53,7 +54,7 @@ class Throttling:
 
 
 class RequestThrottle:
-    """What one request has used, and how long its client is to wait for it."""
+    """The quota use of one request, and the resulting delay of its client."""
 
     __slots__ = (
         "_client_id",
@@ -71,27 +72,27 @@ class RequestThrottle:
         self._connection = connection
         self._client_id = client_id
         self._user = connection.principal.name
-        # How long the client is to wait, as far as is known.
+        # How long the client must wait, as known so far.
         self.delay_ms = 0
-        # Since when the loop works on it without having counted that.
+        # Since when the loop has worked on the request without counting the time.
         self._since_s = throttling.work_s()
-        # What a fetch asked for itself; negative before it was looked at.
+        # The limits that a fetch itself requested; negative until they are read.
         self._max_bytes = self._min_bytes = -1
 
     def use(self, key: QuotaKey, amount: float) -> None:
-        """Count `amount`, and make the client wait if that is too much."""
+        """Count `amount`, and delay the client if its quota is exceeded."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
         self.delay(throttling.quotas.use(key, self._user, self._client_id, amount, now_ms))
 
     def delay(self, delay_ms: int) -> None:
-        """Read nothing more from the client for so long; the answer carries the same number."""
+        """Stop reading from the client for this long; the answer carries the same number."""
         if delay_ms > self.delay_ms:
             self.delay_ms = delay_ms
             self._connection.mute(delay_ms)
 
     def make_room(self, body: FetchRequest | ShareFetchRequest) -> bool:
-        """Let a fetch ask for no more than it may get now; False where that is nothing."""
+        """Lower a fetch's limits to what the quota allows now; return False if that is nothing."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
         rate = throttling.quotas.rate(QuotaKey.FETCH, self._user, self._client_id, now_ms)
@@ -109,22 +110,22 @@ class RequestThrottle:
         return True
 
     def bucket(self) -> TokenBucket | None:
-        """What gives the client its changes of topics; None for no limit."""
+        """Return the client's bucket for topic changes; None for no limit."""
         throttling = self._throttling
         now_ms = throttling.monotonic_ms()
         return throttling.quotas.bucket(self._user, self._client_id, now_ms)
 
     def now_ms(self) -> int:
-        """Monotonic."""
+        """Return the monotonic time."""
         return self._throttling.monotonic_ms()
 
     def resume(self) -> None:
-        """The loop works on the request again: its answer has come."""
+        """Count the loop's time again: the request continues, because its answer is ready."""
         self._since_s = self._throttling.work_s()
 
     # The response's type depends on the API; all of them have a throttle time.
     def on_answer(self, response: Any) -> None:
-        """Count what is answered, and say in the answer how long to wait."""
+        """Count the answer, and set its throttle time."""
         if isinstance(response, (FetchResponse, ShareFetchResponse)):
             size_bytes = sum(
                 len(partition.records)
@@ -139,7 +140,9 @@ class RequestThrottle:
             response.throttle_time_ms = self.delay_ms
 
     def count_time(self) -> int:
-        """Count the loop's time since it was counted last; the milliseconds to wait for it."""
+        """Count the loop's time since the last count; return the resulting delay in
+        milliseconds.
+        """
         throttling = self._throttling
         now_s = throttling.work_s()
         spent_ms = (now_s - self._since_s) * 1000
@@ -148,7 +151,7 @@ class RequestThrottle:
         delay_ms = throttling.quotas.use(
             QuotaKey.REQUEST, self._user, self._client_id, spent_ms, now_ms
         )
-        # As in Kafka, one request waits no longer than a window; the next waits for the rest.
+        # As in Kafka, one request waits at most for a window; the next one waits for the rest.
         delay_ms = min(delay_ms, throttling.quotas.windows.ms)
         self.delay(delay_ms)
         return delay_ms

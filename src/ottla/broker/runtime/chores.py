@@ -1,4 +1,4 @@
-"""Periodic work of a part: each chore has a timer of its own, and may fail without ending."""
+"""Periodic work of a part: each chore has its own timer, and continues after a failure."""
 
 import asyncio
 import logging
@@ -15,15 +15,15 @@ Chore = Callable[[], Awaitable[None]]
 
 
 class Chores:
-    """The chores of one part. A failure is logged, and the chore tried again at its next time."""
+    """The chores of one part. A failure is logged, and the chore runs again at its next time."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
     def every(self, interval_ms: int, chore: Chore) -> None:
         """Repeat `chore` after each interval."""
-        # An interval without end (Long.MAX_VALUE) is longer than a timer can be, and one of 0,
-        # which Kafka allows for checkpoints, would leave no time for anything else.
+        # An unlimited interval (Long.MAX_VALUE) is longer than a timer can be; an interval of 0,
+        # which Kafka allows for checkpoints, would leave no time for other work.
         pause_s = min(max(interval_ms, _SHORTEST_INTERVAL_MS) / 1000, _LONGEST_SLEEP_S)
 
         async def repeat() -> None:
@@ -39,11 +39,11 @@ class Chores:
         self.run(repeat())
 
     def run(self, work: Coroutine[object, object, None]) -> None:
-        """Run `work`, which does not fail, until the part stops."""
+        """Run `work`, which must not fail, until the part stops."""
         self._tasks.append(asyncio.get_running_loop().create_task(work))
 
     async def stop(self) -> None:
-        """End all chores, also those under way."""
+        """Cancel all chores, including running ones."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Repeats an action while the store does not answer for a moment."""
+"""Repeats an action while the store is unavailable for a short time."""
 
 import asyncio
 import logging
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class StorePatience:
-    """Waits for the store at most `limit_ms` for each question."""
+    """Waits for the store at most `limit_ms` per call."""
 
     def __init__(self, clock: Clock, limit_ms: int) -> None:
         self._clock = clock
         self._limit_ms = limit_ms
 
     async def ask(self, action: Callable[[], Awaitable[T]]) -> T:
-        """The result of an idempotent `action`. Raises StoreUnavailable after the limit."""
+        """Return the result of an idempotent `action`. Raises StoreUnavailable after the limit."""
         deadline_ms = self._clock.monotonic_ms() + self._limit_ms
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Deadlines of requests that wait: one heap, and one timer of the loop for the earliest of them."""
+"""Deadlines of waiting requests: one heap, and one timer of the loop for the earliest of them."""
 
 import asyncio
 import heapq
@@ -7,12 +7,12 @@ from itertools import count
 
 from ottla.base.clock import Clock
 
-# Cancelled deadlines stay in the heap until they come up, or until they are most of it.
+# Cancelled deadlines stay in the heap until they are due, or until they are the majority.
 _CANCELLED_MIN = 1024
 
 
 class Deadline:
-    """A call that is due at `at_ms` (monotonic) unless it is cancelled first."""
+    """Calls `callback` at `at_ms` (monotonic) unless it is cancelled first."""
 
     __slots__ = ("at_ms", "callback")
 
@@ -35,7 +35,7 @@ class Purgatory:
         self._timer_at_ms = 0
 
     def __len__(self) -> int:
-        """How many deadlines are still to come."""
+        """Return the number of pending deadlines."""
         return len(self._heap) - self._cancelled
 
     def schedule(self, delay_ms: int, callback: Callable[[], None]) -> Deadline:
@@ -47,7 +47,7 @@ class Purgatory:
         return deadline
 
     def cancel(self, deadline: Deadline) -> None:
-        """Forget a deadline; one that has passed already is left alone."""
+        """Cancel a deadline; if it has already passed, nothing happens."""
         if deadline.callback is None:
             return
         deadline.callback = None
@@ -58,7 +58,7 @@ class Purgatory:
             self._cancelled = 0
 
     def close(self) -> None:
-        """Let no deadline come up any more."""
+        """Cancel all deadlines, for good."""
         if self._timer is not None:
             self._timer.cancel()
         self._heap.clear()
@@ -85,5 +85,5 @@ class Purgatory:
                 continue
             deadline.callback = None
             callback()
-            heap = self._heap  # A cancel in the callback may have rebuilt it.
+            heap = self._heap  # The callback may have cancelled deadlines and so rebuilt the heap.
         self._arm()

@@ -15,7 +15,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RuntimeStatus:
-    """Supervised tasks that run, and deadlines to come, most of them of requests that wait."""
+    """Counts the running supervised tasks and the pending deadlines, most of them of waiting
+    requests.
+    """
 
     tasks: int
     deadlines: int
@@ -31,15 +33,17 @@ class Runtime(BrokerPart):
     tasks: Tasks
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
-        """Run `work` beside the requests, until it ends or the broker stops."""
+        """Run `work` in the background, until it ends or the broker stops."""
         self.tasks.spawn(work)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run what may block for long in a thread of the loop's pool, and return its result."""
+        """Run a call that may block for long in a thread of the loop's pool, and return its
+        result.
+        """
         return await self.loop.run_in_executor(None, work)
 
     async def stop(self) -> None:
-        """Let no deadline come up any more; by now the parts that set them have stopped."""
+        """Cancel all deadlines; the parts that set them have already stopped."""
         self.purgatory.close()
 
     def status(self) -> RuntimeStatus:
@@ -47,5 +51,5 @@ class Runtime(BrokerPart):
 
 
 def new_runtime(clock: Clock, loop: asyncio.AbstractEventLoop) -> Runtime:
-    """A runtime with no deadlines and no tasks yet."""
+    """Create a runtime without deadlines and tasks."""
     return Runtime(clock, loop, Purgatory(clock, loop), Tasks())

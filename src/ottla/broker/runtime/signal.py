@@ -1,4 +1,4 @@
-"""An event that parts subscribe to: the part that emits it need not know who listens."""
+"""An event that parts subscribe to; the emitting part does not depend on the subscribers."""
 
 from collections.abc import Callable
 from typing import Generic, ParamSpec
@@ -15,7 +15,7 @@ class Signal(Generic[P]):
         self._subscribers: list[Callable[P, None]] = []
 
     def subscribe(self, callback: Callable[P, None]) -> None:
-        """Call `callback` at each `emit` from now on."""
+        """Call `callback` at each later `emit`."""
         self._subscribers.append(callback)
 
     def emit(self, *args: P.args, **kwargs: P.kwargs) -> None:

@@ -1,13 +1,15 @@
-"""How a broker is to stop."""
+"""The ways to stop a broker."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class StopMode:
-    """Set before the parts are left; a broker whose start fails stops as after a crash."""
+    """How to stop; set before the parts are left. A broker whose start fails stops as after a
+    crash.
+    """
 
-    # Whether to flush all that was appended.
+    # Whether to flush all appended records.
     clean: bool = False
     # Whether to move leadership to other brokers first.
     hands_over: bool = False

@@ -1,4 +1,4 @@
-"""Coroutines beside the requests: kept, supervised, and cancelled when the broker stops."""
+"""Background coroutines: kept, supervised, and cancelled when the broker stops."""
 
 import asyncio
 import logging
@@ -8,10 +8,10 @@ _log = logging.getLogger(__name__)
 
 
 class Tasks:
-    """One may fail; the failure is logged and the rest runs on."""
+    """The background tasks of a broker. A failing task is logged; the others keep running."""
 
     def __init__(self) -> None:
-        # In the order they were begun.
+        # In the order in which they were started.
         self._running: dict[asyncio.Task[None], None] = {}
 
     def __len__(self) -> int:
@@ -24,7 +24,7 @@ class Tasks:
         task.add_done_callback(self._running.pop)
 
     async def cancel(self) -> None:
-        """Give up what still runs."""
+        """Cancel all running tasks."""
         running = list(self._running)
         for task in running:
             task.cancel()

@@ -1,6 +1,6 @@
-"""Who may work now, where only a few may at a time: users take turns, and none takes all places.
+"""Limits how much work runs at a time: users take turns, and no user takes all places.
 
-Work that has to wait for something else steps aside meanwhile, and comes back before new work.
+Work that has to wait for something else gives up its place, and gets one back before new work.
 """
 
 from collections import Counter
@@ -8,35 +8,40 @@ from collections.abc import Callable, Hashable
 
 
 class FairTurns:
-    """`places` for all, of which one user has at most `share`.
+    """`places` in total, of which one user has at most `share`.
 
-    Each client takes a place, or waits for one, calls `leave` in the end. Of those that have begun,
-    `begun` at most, some may be aside: they have no place, and still count in their user's share.
+    Each client takes a place or waits for one, and calls `leave` in the end. At most `begun`
+    clients have started; some of them may be aside: they have no place, but still count in their
+    user's share.
     """
 
     def __init__(self, places: int, share: int, begun: int | None = None) -> None:
         self._free = places
         self._share = share
         self._begun_max = places if begun is None else begun
-        # Those that have begun, and of them those that are aside: None, or wait to come back.
+        # The clients that have started, each with its user; and those of them that are aside, each
+        # with None or the callback that waits for a place.
         self._taken: dict[Hashable, Hashable] = {}
         self._aside: dict[Hashable, Callable[[], None] | None] = {}
         self._places_of: Counter[Hashable] = Counter()
-        # By user, the one first whose turn is next; of each user in the order in which they came.
+        # The waiting clients by user, the user with the next turn first; each user's in order of
+        # arrival.
         self._waiting: dict[Hashable, dict[Hashable, Callable[[], None]]] = {}
 
     @property
     def begun(self) -> int:
-        """How many have taken a place and not left."""
+        """Return the number of clients that have started and not left."""
         return len(self._taken)
 
     @property
     def aside(self) -> int:
-        """How many of these have no place at the moment."""
+        """Return how many of the started clients have no place at the moment."""
         return len(self._aside)
 
     def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
-        """Take a place for `client`, of `user`. False: `on_place` is called when it has one."""
+        """Take a place for `client` of `user`. If False is returned, `on_place` is called when it
+        has one.
+        """
         if client in self._taken:
             return True
         if self._may_begin(user):
@@ -46,25 +51,25 @@ class FairTurns:
         return False
 
     def step_aside(self, client: Hashable) -> None:
-        """Let others have the place of `client` until it comes back."""
+        """Lend the place of `client` to others until `come_back`."""
         if client in self._taken and client not in self._aside:
             self._aside[client] = None
             self._free += 1
             self._call_next()
 
     def come_back(self, client: Hashable, on_place: Callable[[], None]) -> None:
-        """Take a place again, before those that have not begun; `on_place` is called then."""
+        """Take a place again, before clients that have not started; `on_place` is called then."""
         if client not in self._aside:
             on_place()
         elif self._free:
             self._return(client, on_place)
         else:
-            # Those that wait come back in the order in which they called.
+            # Clients get their places back in the order in which they asked.
             del self._aside[client]
             self._aside[client] = on_place
 
     def leave(self, client: Hashable) -> None:
-        """Give the place back, or wait no longer; without either, nothing happens."""
+        """Give the place back, or stop waiting for one; does nothing for other clients."""
         if client not in self._taken:
             for user, waiting in self._waiting.items():
                 if waiting.pop(client, None) is not None:

@@ -1,4 +1,4 @@
-"""The cluster as this broker knows it at this moment: the one place where the image stands."""
+"""The current cluster image of this broker, kept only here."""
 
 from ottla.base.ids import BrokerId
 from ottla.metadata.image import ClusterImage
@@ -22,7 +22,7 @@ class ClusterView:
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as the controller described it last."""
+        """Return the newest cluster image that the controller sent."""
         return self._image
 
     def replace(self, image: ClusterImage) -> None:

@@ -1,7 +1,7 @@
-"""From the bytes of a request to the handler of its API, and back.
+"""Decodes requests, calls the handlers of their APIs, and encodes the answers.
 
-The one place where errors become answers: an OttlaError of a handler is answered by
-the handler's `on_error`; bytes that are no request close the connection, as in Kafka.
+Errors become answers only here: the handler's `on_error` answers an OttlaError of that handler;
+bytes that are no valid request close the connection, as in Kafka.
 """
 
 import contextlib
@@ -45,17 +45,17 @@ from ottla.wire.notation import REQUESTS, has_field
 _log = logging.getLogger(__name__)
 
 _PREFIX = Struct(">hhi")
-# So few bytes have few elements in their lists.
+# A request of at most this size has few elements in its lists.
 _SHORT_BYTES = 4096
 
-# By which a client becomes a proven broker.
+# A client that sends this API becomes a proven broker.
 _HANDSHAKE = BrokerHandshakeRequest.__api_key__
-# What Kafka asks of those that send APIs between brokers.
+# The permission that Kafka requires for the APIs between brokers.
 _CLUSTER_ACTION = Need(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER, CLUSTER_NAME)
 
 
 class Dispatcher:
-    """Serves the connections of every listener."""
+    """Serves the connections of all listeners."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Dispatcher:
         logins: Logins,
         audit: Auditing | None,
     ) -> None:
-        """`gate` checks clients' requests where there is an authorizer."""
+        """Create the dispatcher. `gate` checks clients' requests if there is an authorizer."""
         handlers = list(handlers)
         self.table = table_of(handlers)
         self.client_ranges = [
@@ -87,7 +87,7 @@ class Dispatcher:
         self.large = LargeRequests(runtime, self.stalls)
 
     def service(self, listener: str) -> "ListenerService":
-        """The service behind a listener."""
+        """Return the service for the connections of a listener."""
         return ListenerService(self, listener)
 
 
@@ -112,7 +112,7 @@ class ListenerService:
 
 
 class Conversation:
-    """The requests of one connection: decodes, calls the handler, encodes."""
+    """Serves the requests of one connection: decodes, calls the handler, encodes."""
 
     def __init__(self, dispatcher: Dispatcher, listener: str, connection: Connection) -> None:
         self._table = dispatcher.table
@@ -125,7 +125,7 @@ class Conversation:
         self._monotonic_ms = dispatcher.runtime.clock.monotonic_ms
         self._stalls = dispatcher.stalls
         self._large = dispatcher.large
-        # Whether the request that is offered next has waited for its quota, at most a window, or
+        # Whether the next offered request has already waited, for its quota (a window at most) or
         # for a place among large requests.
         self._has_waited = False
         self._gate = dispatcher.gate
@@ -135,7 +135,7 @@ class Conversation:
         self._learn_anew()
 
     def _learn_anew(self) -> None:
-        """Forget the shortcuts: they were learned from requests that other rules allowed."""
+        """Forget the shortcuts: they were learned while other ACLs applied."""
         self._produces = ProduceShortcuts(self._produce_parts, self._connection, self._listener)
         self._fetches = FetchShortcut(
             self._fetch_parts, self._connection, self._listener, self._access, self._audit
@@ -143,7 +143,7 @@ class Conversation:
         if self._access is not None:
             self._access.seen = self._access.authorizer.version
 
-    # Hot: once per receive that brought several requests.
+    # Hot: once per receive that contains several requests.
     def serve_run(self, received: memoryview, count_max: int) -> tuple[int, list[Part]] | None:
         """See `network.connection.ServeRun`."""
         if self._quotas.throttling is not None:
@@ -235,7 +235,9 @@ class Conversation:
         *,
         is_client: bool,
     ) -> Any:
-        """The body; None where it has so many elements that it is to be served in slices."""
+        """Decode the body; return None if it has so many elements that it must be served in
+        slices.
+        """
         api, version = served.api, header.api_version
         kind = api.request
         if not is_client:
@@ -260,16 +262,16 @@ class Conversation:
     def _begin_large(
         self, served: Served, header: RequestHeader, frame: memoryview, position: int
     ) -> None:
-        """Hold the request, and serve it when it has a turn."""
+        """Hold the request, and serve it when it gets a place."""
         if not self._large.take(self._connection, partial(self._watched, self._serve)):
-            # When it has a place, it does not keep it and wait for its quota.
+            # Once it has a place, it must not wait for its quota while occupying it.
             self._has_waited = True
             return
         request = self._context(header, len(frame), is_client=True)
         finish = self._large.begin(
             served,
             request,
-            # Batches are patched in place.
+            # A copy, because batches are modified in place.
             memoryview(bytearray(frame)),
             position,
             self._admit,
@@ -314,7 +316,7 @@ class Conversation:
         return request.encode(response)
 
     def _admit(self, served: Served, request: RequestContext, body: Any) -> Any:
-        """The response where nothing of the request is allowed."""
+        """Return the response if nothing in the request is allowed."""
         if self._gate is not None and self._access is not None:
             try:
                 denied = self._gate.admit(
@@ -345,12 +347,12 @@ class Conversation:
             )
         try:
             request.reply(response)
-        except Exception:  # noqa: BLE001  # The client must not wait for ever.
+        except Exception:  # Otherwise the client would wait for ever.
             _log.exception("an answer cannot be sent: %s", request.header)
             self._connection.close("the answer to its request does not fit the version asked for")
 
     def _must_wait(self, api_key: int) -> bool:
-        """Whether a client came before this broker knows what it hosts; then it is held back."""
+        """Hold the request back if it arrived before this broker knew which partitions it hosts."""
         if api_key == _HANDSHAKE or proven_broker(self._connection) is not None:
             return False
         self._connection.hold()
@@ -358,9 +360,9 @@ class Conversation:
         return True
 
     def _must_wait_for_quota(self, header: RequestHeader) -> bool:
-        """Whether the client's user has used up its time, on this connection or on another.
+        """Whether the client's user has used up its quota of time, on any of its connections.
 
-        A request waits once, and for a window at most, as in Kafka.
+        A request waits only once, and for a window at most, as in Kafka.
         """
         throttling = self._quotas.throttling
         if throttling is None or self._has_waited:
@@ -374,13 +376,16 @@ class Conversation:
         return wait_ms > 0
 
     def _must_wait_for_audit(self, audit: Auditing, api: Api[Any, Any]) -> bool:
-        """Whether the client makes so many changes that this one waits."""
+        """Whether the request must wait because the client makes too many changes for the audit
+        log.
+        """
         return api.changes is not None and not api.changes_often and audit.holds(self._connection)
 
     def _refuse_client(self, served: Served, frame: memoryview) -> list[Part]:
-        """Answer what only brokers may send, unread; in nearly all of these the error stands alike.
+        """Refuse a broker-only API without decoding it; nearly all answers have the error in the
+        same place.
 
-        Raises VersionError where the API has no such version.
+        Raises VersionError if the API has no such version.
         """
         header, _ = decode_request_header(frame)
         request = RequestContext(
@@ -391,12 +396,14 @@ class Conversation:
         response = served.api.response
         error = refuse_client(request, served.api.name)
         if not has_field(response, "error_code", header.api_version):
-            # Their answers have errors of partitions only.
+            # These answers have no error field except per partition.
             raise CloseConnection(error.message, "request: brokers only")
         return request.encode(response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
-        """Answer ApiVersions of the future as Kafka does; anything else unknown ends the talk."""
+        """Answer an unknown version of ApiVersions as Kafka does; close the connection for anything
+        else.
+        """
         if api_key == ApiKey.API_VERSIONS:
             response = ApiVersionsResponse(
                 error_code=ErrorCode.UNSUPPORTED_VERSION,

@@ -1,9 +1,9 @@
-"""Requests with many elements: decoded, served and answered in slices, with others in between.
+"""Serves requests with many elements in slices, with other requests in between.
 
-The connection holds such a request, and serves nothing else, until its answer is there; then it
-offers the request again, and gets the answer. Few are in work at a time, and users take turns:
-the rest wait as bytes, which their connections hold in any case. After each slice the loop serves
-other connections for as long as the slice took.
+The connection holds such a request, and serves nothing else, until its answer is ready; then it
+offers the request again and gets the answer. Few are processed at a time, and users take turns: the
+others wait undecoded, in buffers that their connections hold anyway. After each slice the loop
+serves other connections for as long as the slice took.
 """
 
 import asyncio
@@ -44,33 +44,33 @@ _log = logging.getLogger(__name__)
 # In work at a time: each has objects in memory for as many elements as a request may have.
 _PLACES = 4
 _PLACES_OF_USER = 2
-# With those that wait for a quota, or for others, and have no place meanwhile.
+# Includes requests that wait for a quota or for other work and gave up their place meanwhile.
 _BEGUN_MAX = 12
-# How long one is worked on before others are served.
+# How long one request is processed before others are served.
 _SLICE_MS = 5
 _PAUSE_MS_MAX = 50
-# As many as a request may have by default.
+# As large as a request may be by default.
 _ANSWER_BYTES_MAX = 100 << 20
-# How often one that waits looks whether its client is still there.
+# How often a waiting request checks whether its client is still connected.
 _LOOK_S = 1.0
 
-# Why an element is refused whose API compares them with each other.
+# The error message for a repeated element, in APIs that compare elements with each other.
 _REPEATED = "The request names it more than once."
 
-# The response where nothing of a request is allowed.
+# Returns the response if nothing in the request is allowed.
 Admit = Callable[[Served, RequestContext, Any], Any]
 # Serves a decoded request in one go.
 ServeWhole = Callable[[RequestContext, Any, memoryview], "list[Part] | None"]
 
 
 def malformed(error: Exception) -> CloseConnection:
-    """What ends the connection of bytes that are no request."""
+    """Return the error that closes a connection for bytes that are no valid request."""
     why = f"it sent bytes that are no valid request: {error}"
     return CloseConnection(why, "request: malformed")
 
 
 def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
-    """What ends the connection of a request with more elements than its API allows."""
+    """Return the error that closes a connection for a request with too many elements."""
     name, most = key_name(api.key), api.elements_max
     why = (
         f"its {name} of {connection.principal} has more than {most:,} elements in its lists; have"
@@ -80,19 +80,21 @@ def too_large(connection: Connection, api: Api[Any, Any]) -> CloseConnection:
 
 
 class LargeRequests:
-    """Those of one broker that are in work, or wait for it."""
+    """The large requests of one broker, in progress or waiting."""
 
     def __init__(self, runtime: Runtime, stalls: Stalls) -> None:
         self.runtime = runtime
         self.stalls = stalls
         self.turns = FairTurns(_PLACES, _PLACES_OF_USER, _BEGUN_MAX)
-        # Connections whose end is noticed, and what is worked on for them.
+        # Connections watched for their end, with the work done for each.
         self._watched: dict[Connection, _Work | None] = {}
-        # Slices of several requests do not follow each other without a pause.
+        # Prevents slices of several requests from following each other without a pause.
         self._pausing = asyncio.Lock()
 
     def take(self, connection: Connection, serve: Serve) -> bool:
-        """Take a place. False: the request is held, and `serve` gets it when it has one."""
+        """Take a place. If False is returned, the request is held; `serve` gets it when a place is
+        free.
+        """
         if connection not in self._watched:
             self._watched[connection] = None
             connection.on_lost.append(lambda: self._on_lost(connection))
@@ -110,9 +112,10 @@ class LargeRequests:
         admit: Admit,
         serve_whole: ServeWhole,
     ) -> Serve:
-        """Work on a request that has a place. Returns what is to serve it when it is offered again.
+        """Start processing a request that has a place; return the function that serves it when it
+        is offered again.
 
-        `frame` is this work's for good, and has the body at `position`.
+        This work owns `frame` from now on; the body starts at `position`.
         """
         work = _Work(self, served, request, admit, serve_whole)
         self._watched[request.connection] = work
@@ -125,13 +128,13 @@ class LargeRequests:
             await asyncio.sleep(worked_ms / 1000)
 
     def end(self, connection: Connection) -> None:
-        """The work for the connection has ended."""
+        """Note that the work for the connection has ended."""
         if connection in self._watched:
             self._watched[connection] = None
         self.turns.leave(connection)
 
     def step_aside(self, connection: Connection) -> None:
-        """Let others work meanwhile, from the next turn of the loop on."""
+        """Give up the place for now, from the next turn of the loop on."""
         self.runtime.loop.call_soon(self.turns.step_aside, connection)
 
     def _on_lost(self, connection: Connection) -> None:
@@ -143,7 +146,7 @@ class LargeRequests:
 
 
 class _Work:
-    """One request, from its bytes to its answer."""
+    """Processes one request, from its bytes to its answer."""
 
     def __init__(
         self,
@@ -162,19 +165,19 @@ class _Work:
         self._slice_began_ms = 0
         self._outcome: Serve | None = None
         self._error: Exception | None = None
-        # As in Kafka, records are appended of a producer that has left: it may want no answer.
+        # As in Kafka, records of a disconnected producer are still appended: it may want no answer.
         self._ends_with_client = request.header.api_key != ApiKey.PRODUCE
         self._lost: asyncio.Future[None] = large.runtime.loop.create_future()
 
     def on_lost(self) -> None:
-        """The connection has ended: whatever is waited for is waited for no longer."""
+        """Stop waiting, because the connection has ended."""
         if self._ends_with_client and not self._lost.done():
             self._lost.set_result(None)
 
     def finish(self, frame: memoryview) -> list[Part] | None:
-        """Serve the request that is offered again, with what was found out."""
-        # Nothing refers to what was found out any longer: in a cycle it would live until a rare
-        # collection, with all that was answered.
+        """Serve the request that is offered again, with the result found earlier."""
+        # Drop the reference to the result: in a cycle it would survive until a rare collection,
+        # with the whole answer.
         error, self._error = self._error, None
         outcome, self._outcome = self._outcome, None
         try:
@@ -187,7 +190,7 @@ class _Work:
             del error
 
     async def run(self, frame: memoryview, position: int) -> None:
-        """Find the outcome, and have the connection offer the request again."""
+        """Process the request, then let the connection offer it again."""
         request = self._request
         api = request.header.api_key
         try:
@@ -237,7 +240,7 @@ class _Work:
         return lambda _frame: parts
 
     async def _in_portions(self, body: Any, divided: Portions[Any, Any]) -> Any:
-        """The response to a request that is served as several."""
+        """Return the response to a request that is served in several portions."""
         repeated = await self._in_slices(take_repeated(body, divided))
         answers = await self._answers(body, divided)
         if repeated is not None:
@@ -252,9 +255,9 @@ class _Work:
                 await self._aside_until(answer)
             response = answer.result()
             if response is None:
-                # A Produce that wants no answer.
+                # A Produce request with acks=0.
                 continue
-            # That of the request as a whole.
+            # The error of the whole request.
             error = response.error_code if "error_code" in type(response).__slots__ else 0
             if error and not divided.items.answers(response):
                 return response
@@ -271,20 +274,21 @@ class _Work:
     async def _answers(
         self, body: Any, divided: Portions[Any, Any], *, is_repeated: bool = False
     ) -> list[tuple[Edges, "asyncio.Future[Any]"]]:
-        """The answers to the portions of a body, which may come later."""
+        """Return the answers to the portions of a body; they may come later."""
         answers = []
         for portion in portions(body, divided):
             found = edges(portion, divided)
             answer = await self._portion(portion, is_repeated=is_repeated)
             answers.append((found, answer))
             if not answer.done():
-                # What is to answer it may be work of its own, which the next would add to.
+                # Completing this portion may need the loop; without a pause the next portion would
+                # pile up on it.
                 await asyncio.sleep(0)
             await self._pace()
         return answers
 
     async def _portion(self, body: Any, *, is_repeated: bool) -> "asyncio.Future[Any]":
-        """Serve a part of the request; its response may come later."""
+        """Serve a portion of the request; its response may come later."""
         served, request = self._served, PortionContext(self._request, self._large.runtime.loop)
         response = self._admit(served, request, body)
         if response is None and is_repeated:
@@ -323,14 +327,14 @@ class _Work:
             await self._pace()
 
     async def _pace(self) -> None:
-        """Pause where a slice is over. Raises CloseConnection where the client has left."""
+        """Pause after a full slice. Raises CloseConnection if the client has left."""
         worked_ms = self._monotonic_ms() - self._slice_began_ms
         if worked_ms < _SLICE_MS:
             return
         throttle = self._request.throttle
         if throttle is not None and (delay_ms := throttle.count_time()):
             await self._aside_until(self._large.runtime.loop.create_future(), delay_ms)
-        # What was waited for is counted with it.
+        # Includes the time that was spent waiting.
         await self._large.pause(min(worked_ms, _PAUSE_MS_MAX))
         self._check_client()
         self._slice_began_ms = self._monotonic_ms()
@@ -338,7 +342,7 @@ class _Work:
             throttle.resume()
 
     async def _aside_until(self, event: "asyncio.Future[Any]", most_ms: int | None = None) -> None:
-        """Give the place away until the event, or for so long. Raises as `_check_client`."""
+        """Give up the place until the event, or for this long. Raises as `_check_client`."""
         connection, throttle = self._request.connection, self._request.throttle
         if throttle is not None:
             throttle.count_time()
@@ -365,7 +369,7 @@ class _Work:
         self._check_client()
 
     def _check_client(self) -> None:
-        """Raises CloseConnection where the client has left."""
+        """Raise CloseConnection if the client has left."""
         if self._ends_with_client and self._request.connection.has_left():
             raise CloseConnection("the client left", "left")
 

@@ -1,4 +1,6 @@
-"""A broker's listeners, opened from its settings; they share one budget and one buffer."""
+"""The listeners of a broker, opened from its settings; they share one memory budget and one
+buffer.
+"""
 
 from collections.abc import Callable
 
@@ -13,12 +15,12 @@ from ottla.network.service import ConnectionLimits, Service
 from ottla.network.tls_security import ListenerTls
 from ottla.quota.connections import ConnectionQuotas
 
-# Bytes of large requests under assembly, where queued.max.request.bytes sets no limit.
+# Memory for large requests being received, if queued.max.request.bytes sets no limit.
 _BUDGET_BYTES = 1 << 30
 
 
 class Listeners:
-    """All addresses on which one broker is reached."""
+    """All addresses on which clients and brokers reach this broker."""
 
     def __init__(
         self,
@@ -27,7 +29,9 @@ class Listeners:
         service_of: Callable[[str], Service],
         audit: Auditing | None,
     ) -> None:
-        """`service_of` gives the service behind a listener, by the listener's name."""
+        """Create the listeners. `service_of` returns the service of a listener, by the listener's
+        name.
+        """
         self._audit = audit
         self._settings = settings
         self._quotas = quotas
@@ -35,7 +39,7 @@ class Listeners:
         self.open: list[Listener] = []
 
     async def start(self) -> None:
-        """Listen on all of them. Raises OttlaError that says which cannot be, and why."""
+        """Open all listeners. Raises OttlaError naming the listener that failed, and why."""
         settings = self._settings
         limits = connection_limits(settings)
         queued_bytes = settings.integer("queued.max.request.bytes")
@@ -56,32 +60,33 @@ class Listeners:
             self._audit.logged_in(connection, listener, "SSL")
 
     def stop_reading(self) -> None:
-        """Accept no more, and read no more from clients; their answers are still sent.
+        """Accept no more connections and read no more from clients; pending answers are still sent.
 
-        Brokers are read: a record is committed, and its producer answered, by their fetches.
+        Other brokers are still read, because their fetches commit records, which answers the
+        producers.
         """
         for listener in self.open:
             listener.stop_reading(lambda connection: proven_broker(connection) is not None)
 
     async def stop(self) -> None:
-        """Accept no more, and close what is open."""
+        """Stop accepting, and close all open connections."""
         for listener in self.open:
             await listener.stop()
         self.open.clear()
 
     @property
     def ports(self) -> dict[str, int]:
-        """The port of each listener, by its name."""
+        """Return the port of each listener, by its name."""
         return {listener.name: listener.port for listener in self.open}
 
     @property
     def port(self) -> int:
-        """The first listener's port."""
+        """Return the first listener's port."""
         return self.open[0].port if self.open else 0
 
 
 def connection_limits(settings: BrokerSettings) -> ConnectionLimits:
-    """The limits of connections. Socket buffers are left to the system unless they are set."""
+    """Return the connection limits. The system chooses socket buffer sizes unless they are set."""
     buffers = {
         name: settings.integer(name) if name in settings.static else -1
         for name in ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")

@@ -1,4 +1,4 @@
-"""Whether the broker knows what it hosts; until then only other brokers are served."""
+"""Tracks whether the broker knows what it hosts; until then only other brokers are served."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ class Readiness:
         self._waiting.append(callback)
 
     def begin(self) -> None:
-        """The broker knows what it hosts."""
+        """Mark the broker as ready: it knows what it hosts."""
         self.is_serving = True
         waiting, self._waiting = self._waiting, []
         for callback in waiting:

@@ -1,6 +1,6 @@
-"""Requests that held the event loop for long: a line in the log names them, and they are counted.
+"""Detects requests that blocked the event loop for long: they are logged and counted.
 
-While one is served no other is. Each step of a handler that waits is measured by itself.
+During such a request no other is served. Each step of a waiting handler is measured separately.
 """
 
 import logging
@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 STALL_MS: Final = 100
-# From here on clients and other brokers may give up on this one.
+# Beyond this, clients and other brokers may consider this broker dead.
 _GRAVE_MS: Final = 1_000
 _INTERVAL_MS: Final = 10_000
 
 
 class Stalls:
-    """The requests of one broker that took longer than STALL_MS of its loop at a time."""
+    """Counts the requests of one broker that blocked its loop for longer than STALL_MS."""
 
     def __init__(self, monotonic_ms: Callable[[], int]) -> None:
         self.monotonic_ms = monotonic_ms
@@ -32,7 +32,9 @@ class Stalls:
         self._seldom = Seldom(_INTERVAL_MS)
 
     def note(self, held_ms: int, connection: Connection, api: int, size: int) -> None:
-        """Count a request of `size` bytes, and log it, once in ten seconds for a user and API."""
+        """Count a request of `size` bytes, and log it, at most once in ten seconds per user and
+        API.
+        """
         self.count += 1
         self.longest_ms = max(self.longest_ms, held_ms)
         principal = connection.principal
@@ -58,7 +60,7 @@ class Stalls:
     def watched(
         self, work: Coroutine[Any, Any, T], connection: Connection, api: int, size: int
     ) -> Generator[Any, Any, T]:
-        """Do the work of a request that waits, and note each of its steps that takes too long."""
+        """Run the work of a waiting request, and note each of its steps that takes too long."""
         go_on: Callable[[Any], Any] = work.send
         given: Any = None
         while True:
@@ -75,5 +77,5 @@ class Stalls:
             try:
                 given = yield waits_for
                 go_on = work.send
-            except BaseException as error:  # noqa: BLE001  # The work gets it, cancellation too.
+            except BaseException as error:  # Passed on to the work, cancellation included.
                 go_on, given = work.throw, error

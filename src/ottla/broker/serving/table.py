@@ -1,4 +1,4 @@
-"""The handlers of a broker by API, ready to be called."""
+"""Maps each API key to its handler, ready to be called."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ class Served(NamedTuple):
 
 
 def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
-    """The handlers by API key; each API has one."""
+    """Return the handlers by API key; each API has exactly one."""
     table: dict[int, Served] = {}
     for handler in handlers:
         api = handler.api
@@ -39,7 +39,9 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
 
 
 def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
-    """The APIs that ApiVersions lists, by key; from FIRST_PRIVATE_KEY on, Ottla's own."""
+    """Return the APIs that ApiVersions lists, by key; from FIRST_PRIVATE_KEY on they are Ottla's
+    own.
+    """
     ranges = [
         ApiVersion(api_key=api.key, min_version=api.versions.min, max_version=api.versions.max)
         for api in (handler.api for handler in handlers)
