@@ -1,8 +1,8 @@
 """Keeps the answers of a connection in the order of its requests. Does no I/O.
 
-An answer that is found at once is ready, if no earlier request still waits. For one that comes
-later `reserve` keeps its place, and answers behind it wait for it. A request without an answer
-(acks=0) needs no place; one that turns out to have none gives its place up with an empty answer.
+An immediate answer is ready unless an earlier request still waits. For a later answer, `reserve`
+keeps its place, and all following answers wait for it. A request without an answer (acks=0) needs
+no place; if it reserved one, it gives the place up with an empty answer.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class Place(Generic[Piece]):
     def answer(self, parts: list[Part]) -> None:
         """Send `parts` as soon as all earlier answers are sent. No parts mean no answer."""
         assert self.pieces is None, "answered twice"
-        # The waiting object refers to this place: a cycle would wait for the garbage collector.
+        # A reference cycle with the waiting object would wait for the garbage collector.
         self.on_abandoned = None
         order = self._order
         if order.is_closed:
@@ -51,8 +51,8 @@ class AnswerOrder(Generic[Piece]):
     `hold` makes pieces of an answer that may wait; `on_ready` is called when a place was answered
     and answers are ready, or there is room for more requests.
 
-    Hot: the connection itself adds an answer to `ready` where there are no `places`, and takes
-    what is there to send it.
+    Hot: if there are no `places`, the connection itself adds an answer to `ready`, and takes the
+    contents of `ready` to send them.
     """
 
     __slots__ = (
@@ -88,23 +88,23 @@ class AnswerOrder(Generic[Piece]):
 
     @property
     def room(self) -> int:
-        """How many more requests may wait for their answers."""
+        """Return how many more requests may wait for their answers."""
         return self._requests_max - len(self.places)
 
     @property
     def is_full(self) -> bool:
-        """Whether so many or such large requests wait that no other may be served."""
+        """Whether the waiting requests are so many or so large that no other may be served."""
         return len(self.places) >= self._requests_max or self.unanswered_bytes >= self._bytes_max
 
     def reserve(self, request_bytes: int) -> Place[Piece]:
-        """Reserve a place for the answer to the present request."""
+        """Reserve a place for the answer to the current request."""
         place: Place[Piece] = Place(self, request_bytes, None)
         self.places.append(place)
         self.unanswered_bytes += request_bytes
         return place
 
     def add(self, parts: list[Part] | None) -> bool:
-        """Add the answer, if there is one already, to the present request; return `is_full`."""
+        """Add the answer to the current request, if it is known already; return `is_full`."""
         if parts:
             if self.places:
                 self.places.append(Place(self, 0, self.hold(parts)))
@@ -113,7 +113,7 @@ class AnswerOrder(Generic[Piece]):
         return self.is_full
 
     def settle(self) -> None:
-        """Move the answers that no longer wait to `ready`, because the first place is answered."""
+        """Move the answers that no longer wait to `ready`, because the first place was answered."""
         places = self.places
         while places and (pieces := places[0].pieces) is not None:
             self.unanswered_bytes -= places.popleft().request_bytes
@@ -129,7 +129,8 @@ class AnswerOrder(Generic[Piece]):
     def abandon(self) -> list[Piece]:
         """Call `on_abandoned` of all waiting places; return the answers that will not be sent."""
         self.is_closed = True
-        # It belongs to the owner of this object: a cycle would wait for the garbage collector.
+        # The callback belongs to the owner of this object; a cycle would wait for the garbage
+        # collector.
         self._on_ready = _ignore
         unsent, self.ready = self.ready, []
         places = list(self.places)

@@ -3,7 +3,7 @@
 from typing import Final, Protocol
 
 BYTES_MAX: Final = 16 << 20
-# The part of the limit down to which connections are ended, so that the next request does not
+# The part of the limit down to which connections are closed, so that the next request does not
 # exceed it at once.
 _STAYS: Final = 3 / 4
 
@@ -13,31 +13,31 @@ class Keeper(Protocol):
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes held of its requests now."""
+        """Return the bytes of its requests held now."""
         ...
 
     def on_too_much(self) -> None:
-        """End: all such clients together exceed the limit."""
+        """Close the connection: all such clients together exceed the limit."""
         ...
 
 
 class BytesBeforeLogin:
     """The bytes of incomplete or waiting requests of clients that have not logged in.
 
-    Clients that log in send requests whole, and are served at once. So where there is too much,
-    those end that have kept something for the longest time.
+    Clients that log in send whole requests, which are served at once. So at the limit, the
+    connections that have held bytes for the longest time are closed.
     """
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        # In the order in which each began to hold bytes; some noted bytes may have been served
-        # since.
+        # In the order in which each began to hold bytes; some of the counted bytes may have been
+        # served since.
         self._kept: dict[Keeper, int] = {}
         # Invariant: the sum of `_kept`.
         self.noted_bytes = 0
 
     def note(self, keeper: Keeper) -> None:
-        """Note the bytes that a connection holds of a request."""
+        """Note how many bytes of a request a connection holds."""
         self._note(keeper)
         if self.noted_bytes > self._bytes_max:
             self._make_room()

@@ -1,12 +1,12 @@
 """One client's connection: a shell that serves the requests of a stream and sends their answers.
 
-It owns three parts that do no I/O: `request_cutter` finds the requests in what was received,
-`answer_order` keeps the answers in the order of the requests, and `pressure` says whether the
+It owns three parts that do no I/O: `request_cutter` finds the requests in the received bytes,
+`answer_order` keeps the answers in the order of the requests, and `pressure` decides whether the
 connection is read. This module moves bytes and sets timers.
 
-All whole requests of one receive are served in one turn of the loop, in place in a buffer that
-all connections of the loop share; what the turn answers leaves in few writes. A request's bytes
-are valid until `serve` returns: a service that needs them longer copies them.
+All whole requests of one receive are served in one turn of the loop, in place, in a buffer that all
+connections of the loop share; the answers of the turn leave in few writes. A request's bytes are
+valid until `serve` returns: a service that needs them longer copies them.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ from ottla.wire.parts import Part
 
 
 def serve_nothing(_frame: memoryview) -> None:
-    """Of a connection that has ended."""
+    """Ignore a request, because the connection has ended."""
 
 
 class _Ended(asyncio.BufferedProtocol):
-    """Stands where a connection was, so that nothing refers to it any more."""
+    """Replaces an ended connection, so that nothing refers to it any more."""
 
     def get_buffer(self, sizehint: int) -> bytearray:
         return bytearray(sizehint)
 
 
-# uvloop's TLS keeps methods of the protocol: this one is for all ended connections.
+# uvloop's TLS keeps references to methods of the protocol; all ended connections share this one.
 ENDED: Final = _Ended()
 
 
@@ -52,9 +52,9 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 _ANSWERS_AT_ONCE = 2
 _ANSWERS_AT_ONCE_IF_LARGE = 4
 _LARGE_REQUEST_BYTES = 4096
-# Requests served together are answered together; with one more they would wait too long.
+# Requests served together are answered together; more than this would wait too long.
 _RUN_MAX = 4
-# While others wait for memory: the time after which slow holders of it are closed.
+# While others wait for memory, holders that are slow for this long are closed.
 _SLOW_S = 10.0
 
 
@@ -84,7 +84,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         self._in_turn = False
         self._flush_scheduled = False
         self._muting = MuteTimer(loop, self._on_unmute)
-        # Whether it must log in and has not: see `limit_requests`.
+        # Whether the client must log in and has not done so yet: see `limit_requests`.
         self._is_limited = False
         # Called when the connection has ended, for any reason.
         self.on_lost: list[Callable[[], None]] = []
@@ -94,16 +94,16 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         # Set by a service that can serve several requests at once.
         self.serve_run: ServeRun | None = None
         self._serve = hub.service.attach(self)
-        # The functions that serve the held request, and those for later requests.
+        # The functions that serve the held request, and those that serve later requests.
         self._held: tuple[Serve, Serve, ServeRun | None] | None = None
         self._takes_runs = limits.unanswered_requests_max >= _RUN_MAX
         if not self._takes_runs:
             self.serve_run = None
 
-    # -- asyncio's side
+    # -- called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports have the methods, not the base class.
+        # uvloop's transports have these methods, but not the base class.
         self._transport = cast("asyncio.Transport", transport)
         self.output = Output(self._transport, self._loop, self._on_drained, self._hub.send_buffer)
         self.find_addresses()
@@ -123,7 +123,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         for callback in callbacks:
             callback()
         self._hub.on_closed(self)
-        # These functions refer to the connection: a cycle would live until a rare collection.
+        # The functions refer to the connection; a cycle would live until a rare collection.
         self._serve, self.serve_run, self._held = serve_nothing, None, None
         if self._transport.get_extra_info("sslcontext") is not None:
             self._transport.set_protocol(ENDED)
@@ -142,7 +142,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.active = True
         self._cutter.received(nbytes)
-        # READING, and its effect SERVE, is 0: all other states are looked up.
+        # READING, and its effect SERVE, are 0; the other states are looked up.
         if self._pressure.state:
             if self._pressure.on(Event.RECEIVED) is Effect.KEEP:
                 self._cutter.keep()
@@ -154,10 +154,10 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         if self._order.ready:
             self._flush()
 
-    # -- the service's side
+    # -- called by the service
 
     def defer(self, request_bytes: int) -> Slot:
-        """Reserve the place of the answer to the present request."""
+        """Reserve the place of the answer to the current request."""
         return self._order.reserve(request_bytes)
 
     def serve_with(self, serve: Serve, serve_run: ServeRun | None) -> None:
@@ -168,8 +168,8 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
     def limit_requests(self, bytes_max: int | None = None) -> None:
         """Accept and hold no request larger than `bytes_max`; None means the listener's limit.
 
-        A client that is not known yet is limited so: what is kept of it while an answer is delayed
-        is memory, too.
+        This limits unknown clients, because a request kept while an answer is delayed takes memory,
+        too.
         """
         most = self._hub.limits.request_bytes_max
         self._is_limited = bytes_max is not None
@@ -180,7 +180,10 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._cutter.limit(min(most, bytes_max), SIZE_BYTES + bytes_max)
 
     def belongs_to(self, principal: Principal) -> bool:
-        """Note the client's login. False if its user has too many connections, or it has ended."""
+        """Note the client's login.
+
+        Return False if its user has too many connections, or it has ended.
+        """
         if self.closed:
             return False
         self.principal = principal
@@ -194,9 +197,9 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         self._hub.failed(self.peer_host)
 
     def hold(self, then: Serve | None = None) -> None:
-        """Take the present request back, and serve it again at `release`.
+        """Take the current request back, and serve it again at `release`.
 
-        The service answers None for it. `then` serves it the second time, where given.
+        The service answers None for it. `then`, if given, serves it the second time.
         """
         self._on(Event.HELD)
         if then is None:
@@ -206,31 +209,31 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     def _serve_again(self, frame: memoryview) -> list[Part] | None:
         if self._held is None:
-            # The requests after it in the same turn.
+            # The later requests of the same turn.
             return self._serve(frame)
         # No reference to `then` may remain: it may hold megabytes.
         (then, self._serve, self.serve_run), self._held = self._held, None
         return then(frame)
 
     def release(self) -> None:
-        """Serve the held request, and those after it."""
+        """Serve the held request, and the following ones."""
         self._on(Event.RELEASED)
 
     def mute(self, delay_ms: int) -> None:
-        """Serve and read nothing for this long; earlier requests are still answered."""
+        """Stop serving and reading for this long; earlier requests are still answered."""
         if self._start_muting(delay_ms) is Effect.PAUSE:
             self._pause_reading()
 
     def delay(self, delay_ms: int) -> None:
         """Serve nothing for this long, on a new connection.
 
-        A pause would not hold, because uvloop begins to read after this: the first bytes that
-        come are kept, and pause it.
+        Pausing the transport now has no effect, because uvloop starts reading after this: the first
+        bytes to arrive are kept, and pause it.
         """
         self._start_muting(delay_ms)
 
     def stop_reading(self) -> None:
-        """Serve and read nothing until the connection is closed.
+        """Stop serving and reading until the connection is closed.
 
         Earlier requests are still answered.
         """
@@ -238,37 +241,39 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def is_muted(self) -> bool:
-        """Whether it is muted or delayed, and the time is not over."""
+        """Whether the connection is muted or delayed, and the time is not over."""
         return self._pressure.is_paused_for(Pause.MUTED)
 
     @property
     def unanswered(self) -> int:
-        """The number of requests not answered yet."""
+        """Return the number of requests not answered yet."""
         return len(self._order.places)
 
     @property
     def closed(self) -> bool:
-        """Whether this side has closed it, or it has ended: nothing is served or sent any more."""
+        """Whether this side has closed the connection, or it has ended.
+
+        Nothing is served or sent any more.
+        """
         return not self._pressure.is_open
 
     def has_left(self) -> bool:
-        """Whether it is closed, or the client has closed its side; in that case, close it."""
+        """Whether the connection is closed. If the client has closed its side, close it first."""
         if not self.closed and self.has_departed():
             self.close_quietly()
         return self.closed
 
     @property
     def refusals(self) -> Refusals:
-        """The log of refusals of this client."""
+        """Return the log of refusals of this client."""
         return self._hub.refusals
 
     def close(self, reason: str, kind: str = "") -> None:
         """Close at once, and log the reason, at intervals per address and `kind` of reason.
 
-        `kind` is the reason itself where it is not given.
+        `kind` defaults to the reason itself.
         """
-        # Requests before the bytes that end the connection are answered, if the client reads at
-        # all.
+        # Answer the requests before the bad bytes, if the client reads at all.
         if self._order.ready and not self._must_abort() and self._pressure.is_open:
             self._flush()
         if self._pressure.on(Event.CLOSED) is Effect.CLOSE:
@@ -283,20 +288,20 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._transport.close()
 
     def close_quietly(self) -> None:
-        """Close after the written data is sent: the listener stops, or the client was idle."""
+        """Close once written data is sent: the listener stops, or the client was idle."""
         self._pressure.on(Event.CLOSED)
         self._order.close()
         self._transport.close()
 
     def _must_abort(self) -> bool:
-        """Whether a close that waits for written data might wait forever."""
+        """Whether waiting for written data might never end."""
         return self.output.blocked or bool(self._order.places)
 
     # -- serving
 
     # Hot: once per receive, its loop once per request.
     def _serve_received(self) -> None:
-        """Serve the whole requests that were received, up to one that stops the reading."""
+        """Serve the whole received requests, up to one that stops the reading."""
         cutter, order, pressure = self._cutter, self._order, self._pressure
         serve, serve_run, places = self._serve, self.serve_run, order.places
         answers = 0
@@ -341,7 +346,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
             self._end_turn()
 
     def _end_turn(self) -> None:
-        """Keep unserved bytes past this turn; begin to receive a large request."""
+        """Keep unserved bytes beyond this turn; begin to receive a large request."""
         cutter, state = self._cutter, self._pressure.state
         if state >= CLOSING:
             return
@@ -371,11 +376,14 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     @property
     def large_received(self) -> int:
-        """The received bytes of the present large request."""
+        """Return the received bytes of the current large request."""
         return self._cutter.large_received
 
     def on_memory(self) -> None:
-        """Continue with the large request that begins in the rest, for which memory was taken."""
+        """Continue with the large request that begins in the kept bytes.
+
+        Its memory is now available.
+        """
         cutter, budget = self._cutter, self._hub.budget
         effect = self._pressure.on(Event.MEMORY_GIVEN)
         if effect is Effect.RETURN:
@@ -391,7 +399,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
         return self._cutter.kept_bytes
 
     def on_too_much(self) -> None:
-        """Close: clients that have not logged in have sent too much that cannot be served yet."""
+        """Close: clients that have not logged in have sent too many unserved bytes."""
         self.close(
             "parts of requests of clients that have not logged in take too much memory, and it has"
             " sent one of the oldest; a login must come whole within moments",
@@ -470,7 +478,7 @@ class Connection(KnownClient, asyncio.BufferedProtocol):
 
     # Hot: once or several times per receive.
     def _flush(self) -> None:
-        """Send the ready answers. After a close they stay until the connection ends."""
+        """Send the ready answers. After a close they stay queued until the connection ends."""
         order = self._order
         if self._pressure.state >= CLOSING:
             return

@@ -1,4 +1,4 @@
-"""Opens a broker's connections to others; a simulated network replaces it."""
+"""Opens a broker's connections to other brokers; a simulated network replaces it."""
 
 import asyncio
 import contextlib
@@ -28,23 +28,23 @@ class Dialer(Protocol):
 
         Raises OttlaError(BROKER_NOT_AVAILABLE).
 
-        `knocks`: only the machine is to answer; without TLS.
+        `knocks`: only check that the machine answers; without TLS.
         """
         ...
 
 
 class LoopDialer:
-    """Connects through the running loop: by TCP on a real one, or a simulation's network.
+    """Connects through the running loop: by TCP on a real one, or through a simulation's network.
 
-    A connection ends when what was sent is not acknowledged for `silence_ms_max`
-    (TCP_USER_TIMEOUT, where the system has it); 0 leaves the time to the system. After a longer
-    silence TCP would wait as long again before it tries to send once more, though the network is
-    back; a new connection is there at once.
+    A connection ends when sent data is not acknowledged for `silence_ms_max` (TCP_USER_TIMEOUT, if
+    the system has it); 0 leaves the time to the system. After a longer silence TCP would wait as
+    long again before its next attempt, even if the network has recovered; a new connection works at
+    once.
     """
 
     def __init__(self, silence_ms_max: int = 0, tls: TlsSource | None = None) -> None:
         self._silence_ms_max = silence_ms_max
-        # None if the brokers' listener is a plaintext one.
+        # None if the brokers' listener is plaintext.
         self._tls = tls
 
     async def dial(
@@ -76,7 +76,7 @@ class LoopDialer:
             raise _unreachable(host, port, error.strerror or str(error)) from error
         end = transport.get_extra_info("socket")
         if end is not None and self._silence_ms_max and hasattr(socket, "TCP_USER_TIMEOUT"):
-            # The connection may have ended already, which its protocol notices by itself.
+            # The connection may have ended already; its protocol then notices that by itself.
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, self._silence_ms_max)
 

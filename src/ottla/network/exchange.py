@@ -1,10 +1,10 @@
-"""Requests and their answers on one connection, for the end that sends the requests. Does no I/O.
+"""The requests and answers of one connection, on the side that sends the requests. Does no I/O.
 
-`send` gives the bytes of a request, `receive` the answers in the bytes that came, and
-`next_deadline_s` when `time_passed` is to be called. Answers come in the order of the requests; an
-answer with another correlation id, or one that cannot be read, ends the connection, because it
-could be taken for the answer to a later request. So does the first deadline that passes: the
-answers behind it would be late, too. Once it has failed a connection stays failed.
+`send` returns the bytes of a request, `receive` the answers in the received bytes, and
+`next_deadline_s` the time to call `time_passed`. Answers come in the order of the requests; an
+answer with another correlation id, or an unreadable one, ends the connection, because it could be
+mistaken for the answer to a later request. So does the first missed deadline, since all later
+answers would be late, too. A failed connection stays failed.
 
 The client's connection, a broker's connection to another and the blocking connection are shells
 over this class: they move bytes, set timers, and hand each outcome to the waiter of its request.
@@ -23,10 +23,10 @@ from ottla.wire.frames import decode_response, encode_request
 from ottla.wire.notation import Message
 from ottla.wire.parts import Part
 
-# The shell's own token of a request: a future, a callback, or None.
+# The shell's own handle of a request: a future, a callback, or None.
 Waiter = TypeVar("Waiter")
 
-# A larger size is not a Kafka answer but another protocol's bytes.
+# A larger size is not a Kafka answer, but bytes of another protocol.
 RESPONSE_BYTES_MAX: Final = 1 << 30
 
 _CODE: Final = Struct(">h")
@@ -40,7 +40,7 @@ _GIVE_SETTINGS: Final = (
 
 
 class Failure(NamedTuple):
-    """Why a connection ended: REQUEST_TIMED_OUT or NETWORK_EXCEPTION, and a sentence."""
+    """The reason why a connection ended: REQUEST_TIMED_OUT or NETWORK_EXCEPTION, and a sentence."""
 
     code: ErrorCode
     message: str
@@ -57,10 +57,10 @@ class _Sent(NamedTuple, Generic[Waiter]):
 
 
 class Exchange(Generic[Waiter]):
-    """The state of one connection. `name` is the other end, as messages for people call it.
+    """The state of one connection. `name` is how messages to users name the other side.
 
-    Times are seconds of any clock, the same in all calls.
-    Invariant: after a failure nothing is sent, and no more answers are read.
+    Times are seconds of any clock, the same in all calls. Invariant: after a failure nothing is
+    sent, and no more answers are read.
     """
 
     __slots__ = (
@@ -83,10 +83,14 @@ class Exchange(Generic[Waiter]):
         response_bytes_max: int = RESPONSE_BYTES_MAX,
         protocol: str = "",
     ) -> None:
-        """`protocol` is a client's `security.protocol`, which failures mention."""
+        """Create the exchange.
+
+        `protocol` is a client's `security.protocol`, which failures mention.
+        """
         self.failure: Failure | None = None
-        # Invariant: no request in flight has an earlier deadline. It may belong to a request
-        # answered meanwhile; `time_passed` then finds the next one. `inf` for none.
+        # Invariant: no request in flight has an earlier deadline. It may be the deadline of a
+        # request that was answered meanwhile; `time_passed` then finds the next one. `inf` means
+        # none.
         self.next_deadline_s = inf
         self._name = name
         self._client_id = client_id
@@ -98,20 +102,20 @@ class Exchange(Generic[Waiter]):
 
     @property
     def in_flight(self) -> int:
-        """The number of requests not answered yet."""
+        """Return the number of requests not answered yet."""
         return len(self._sent)
 
     def last_deadline_s(self, now_s: float) -> float:
-        """The latest deadline of the requests in flight; `now_s` if there are none."""
+        """Return the latest deadline of the requests in flight; `now_s` if there are none."""
         return max((sent.deadline_s for sent in self._sent), default=now_s)
 
     # -- sending
 
     # Hot: once per request.
     def send(self, message: Message, version: int, deadline_s: float, waiter: Waiter) -> list[Part]:
-        """The bytes of a request, which fails the connection if unanswered at `deadline_s`.
+        """Return the bytes of a request; the connection fails if it is unanswered at `deadline_s`.
 
-        `waiter` comes back with the answer, or from `take_unanswered`. Raises VersionError.
+        `waiter` is returned with the answer, or by `take_unanswered`. Raises VersionError.
         """
         assert self.failure is None, self.failure
         correlation_id = self._next_correlation_id
@@ -123,7 +127,7 @@ class Exchange(Generic[Waiter]):
         return parts
 
     def send_unanswered(self, message: Message, version: int) -> list[Part]:
-        """The bytes of a request that has no answer (Produce with acks 0)."""
+        """Return the bytes of a request that gets no answer (Produce with acks 0)."""
         assert self.failure is None, self.failure
         correlation_id = self._next_correlation_id
         self._next_correlation_id = (correlation_id + 1) & _CORRELATION_ID_MAX
@@ -132,15 +136,15 @@ class Exchange(Generic[Waiter]):
     # -- receiving
 
     def get_buffer(self) -> memoryview:
-        """The buffer for the next receive."""
+        """Return the buffer for the next receive."""
         return self._cutter.get_buffer()
 
     def receive(self, count: int) -> deque[tuple[Waiter, Any]]:
-        """Take in `count` more bytes; return the answers that are complete.
+        """Process `count` more received bytes; return the answers that are complete.
 
-        Each is a waiter and its response, to be taken from the left. An answer that is not taken
-        stays, and its waiter is among the unanswered should the shell close the connection before.
-        May set `failure`: the answers in front of what broke the connection are good.
+        Each answer is a pair of waiter and response, to be taken from the left. An answer that was
+        not taken stays queued; its waiter counts as unanswered if the shell closes the connection
+        first. May set `failure`: the answers before the failure are still valid.
         """
         self._cutter.buffer_updated(count)
         return self._answers
@@ -183,7 +187,7 @@ class Exchange(Generic[Waiter]):
     # -- ending
 
     def time_passed(self, now_s: float) -> None:
-        """Fail if a request in flight is overdue; else make `next_deadline_s` exact again."""
+        """Fail if a request in flight is overdue; otherwise set `next_deadline_s` exactly again."""
         first = min(self._sent, key=lambda sent: sent.deadline_s, default=None)
         self.next_deadline_s = inf if first is None else first.deadline_s
         if first is not None and first.deadline_s <= now_s:
@@ -213,13 +217,19 @@ class Exchange(Generic[Waiter]):
         )
 
     def fail(self, code: ErrorCode, what: str) -> None:
-        """Fail because of the other end, the subject of the sentence. The first failure stays."""
+        """Fail because of the other side, the subject of the sentence.
+
+        The first failure is kept.
+        """
         if self.failure is None:
             self.failure = Failure(code, f"{self._name} {what}")
             self._cutter.stop()
 
     def take_unanswered(self) -> list[Waiter]:
-        """Take the waiters without an answer, in order, which must be given the failure."""
+        """Remove and return the waiters without an answer, in order.
+
+        The caller must pass them the failure.
+        """
         assert self.failure is not None
         waiters = [waiter for waiter, _ in self._answers] + [sent.waiter for sent in self._sent]
         self._answers.clear()

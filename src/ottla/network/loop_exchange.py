@@ -1,7 +1,7 @@
-"""An exchange on a running loop: its transport, the timer of its deadlines, and its end.
+"""Runs an exchange on a loop: its transport, the timer of its deadlines, and its end.
 
-The client's connection and a broker's connection to another are asyncio protocols over this. They
-give each answer, and each failure, to its waiter in their own way.
+The client's connection and a broker's connection to another are asyncio protocols that use it. Each
+passes answers and failures to the waiters in its own way.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ Waiter = TypeVar("Waiter")
 class LoopExchange(Generic[Waiter]):
     """The sending and closing half of one connection.
 
-    `on_failed` is called where a deadline passed; it calls `end`, as each end of a connection does.
+    `on_failed` is called when a deadline has passed; it must call `end`, as after any other
+    failure.
     """
 
     __slots__ = (
@@ -38,7 +39,7 @@ class LoopExchange(Generic[Waiter]):
         self.transport: asyncio.Transport | None = None
         self._on_failed = on_failed
         self._is_over = False
-        # Set for the earliest deadline, or that of a request answered meanwhile.
+        # Set for the earliest deadline, which may belong to a request answered meanwhile.
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = inf
 
@@ -49,7 +50,7 @@ class LoopExchange(Generic[Waiter]):
 
     def made(self, transport: asyncio.BaseTransport) -> None:
         """Note that the connection is made; if it was closed before, drop it."""
-        # uvloop's transports have the methods, not the base class.
+        # uvloop's transports have these methods, but not the base class.
         self.transport = cast("asyncio.Transport", transport)
         if self._is_over:
             self.transport.abort()

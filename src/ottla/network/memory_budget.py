@@ -11,7 +11,7 @@ from ottla.network.before_login import BytesBeforeLogin
 # of the grain.
 _SPARE_BYTES_MAX: Final = 4 << 20
 _GRAIN_BYTES: Final = 64 << 10
-# While others wait, this part of each request must arrive between two checks.
+# While others wait, at least one of this many parts of each request must arrive between two checks.
 _PORTIONS: Final = 10
 
 
@@ -20,16 +20,16 @@ class Holder(Protocol):
 
     @property
     def owner(self) -> str:
-        """The user; its address if the user is unknown."""
+        """Return the user, or the address if the user is unknown."""
         ...
 
     @property
     def large_received(self) -> int:
-        """The received bytes of the large request."""
+        """Return the received bytes of the large request."""
         ...
 
     def on_memory(self) -> None:
-        """Continue: the memory it waited for has been taken."""
+        """Continue: the memory that this holder waited for is now taken for it."""
         ...
 
     def on_slow(self) -> None:
@@ -40,9 +40,10 @@ class Holder(Protocol):
 class MemoryBudget:
     """The memory budget for requests being received, over all connections.
 
-    Clients announce how large a request is, and may stop there. So one owner cannot take all, and
-    while others wait, `slow_holders` are to end. Owners that wait take turns. A request
-    larger than the whole budget is let in when nothing else is held, else it could never be served.
+    A client announces the size of a request first, and may then send nothing. Therefore one owner
+    cannot take the whole budget, and `slow_holders` are closed while others wait. Waiting owners
+    take turns. A request larger than the whole budget is admitted when nothing else is held;
+    otherwise it could never be served.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -64,7 +65,7 @@ class MemoryBudget:
         self._spare_bytes = 0
 
     def take(self, holder: Holder, size: int) -> bool:
-        """Take `size` bytes now. If False, `on_memory` is called when they have been taken."""
+        """Take `size` bytes now. If it returns False, `on_memory` is called once they are taken."""
         owner = holder.owner
         is_free = self._has_share(owner, size) and self._fits(size)
         if is_free and not (self._waiting and self._must_wait(owner)):
@@ -74,7 +75,7 @@ class MemoryBudget:
         return False
 
     def give(self, holder: Holder) -> None:
-        """Return a holder's memory; waiting holders get their turn."""
+        """Return a holder's memory to the budget; waiting holders get their turn."""
         owner, size = self._held.pop(holder)
         self.held_bytes -= size
         self._owned[owner] -= size
@@ -85,7 +86,7 @@ class MemoryBudget:
         self._go_on()
 
     def leave(self, holder: Holder) -> None:
-        """Stop waiting, if the holder waits."""
+        """Stop waiting for memory, if the holder waits."""
         for owner, line in self._waiting.items():
             if line.pop(holder, None) is not None:
                 if not line:
@@ -96,7 +97,7 @@ class MemoryBudget:
     # -- buffers
 
     def buffer(self, size: int) -> memoryview:
-        """A buffer for `size` taken bytes. It may contain bytes of earlier requests."""
+        """Return a buffer for `size` taken bytes. It may contain bytes of earlier requests."""
         for number, spare in enumerate(self._spare):
             if len(spare) >= size:
                 del self._spare[number]
@@ -106,7 +107,7 @@ class MemoryBudget:
         return memoryview(anonymous_memory(whole))[:size]
 
     def give_buffer(self, holder: Holder, buffer: memoryview) -> None:
-        """Return a buffer that is no longer read, and its bytes."""
+        """Give back a buffer that is no longer in use, and the bytes taken for it."""
         spare = buffer.obj
         assert isinstance(spare, mmap.mmap)
         if self._spare_bytes + len(spare) <= _SPARE_BYTES_MAX:
@@ -124,7 +125,7 @@ class MemoryBudget:
     def look(self) -> bool:
         """Note the bytes received by all holders, for `slow_holders`.
 
-        False if that is noted already.
+        Returns False if they are noted already.
         """
         if self._seen is not None:
             return False
@@ -132,9 +133,9 @@ class MemoryBudget:
         return True
 
     def slow_holders(self) -> list[Holder]:
-        """While others wait: holders that received under a tenth of their request since `look`.
+        """Return the holders that received under a tenth of their request since `look`.
 
-        What has come as a whole is not slow, though it may wait to be served.
+        A completely received request is not slow, even if it waits to be served.
         """
         seen, self._seen = self._seen or {}, None
         if not self._waiting:
@@ -152,7 +153,9 @@ class MemoryBudget:
     # -- turns
 
     def _must_wait(self, owner: str) -> bool:
-        """Whether others come first: the owner's own requests, or one that only lacks room."""
+        """Whether the owner must wait: its own requests wait, or another request lacks only
+        room.
+        """
         return owner in self._waiting or any(self._may_be_next(each) for each in self._waiting)
 
     def _go_on(self) -> None:
@@ -160,7 +163,7 @@ class MemoryBudget:
             self._let_in(owner)
 
     def _next_owner(self) -> str:
-        """The next owner whose request fits; None if the next one must wait for room."""
+        """Return the next owner whose request fits; None if the next one must wait for room."""
         for owner in self._waiting:
             if self._may_be_next(owner):
                 return owner if self._fits(next(iter(self._waiting[owner].values()))) else ""

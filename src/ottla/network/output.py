@@ -1,8 +1,8 @@
-"""What is on its way to a client: bytes, and regions of files read only when the socket takes them.
+"""The outgoing bytes of a client, and file regions read only when the socket takes them.
 
-A slow reader therefore costs one chunk of memory, whatever it asked for. Warm regions are read
-without blocking (RWF_NOWAIT) into a buffer that all connections share, and leave it at once, with
-what stands before and after them; cold ones are read by a thread, while the answers behind wait.
+A slow client therefore costs one chunk of memory, however much it requested. Cached regions are
+read without blocking (RWF_NOWAIT) into a buffer that all connections share, and are sent at once,
+with the bytes before and after them; a thread reads uncached ones, while later answers wait.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ _log = logging.getLogger(__name__)
 
 # Measured (ADR 4): larger chunks fall out of the processor's cache, smaller ones cost calls.
 CHUNK_BYTES = 512 << 10
-# TLS copies each chunk three times. Copies of this size stay in the cache, and the allocator gives
-# the same memory for them again; half a MiB would be mapped anew for each (2.5 times the CPU).
+# TLS copies each chunk three times. Copies of this size stay in the cache, and the allocator reuses
+# their memory; half a MiB would be mapped anew for each (2.5 times the CPU).
 TLS_CHUNK_BYTES = 64 << 10
 # Pieces of one write.
 _PIECES_MAX = 64
-# What `_gather` returns first where the next region is not in the page cache.
+# `_gather` returns this first if the next region is not in the page cache.
 _IS_COLD = True
 
 
 class HeldRegion:
-    """A region that may wait: its file is kept open by a descriptor of our own."""
+    """A file region that may wait, with its own descriptor that keeps the file open."""
 
     __slots__ = ("fd", "position", "size")
 
@@ -44,30 +44,30 @@ class HeldRegion:
 
 
 Bytes = bytes | bytearray | memoryview
-# What a connection holds until the socket takes it.
+# Kept by a connection until the socket takes it.
 Piece = Bytes | HeldRegion
 
 
 def held(parts: list[Part]) -> list[Piece]:
-    """The parts of an answer, safe to keep until all earlier answers are sent."""
+    """Return the parts of an answer in a form that can be kept until earlier answers are sent."""
     for part in parts:
         if part.__class__ is FileRegion:
             break
     else:
-        # Nearly always; a copy would cost as much again.
+        # Nearly always true already; a copy would double the cost.
         return cast("list[Piece]", parts)
     return [HeldRegion(part) if isinstance(part, FileRegion) else part for part in parts]
 
 
 def let_go(pieces: Iterable[Piece]) -> None:
-    """Forget pieces that will not be sent."""
+    """Release pieces that will not be sent."""
     for piece in pieces:
         if isinstance(piece, HeldRegion):
             piece.close()
 
 
 class Output:
-    """The parts that wait for a connection's socket, in order."""
+    """The parts of answers that wait for a connection's socket, in order."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Output:
         on_drained: Callable[[], None],
         chunk: memoryview,
     ) -> None:
-        """`chunk` is where regions are read to; it is free between any two calls."""
+        """Create the output. Regions are read into `chunk`, which is free between any two calls."""
         self._transport = transport
         self._loop = loop
         self._on_drained = on_drained
@@ -90,17 +90,17 @@ class Output:
 
     @property
     def blocked(self) -> bool:
-        """Whether the client reads more slowly than it asks."""
+        """Whether the client reads more slowly than it requests."""
         return self._paused or bool(self._waiting)
 
     def send(self, pieces: list[Piece]) -> None:
-        """Send `pieces` after all that was sent before."""
+        """Send `pieces` after everything sent before."""
         if not self._waiting:
             for piece in pieces:
                 if piece.__class__ is HeldRegion:
                     break
             else:
-                # They are all bytes.
+                # Here all pieces are bytes.
                 data = pieces[0] if len(pieces) == 1 else b"".join(cast("list[bytes]", pieces))
                 self._transport.write(cast("bytes", data))
                 return
@@ -108,20 +108,21 @@ class Output:
         self._pump()
 
     def pause(self) -> None:
-        """The socket takes no more for now."""
+        """Stop writing: the socket's buffer is full."""
         self._paused = True
 
     def resume(self) -> None:
-        """The socket has taken what it was given."""
+        """Write again: the socket has taken its data."""
         self._paused = False
         self._pump()
         if not self.blocked:
             self._on_drained()
 
     def close(self) -> None:
-        """Forget what waits, and let go of its files."""
+        """Drop the waiting pieces, and release their files."""
         self._closed = True
-        # It belongs to the owner of this: a cycle would wait for the garbage collector.
+        # The callback belongs to the owner of this object; a cycle would wait for the garbage
+        # collector.
         self._on_drained = _ignore
         if self._reading_cold:
             return
@@ -138,7 +139,10 @@ class Output:
                 self._read_cold()
 
     def _gather(self) -> tuple[bool, list[Bytes], int]:
-        """Take what one write can send; whether a cold region is next, what it is, how much."""
+        """Collect the data of one write.
+
+        Return whether an uncached region is next, the data, and its size.
+        """
         waiting, chunk = self._waiting, self._chunk
         pieces: list[Bytes] = []
         filled = size = 0
@@ -160,7 +164,7 @@ class Output:
         return not _IS_COLD, pieces, size
 
     def _write(self, pieces: list[Bytes], size: int) -> None:
-        """Give the socket what it takes at once, and the transport a copy of the rest."""
+        """Write as much as the socket takes at once; give the transport a copy of the rest."""
         transport = self._transport
         sent = 0
         if (
@@ -171,7 +175,7 @@ class Output:
             try:
                 sent = os.writev(self._descriptor, pieces)
             except OSError:
-                # It is full; or it is broken, which the transport finds out by itself.
+                # The socket is full; or it is broken, which the transport finds out by itself.
                 sent = 0
             if sent == size:
                 return
@@ -200,7 +204,7 @@ class Output:
             return
         chunk = b"" if error is not None else job.result()
         if not chunk:
-            # The answer's size was sent before: the client can learn of it only by the close.
+            # The answer's size was sent before, so only closing can signal the error to the client.
             _log.error("cannot read a segment for a client, closing its connection: %s", error)
             self._transport.abort()
             return
@@ -214,9 +218,9 @@ class Output:
 
 
 def read_warm(fd: int, position: int, room: memoryview) -> int:
-    """Read what needs no disk at `position` into `room`: how many bytes, 0 where none are cached.
+    """Read the cached bytes at `position` into `room`; return their number, 0 if none are cached.
 
-    A read that fails reads nothing; the read that waits for the disk then reports the error.
+    A failed read also returns 0; the blocking read that follows then reports the error.
     """
     try:
         if system.NO_WAIT is None:
@@ -225,7 +229,7 @@ def read_warm(fd: int, position: int, room: memoryview) -> int:
     except OSError as error:
         if error.errno != errno.EOPNOTSUPP:
             return 0
-    # The file system does not know RWF_NOWAIT: this read may wait for the disk.
+    # The file system does not support RWF_NOWAIT, so this read may wait for the disk.
     try:
         return system.preadv(fd, [room], position)
     except OSError:
@@ -233,7 +237,7 @@ def read_warm(fd: int, position: int, room: memoryview) -> int:
 
 
 def _descriptor(transport: asyncio.Transport) -> int | None:
-    """The socket behind a transport, where bytes may be written past it."""
+    """Return the socket of a transport that allows writing to it directly."""
     socket = transport.get_extra_info("socket")
     if socket is None or transport.get_extra_info("sslcontext") is not None:
         return None
@@ -241,4 +245,4 @@ def _descriptor(transport: asyncio.Transport) -> int | None:
 
 
 def _ignore() -> None:
-    """Of a connection that has ended."""
+    """Do nothing, for a connection that has ended."""

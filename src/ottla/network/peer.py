@@ -13,18 +13,19 @@ from ottla.network.exchange import RESPONSE_BYTES_MAX, Exchange
 from ottla.network.loop_exchange import LoopExchange
 from ottla.wire.notation import Message
 
-# Given the response, whose type follows from the request, or the OttlaError in its place.
+# Called with the response, whose type follows from the request, or with the OttlaError instead.
 OnAnswer = Callable[[Any], None]
 
-# A request is refused while more than this waits for the other broker to read it.
+# A request is refused while more unsent bytes than this wait for the other broker.
 _UNSENT_BYTES_MAX = 64 << 20
 
 
 class PeerConnection(asyncio.BufferedProtocol):
     """The protocol object of one connection; a `Dialer` connects it.
 
-    `name` is what messages to people call the other end. `on_lost` is called once, with the error,
-    when the connection ends otherwise than by `close`, after each request in flight was given it.
+    `name` is how messages to users name the other side. `on_lost` is called once, with the error,
+    when the connection ends otherwise than by `close`, after the requests in flight have received
+    the error.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._shell = LoopExchange(self._exchange, self._lose)
         self._failure: OttlaError | None = None
 
-    # -- what others call
+    # -- called by users
 
     @property
     def is_open(self) -> bool:
@@ -51,12 +52,12 @@ class PeerConnection(asyncio.BufferedProtocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended, perhaps before it was open."""
+        """Whether the connection has ended, perhaps before it was open."""
         return self._failure is not None
 
     @property
     def in_flight(self) -> int:
-        """Requests sent and not yet answered."""
+        """Return the number of requests sent and not yet answered."""
         return self._exchange.in_flight
 
     # Hot: once per follower's fetch.
@@ -65,8 +66,8 @@ class PeerConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request; `on_answer` is called once, later, with its response or an OttlaError.
 
-        `version` None is the highest we know. Without an answer after `timeout_ms` the connection
-        ends. Raises OttlaError, and does not call, where nothing can be sent.
+        `version` None means the highest that we know. The connection ends if no answer comes within
+        `timeout_ms`. If nothing can be sent, raises OttlaError without calling `on_answer`.
         """
         self._require_sendable()
         if version is None:
@@ -95,7 +96,7 @@ class PeerConnection(asyncio.BufferedProtocol):
         self._exchange.closed()
         self._end()
 
-    # -- asyncio's protocol
+    # -- called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._shell.made(transport)
@@ -151,5 +152,5 @@ class PeerConnection(asyncio.BufferedProtocol):
 
 
 def _again(error: OttlaError) -> OttlaError:
-    """The same error for another caller: each has a traceback of its own."""
+    """Return an equal error for another caller, since each needs a traceback of its own."""
     return OttlaError(error.code, error.message)

@@ -1,8 +1,8 @@
-"""When a connection is read, when it is not, and when it ends: a table of states. Does no I/O.
+"""Decides when a connection is read, paused and ended, by a table of states. Does no I/O.
 
-Requests are received and served in the state READING alone. Any reason of `Pause` stops both, and
-several may hold at once; when the last one is gone, requests that were kept are served before more
-is read. CLOSING means that this side has closed the connection, LOST that it has ended.
+Requests are received and served only in the state READING. Any reason of `Pause` stops both, and
+several may hold at once; when the last one ends, kept requests are served before more is read.
+CLOSING means that this side has closed the connection, LOST that it has ended.
 """
 
 from enum import Enum, IntEnum, IntFlag
@@ -10,31 +10,31 @@ from typing import Final
 
 
 class Pause(IntFlag):
-    """Why a connection is not read."""
+    """The reasons not to read a connection."""
 
-    # The service takes no request now; the one that it was offered is kept.
+    # The service takes no request now; the request that it declined is kept.
     HELD = 1
-    # A quota is exceeded (or connections come too fast): nothing is served until a time.
+    # A quota is exceeded, or connections come too fast: nothing is served for a time.
     MUTED = 2
     # A large request waits until the budget of all connections has memory for it.
     MEMORY = 4
     # Too many requests have no answer yet.
     UNANSWERED = 8
-    # The client reads more slowly than it asks.
+    # The client reads more slowly than it requests.
     OUTPUT = 16
     # The broker stops: nothing is served any more.
     STOPPING = 32
 
 
-# A state is a number: READING, a sum of reasons, CLOSING or LOST. So the hot loop asks
-# `if pressure.state:`.
+# A state is a number: READING (0), a sum of reasons, CLOSING or LOST. So the hot loop can test `if
+# pressure.state:`.
 READING: Final = 0
 CLOSING: Final = 64
 LOST: Final = 65
 
 
 class Event(IntEnum):
-    """What happens to a connection."""
+    """The events of a connection."""
 
     RECEIVED = 0
     HELD = 1
@@ -53,7 +53,7 @@ class Event(IntEnum):
 
 
 class Effect(Enum):
-    """What the connection is to do about an event."""
+    """The connection's reaction to an event."""
 
     NOTHING = "nothing"
     SERVE = "serve what was received"
@@ -68,7 +68,7 @@ class Effect(Enum):
 
 
 class Cell(Enum):
-    """What the table says of an event in a state."""
+    """The table's entry for an event in a state."""
 
     STAY = "no change"
     ADD = "one reason more; PAUSE if it is the first"
@@ -111,7 +111,7 @@ STATES: Final = (*range(CLOSING), CLOSING, LOST)
 
 
 def _step(event: Event, state: int) -> tuple[int, Effect]:
-    """What the table says: the next state, and the effect."""
+    """Look up the next state and the effect in the table."""
     reason, reading, others_only, this_too, closing, lost = TABLE[event]
     if state >= CLOSING:
         cell = closing if state == CLOSING else lost
@@ -150,7 +150,7 @@ class Pressure:
         self.state = READING
 
     def on(self, event: Event) -> Effect:
-        """`event` happens: what is to be done about it."""
+        """Handle `event`; return what the connection must do."""
         self.state, effect = _STEPS[event][self.state]
         assert effect is not Effect.FORBIDDEN, f"{event.name} in state {describe(self.state)}"
         return effect
@@ -161,12 +161,12 @@ class Pressure:
         return self.state < CLOSING
 
     def is_paused_for(self, reason: Pause) -> bool:
-        """Whether `reason` is one of those for which the connection is not read."""
+        """Whether `reason` is among the reasons for which the connection is not read."""
         return self.state < CLOSING and bool(self.state & reason.value)
 
 
 def describe(state: int) -> str:
-    """A state in words, for messages."""
+    """Return a state in words, for messages."""
     if state >= CLOSING:
         return "CLOSING" if state == CLOSING else "LOST"
     reasons = ", ".join(str(reason.name) for reason in Pause if state & reason)

@@ -9,10 +9,10 @@ _log = logging.getLogger(__name__)
 
 _INTERVAL_MS = 600_000
 _INTERVAL = "10 minutes"
-# Lines of all causes: a client may have as many addresses as it likes.
+# Lines of all causes together, since a client may have any number of addresses.
 _LINES_MAX = 100
 _LINES_INTERVAL_MS = 60_000
-# Of each text in a cause, which may be a name that a client sent: causes are remembered.
+# Limits each text in a cause, which may be a name sent by a client, because causes are remembered.
 _CAUSE_CHARACTERS_MAX = 300
 
 
@@ -22,7 +22,7 @@ class Refusals:
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._seldom = Seldom(_INTERVAL_MS)
-        # Lines of this minute, when it began, and what was left out in it.
+        # The lines of this minute, its start, and the number of lines left out in it.
         self._lines = 0
         self._began_ms = 0
         self._left_out = 0
@@ -30,8 +30,8 @@ class Refusals:
     def log(self, cause: Hashable, text: Callable[[], str]) -> None:
         """Log `text()`, unless a line of the same cause was logged a short time ago.
 
-        `cause` names the client's address or id, and what is wrong, without numbers that differ
-        from try to try.
+        `cause` names the client's address or id and the problem, without numbers that differ
+        between attempts.
         """
         now_ms = int(self._now_s() * 1000)
         held_back = self._seldom.admit(_bounded(cause), now_ms)

@@ -1,9 +1,9 @@
 """Cuts the bytes that one client sends into requests. Does no I/O.
 
 Bytes are received into `get_buffer` and counted by `received`; `advance` then goes from one whole
-request to the next, and `keep` saves what the turn leaves. A request is read where it lies: in the
-buffer that all connections of a loop share, in a buffer of its own where it is large, or in a copy
-of what had to wait. Its bytes are valid until the turn ends.
+request to the next, and `keep` saves the rest at the end of the turn. A request is read in place:
+in the buffer that all connections of a loop share, in its own buffer if it is large, or in a copy
+if it had to wait. Its bytes are valid until the turn ends.
 """
 
 from struct import Struct
@@ -16,7 +16,7 @@ SIZE_BYTES: Final = _SIZE.size
 
 
 class BadBytes(NamedTuple):
-    """Why a stream is not read on: a sentence, its kind (for the log), and what to answer."""
+    """The reason to stop reading a stream: a sentence, its kind (for the log), and an answer."""
 
     reason: str
     kind: str = ""
@@ -26,12 +26,12 @@ class BadBytes(NamedTuple):
 class RequestCutter:
     """The receiving half of one connection.
 
-    Hot: the connection reads `start`, `position` and `view` itself, because a call for each of
-    them would cost as much as cutting a small request does.
+    Hot: the connection reads `start`, `position` and `view` itself, because a call for each of them
+    would cost as much as cutting a small request.
 
-    Invariants: `start <= position <= end`. Between two turns what was not served stands in `_kept`
-    or, if it is a whole large request, in its buffer. While a large request is being received
-    nothing else is kept.
+    Invariants: `start <= position <= end`. Between two turns unserved bytes are in `_kept`, or in
+    its buffer if they are a whole large request. While a large request is being received, nothing
+    else is kept.
     """
 
     __slots__ = (
@@ -51,31 +51,32 @@ class RequestCutter:
     )
 
     def __init__(self, shared: memoryview, request_bytes_max: int) -> None:
-        # The request that `advance` found is view[start:position], its size in front; what comes
-        # after it, as far as it was received, is view[position:end].
+        # The request that `advance` found is view[start:position], after its size;
+        # view[position:end] holds the bytes received after it.
         self.view = shared
         self.start = self.position = self.end = 0
-        # Set by `advance` where the bytes can be no request. Nothing is cut any more then.
+        # Set by `advance` if the bytes cannot be a request. After that, nothing is cut.
         self.bad_bytes: BadBytes | None = None
         self._shared = shared
         # Larger requests get a buffer of their own.
         self._shared_bytes_max = len(shared) // 2
-        # What was received and not served in the last turn.
+        # Bytes received and not served in the last turn.
         self._kept = b""
         self._request_bytes_max = request_bytes_max
-        # What one receive may bring; 0 for as much as there is room for.
+        # The most bytes of one receive; 0 means as many as there is room for.
         self._receive_bytes_max = 0
-        # 0 until the first bytes of the connection were judged: they may be another protocol's.
+        # 0 until the first bytes of the connection were checked, because they may belong to another
+        # protocol.
         self._accepted_bytes_max = 0
-        # A request too large for the shared buffer, and how much of it is there.
+        # A request too large for the shared buffer, and the number of its received bytes.
         self._large: memoryview | None = None
         self._large_filled = 0
 
     def limit(self, request_bytes_max: int, receive_bytes_max: int = 0) -> None:
-        """Accept requests of so many bytes from the next one on.
+        """Accept requests of at most this many bytes from the next one on.
 
-        `receive_bytes_max`, for a client that has not logged in, bounds one receive, and with it
-        what is kept of it; 0 does not.
+        `receive_bytes_max` limits one receive, and so the bytes kept, of a client that has not
+        logged in; 0 means no limit.
         """
         self._request_bytes_max = request_bytes_max
         self._receive_bytes_max = receive_bytes_max
@@ -85,7 +86,10 @@ class RequestCutter:
     # -- receiving
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes are to be received; not to be called while a large one is whole."""
+        """Return the buffer for the next bytes.
+
+        Must not be called while a complete large request is unserved.
+        """
         if self._large is not None:
             return self._large[self._large_filled :]
         kept = self._kept
@@ -98,7 +102,7 @@ class RequestCutter:
         return self._shared[len(kept) :]
 
     def received(self, count: int) -> None:
-        """`count` more bytes are in `get_buffer`'s room."""
+        """Note that `count` more bytes were received into the buffer that `get_buffer` returned."""
         if self._large is not None:
             self._large_filled += count
             if self._large_filled == len(self._large):
@@ -113,7 +117,7 @@ class RequestCutter:
 
     # Hot: once per request.
     def advance(self) -> int:
-        """Go to the next whole request: its size, or 0 where there is none."""
+        """Go to the next whole request; return its size, or 0 if there is none."""
         start = self.position
         body = start + SIZE_BYTES
         if body > self.end:
@@ -130,13 +134,13 @@ class RequestCutter:
         return size
 
     def take_back(self) -> None:
-        """Give the same request again at the next `advance`."""
+        """Return to the current request: the next `advance` finds it again."""
         self.position = self.start
 
     def _is_acceptable(self, start: int, size: int) -> bool:
         foreign = foreign_protocol(bytes(self.view[start : start + SIZE_BYTES]))
         if foreign is not None:
-            # A client that has spoken Kafka's protocol would take the answer for a response.
+            # A client that has used Kafka's protocol would take the answer for a response.
             answer = b"" if self._accepted_bytes_max else foreign.answer
             self.bad_bytes = BadBytes(f"the client sent {foreign.what}", foreign.name, answer)
         elif 0 < size <= self._request_bytes_max:
@@ -149,10 +153,10 @@ class RequestCutter:
             self.bad_bytes = BadBytes(why, "size")
         return False
 
-    # -- what is not served in this turn
+    # -- bytes not served in this turn
 
     def keep(self) -> int:
-        """Keep what is not cut past this turn: other connections receive into the shared buffer.
+        """Keep the uncut bytes beyond this turn, since other connections use the shared buffer.
 
         Returns `large_bytes`.
         """
@@ -164,10 +168,10 @@ class RequestCutter:
         return self.large_bytes
 
     def return_to_kept(self) -> bool:
-        """Go on in what was kept. False: there is nothing."""
+        """Continue with the kept bytes; return False if there are none."""
         kept = self._kept
         if kept:
-            # Requests are changed where they lie.
+            # A bytearray, because requests are modified in place.
             self.view = memoryview(bytearray(kept))
             self.position, self.end = 0, len(kept)
             self._kept = b""
@@ -177,14 +181,17 @@ class RequestCutter:
 
     @property
     def large_bytes(self) -> int:
-        """How large a buffer the request at the head of what was kept needs; 0: the shared one."""
+        """Return the buffer size needed by the first kept request.
+
+        0 if the shared buffer suffices.
+        """
         if len(self._kept) < SIZE_BYTES:
             return 0
         frame_bytes = int(_SIZE.unpack_from(self._kept)[0]) + SIZE_BYTES
         return frame_bytes if frame_bytes > self._shared_bytes_max else 0
 
     def begin_large(self, buffer: memoryview) -> None:
-        """Receive the request whose head was kept into `buffer`, of `large_bytes` bytes."""
+        """Receive the large request that begins in the kept bytes into `buffer`."""
         assert len(self._kept) < len(buffer) == self.large_bytes
         buffer[: len(self._kept)] = self._kept
         self._large, self._large_filled = buffer, len(self._kept)
@@ -197,16 +204,16 @@ class RequestCutter:
 
     @property
     def kept_bytes(self) -> int:
-        """What was received and not served in the last turn, a large request aside."""
+        """Return the bytes received and not served in the last turn, without a large request."""
         return len(self._kept)
 
     @property
     def large_received(self) -> int:
-        """How much has come of the large request that is being received."""
+        """Return how many bytes of the current large request were received."""
         return self._large_filled
 
     def take_large(self) -> memoryview | None:
-        """Give up the large request, if there is one: its buffer."""
+        """Abandon the large request, if there is one; return its buffer."""
         large, self._large, self._large_filled = self._large, None, 0
         if large is not None:
             self.view, self.position, self.end = self._shared, 0, 0

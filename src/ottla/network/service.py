@@ -1,4 +1,4 @@
-"""What a connection and the service that answers its requests see of each other."""
+"""The interface between a connection and the service that answers its requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from ottla.wire.parts import Part
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Bounds of one listener's connections. Sizes in bytes, times in milliseconds."""
+    """The limits of one listener's connections. Sizes in bytes, times in milliseconds."""
 
     # `socket.request.max.bytes`
     request_bytes_max: int = 100 << 20
-    # Requests that one connection may have without an answer before it is no longer read.
+    # A connection with this many unanswered requests is not read.
     unanswered_requests_max: int = 256
     unanswered_bytes_max: int = 64 << 20
     # `connections.max.idle.ms`; negative: never.
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class CloseConnection(Exception):
-    """Raised by a service to close the connection at once; the reason goes to the log.
+    """Raised by a service to close the connection at once; the reason is logged.
 
-    Reasons of one `kind` are one line there for each address (see `network.refusals`): it must
-    not contain what the client chooses.
+    Reasons of one `kind` are one log line per address (see `network.refusals`), so `kind` must not
+    contain text chosen by the client.
     """
 
     def __init__(self, reason: str, kind: str) -> None:
@@ -45,18 +45,18 @@ class CloseConnection(Exception):
         self.kind = kind
 
 
-# Answers the request in a frame (its size prefix cut off) with the parts to send. None or no parts
-# where nothing is to be sent now: there is no answer, or `defer` was called for it. Raises
+# Answers the request in a frame (its size prefix cut off) with the parts to send. Returns None or
+# no parts if nothing is to be sent now: there is no answer, or `defer` was called for it. Raises
 # CloseConnection.
 Serve = Callable[[memoryview], "list[Part] | None"]
 
-# Serves several requests that follow one another, each behind its size, at most as many as the
-# second argument: returns the bytes of the requests that were served, sizes included, and the parts
-# to send. None, and nothing is done, where the first request is to be served by itself.
+# Serves several consecutive requests, each preceded by its size, at most as many as the second
+# argument. Returns the bytes of the served requests, sizes included, and the parts to send. Returns
+# None, having done nothing, if the first request must be served by itself.
 ServeRun = Callable[[memoryview, int], "tuple[int, list[Part]] | None"]
 
 
-# The place in line of an answer that comes later.
+# The reserved place of a later answer.
 Slot = Place[Piece]
 
 
@@ -79,17 +79,17 @@ class Hub(Protocol):
     send_buffer: memoryview
 
     def on_opened(self, connection: "Connection") -> str | None:
-        """Count a connection in. Returns the reason if it is to be closed at once."""
+        """Count a new connection. Returns the reason if it must be closed at once."""
         ...
 
     def on_known(self, connection: "Connection") -> str | None:
-        """Count the user of a connection. Returns the reason if it is to be closed."""
+        """Count the user of a connection. Returns the reason if it must be closed."""
         ...
 
     def failed(self, host: str) -> None:
-        """A client of this address did not log in."""
+        """Note that a client of this address failed to log in."""
         ...
 
     def on_closed(self, connection: "Connection") -> None:
-        """Count a connection out."""
+        """Subtract a connection from the counts."""
         ...

@@ -1,4 +1,4 @@
-"""Recognises other protocols than Kafka's by their first bytes, and says what to do about them."""
+"""Recognises protocols other than Kafka's by their first bytes, and describes the remedy."""
 
 from typing import Final, NamedTuple
 
@@ -26,7 +26,7 @@ _HTTP_ANSWER: Final = (
 
 
 class Foreign(NamedTuple):
-    """Another protocol: its name, what was sent and a remedy, and an answer its clients read."""
+    """Another protocol: its name, a description with a remedy, and an answer for its clients."""
 
     name: str
     what: str
@@ -45,9 +45,9 @@ _SSH = Foreign("SSH", "an SSH greeting: this port speaks Kafka's protocol, use a
 
 
 def foreign_protocol(head: bytes) -> Foreign | None:
-    """The protocol that `head`, the first bytes of a connection, belongs to.
+    """Return the protocol of `head`, the first bytes of a connection.
 
-    None where the bytes could be a Kafka request: four bytes of size, then the API key.
+    Returns None if the bytes could be a Kafka request: four bytes of size, then the API key.
     """
     if head[:2] == _TLS_HANDSHAKE:
         return _TLS
@@ -59,7 +59,7 @@ def foreign_protocol(head: bytes) -> Foreign | None:
 
 
 def explain_bad_size(size: int, size_max: int, *, is_known: bool) -> str:
-    """Why a frame that claims `size` bytes is refused: a sentence."""
+    """Explain in a sentence why a frame that claims `size` bytes is refused."""
     if size <= 0:
         return f"the client sent a request of {size} bytes, which is no Kafka request"
     if not is_known:

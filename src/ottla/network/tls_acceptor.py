@@ -1,6 +1,6 @@
-"""The handshakes of a TLS listener: each connection is counted first, then shakes hands.
+"""Accepts the connections of a TLS listener: each is counted before its handshake.
 
-The loop's own TLS does the work; a handshake is a task of its own, with a limit of time.
+The loop's own TLS does the work; each handshake is a task with a time limit.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ _log = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT_S = 10.0
 # How long a client may take to answer the end of the TLS stream.
 _CLOSE_TIMEOUT_S = 2.0
-# How long a client whose handshake failed may take to read why.
+# How long a client whose handshake failed may take to read the alert.
 _LINGER_S = 1.0
 _LINGER_BYTES = 64 << 10
-# After the system had no descriptor for a new connection.
+# The pause after the system had no descriptor for a new connection.
 _PAUSE_S = 0.1
 
 
@@ -31,20 +31,20 @@ class Slots(Protocol):
     """Counts connections from before their handshake."""
 
     def enter(self, host: str) -> tuple[str | None, int]:
-        """Count one in: the reason if it is to be closed, and milliseconds to wait before."""
+        """Count a connection; return the reason to close it, and milliseconds to wait before."""
         ...
 
     def leave(self, host: str) -> None:
-        """Count one out."""
+        """Subtract a connection from the counts."""
         ...
 
     def failed(self, host: str) -> None:
-        """A client of this address did not shake hands."""
+        """Note that the handshake of a client of this address failed."""
         ...
 
 
 class _Shaking(asyncio.Protocol):
-    """Stands in for the connection until the handshake is done."""
+    """The protocol object until the handshake is done."""
 
     def __init__(self, make: Callable[[], asyncio.BaseProtocol]) -> None:
         self._make = make
@@ -58,9 +58,10 @@ class _Shaking(asyncio.Protocol):
 
 
 class TlsAcceptor:
-    """Accepts on a bound socket; what `make` makes gets the connections that have shaken hands.
+    """Accepts on a bound socket.
 
-    From then on their owner counts them out.
+    `make` creates the protocol of each connection after its handshake. From then on the
+    connection's owner removes it from the counts.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class TlsAcceptor:
         self._start(self._accept())
 
     def close(self) -> None:
-        """Accept no more, and give up handshakes that are under way."""
+        """Accept no more, and cancel handshakes in progress."""
         for task in self._tasks:
             task.cancel()
         self._accepting.close()
@@ -103,7 +104,7 @@ class TlsAcceptor:
             host = address[0].removeprefix("::ffff:")
             refusal, wait_ms = self._slots.enter(host)
             self._start(self._receive(accepted, host, address[1], refusal, wait_ms))
-            # One a turn: the requests of open connections are served between two handshakes.
+            # One per turn, so that requests of open connections are served between two handshakes.
             await asyncio.sleep(0)
 
     async def _receive(
@@ -118,7 +119,7 @@ class TlsAcceptor:
             else:
                 self._refuse(host, port, refusal, refusal)
         except OSError as error:
-            # One that is given up costs as much as one that fails, and is not worth a line.
+            # A handshake that the client gives up costs as much as a failed one, but is not logged.
             self._slots.failed(host)
             trouble = of_client(error)
             if trouble is not None:
@@ -129,7 +130,7 @@ class TlsAcceptor:
                 self._slots.leave(host)
 
     async def _shake(self, accepted: socket.socket, shaking: _Shaking) -> None:
-        # The loop closes its own descriptor at a failure, before the alert could leave.
+        # After a failure the loop closes its own descriptor, before the alert could be sent.
         own = accepted.dup()
         try:
             await self._loop.connect_accepted_socket(
@@ -147,7 +148,7 @@ class TlsAcceptor:
             own.close()
 
     async def _say_why(self, own: socket.socket, alert: bytes) -> None:
-        """Send the alert, and read on: closing on unread bytes would reset the connection."""
+        """Send the alert and keep reading: closing with unread bytes would reset the connection."""
         own.setblocking(False)
         with contextlib.suppress(OSError):
             own.send(alert)

@@ -1,4 +1,4 @@
-"""TLS of one listener: its contexts, and the principals of certificates."""
+"""The TLS of one listener: its contexts, and the principals of certificates."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ def _now() -> datetime:
 
 
 def check_listeners(settings: BrokerSettings) -> None:
-    """Raises OttlaError(INVALID_CONFIG) where a TLS listener could not start with `settings`."""
+    """Raise OttlaError(INVALID_CONFIG) if a TLS listener could not start with `settings`."""
     for address in listen_addresses(settings):
         if address.is_tls:
             options = listener_options(settings, address.name, is_sasl=address.is_sasl)
@@ -36,13 +36,16 @@ def check_listeners(settings: BrokerSettings) -> None:
 
 
 def _reached_at(settings: BrokerSettings, address: ListenerAddress) -> list[str]:
-    """Where clients connect: what is advertised, else where it listens, if that is one host."""
+    """Return the host that clients connect to: the advertised one, else the listener's own."""
     host = advertised_addresses(settings).get(address.name, address).host
     return [] if is_wildcard(host) else [host]
 
 
 class ListenerTls:
-    """Raises OttlaError(INVALID_CONFIG) where settings, keys or certificates cannot be used."""
+    """The TLS settings of a listener.
+
+    Raises OttlaError(INVALID_CONFIG) if they, or a file, are unusable.
+    """
 
     def __init__(self, settings: BrokerSettings, address: ListenerAddress) -> None:
         def options() -> TlsOptions:
@@ -55,13 +58,14 @@ class ListenerTls:
         self._rules = MappingRules(str(own_rules or settings.text(_RULES)))
 
     def context(self) -> ssl.SSLContext:
-        """The context of a new connection; changed files are noticed here."""
+        """Return the context for a new connection; changed files are noticed here."""
         return self._source.newest(asyncio.get_running_loop().time())
 
     def identify(self, connection: Connection) -> str | None:
-        """Give a connection the principal of its certificate. Returns why it is to be closed.
+        """Set a connection's principal from its certificate.
 
-        Without a certificate it stays ANONYMOUS; on a SASL listener the login decides.
+        Returns the reason if it must be closed. Without a certificate it stays ANONYMOUS; on a SASL
+        listener the login decides.
         """
         held = connection.peer_certificate()
         if held is None:
@@ -71,7 +75,7 @@ class ListenerTls:
         except ValueError as error:
             return None if self._is_sasl else f"its certificate cannot be read ({error})"
         if end <= _now():
-            # The handshake does not look at it where a session of TLS 1.2 is resumed.
+            # The handshake does not check it if a TLS 1.2 session is resumed.
             return f"its certificate expired {end:%Y-%m-%d %H:%M:%S} UTC: renew it"
         if self._is_sasl:
             return None

@@ -200,8 +200,9 @@ def require_acls(acls: Acls | None) -> Acls:
 
 
 def too_many(count: int) -> None:
-    """Refuse to change more ACLs per request than Kafka does. Raises
-    OttlaError(POLICY_VIOLATION).
+    """Refuse to change more ACLs per request than Kafka does.
+
+    Raises OttlaError(POLICY_VIOLATION).
     """
     if count > ACLS_PER_REQUEST_MAX:
         raise OttlaError(

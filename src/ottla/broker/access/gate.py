@@ -33,11 +33,11 @@ class Gate:
         needs: Guard[Any, Any],
         on_error: OnError,
     ) -> DeniedAnswer | None:
-        """Check a request. Removes the denied items from the body; `request.amend` adds their
-        errors.
+        """Check a request.
 
-        Returns the response if nothing is left to serve. Raises OttlaError if the whole request is
-        denied. Other brokers, which know the cluster's secret, are allowed everything.
+        Removes the denied items from the body; `request.amend` adds their errors. Returns the
+        response if nothing is left to serve. Raises OttlaError if the whole request is denied.
+        Other brokers, which know the cluster's secret, are allowed everything.
         """
         if proven_broker(request.connection) is not None:
             return None

@@ -22,9 +22,7 @@ def may_ask(client: Connection) -> bool:
 
 
 def require_identity(request: RequestContext) -> None:
-    """Raise OttlaError(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) unless `may_ask` allows the
-    request.
-    """
+    """Raise OttlaError(DELEGATION_TOKEN_REQUEST_NOT_ALLOWED) unless `may_ask` allows it."""
     if not may_ask(request.connection):
         raise OttlaError(
             ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,

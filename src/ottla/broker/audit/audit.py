@@ -93,10 +93,10 @@ class Audit(BrokerPart):
         *,
         has_logins: bool,
     ) -> None:
-        """Create the audit log. `authorizer` names the deciding rules; None if there is no
-        authorizer.
+        """Create the audit log.
 
-        `has_logins`: also log successful logins.
+        `authorizer` names the deciding rules; None if there is no authorizer. `has_logins`: also
+        log successful logins.
         """
         self._writer = writer
         self._runtime = runtime

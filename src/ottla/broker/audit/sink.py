@@ -35,8 +35,9 @@ class AuditSink:
     """Sends lines from a thread of its own."""
 
     def __init__(self, target: str, broker: int) -> None:
-        """Create the sink. `target` is the value of `audit.log.sink`; raises OttlaError if it is
-        invalid.
+        """Create the sink.
+
+        `target` is the value of `audit.log.sink`; raises OttlaError if it is invalid.
         """
         self._target = target
         self._broker = broker

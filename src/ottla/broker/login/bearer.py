@@ -42,10 +42,10 @@ class BearerExchange:
         self._refusal: RefusedToken | None = None
 
     async def step(self, token: bytes) -> Stepped:
-        """See `ServerExchange`. A refused token gets an answer; the client's next message fails the
-        login.
+        """See `ServerExchange`.
 
-        Kafka would accept another token instead of that message.
+        A refused token gets an answer; the client's next message fails the login. Kafka would
+        accept another token instead of that message.
         """
         if self._refusal is not None:
             raise self._refusal

@@ -1,5 +1,6 @@
-"""The public keys of an issuer: reloaded periodically in the background; on failure the old ones
-stay.
+"""The public keys of an issuer: reloaded periodically in the background.
+
+On failure the old ones stay.
 """
 
 import asyncio

@@ -234,8 +234,9 @@ class Login:
         return True
 
     def _keep(self, credential: Credential | None) -> None:
-        """End the session when the credential is removed; a new login may have replaced the
-        credential.
+        """End the session when the credential is removed.
+
+        A new login may have replaced the credential.
         """
         sessions, before = self._logins.sessions, self._credential
         if before is not None and before != credential:
@@ -330,8 +331,9 @@ class Login:
         kind: str,
         error: AuthenticationFailed | None = None,
     ) -> None:
-        """Answer after a delay, and close. `error` comes from the mechanism, which knows the
-        user.
+        """Answer after a delay, and close.
+
+        `error` comes from the mechanism, which knows the user.
         """
         logins, connection = self._logins, self._connection
         self._session.failed()

@@ -52,8 +52,9 @@ class ListenerLogins:
 
 
 class Logins:
-    """The SASL listeners of a broker. Raises OttlaError if no client could log in to one of
-    them.
+    """The SASL listeners of a broker.
+
+    Raises OttlaError if no client could log in to one of them.
     """
 
     def __init__(

@@ -1,6 +1,4 @@
-"""The part that authenticates clients: users, delegation tokens, and the logins of all
-listeners.
-"""
+"""The part that authenticates clients: users, delegation tokens, and all listeners' logins."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

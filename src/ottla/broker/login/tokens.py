@@ -90,9 +90,7 @@ class DelegationTokens:
                 self._take(name, node)
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for change notifications: handles tokens, passes all others to
-        `others`.
-        """
+        """Return a callback for changes: handles tokens, passes all others to `others`."""
 
         async def on_changed(entity: str) -> None:
             token_id = token_id_of(entity)

@@ -35,8 +35,9 @@ class ScramUsers:
     """Finds, lists and alters credentials."""
 
     def __init__(self, store: Store, clock: Clock, secret: bytes) -> None:
-        """Create the object. The answers to unknown users are derived from the cluster's
-        `secret`.
+        """Create the object.
+
+        The answers to unknown users are derived from the cluster's `secret`.
         """
         self._store = store
         self._clock = clock
@@ -58,8 +59,7 @@ class ScramUsers:
                     self._take(user, _configs(path, node.data))
 
     def before(self, others: OnChanged) -> OnChanged:
-        """Return a callback for change notifications: reads changed credentials, then calls
-        `others`.
+        """Return a callback for changes: reads changed credentials, then calls `others`.
 
         The node of a user also holds quotas.
         """
@@ -93,8 +93,8 @@ class ScramUsers:
         return disguise
 
     def mechanism_of_unknown(self, user: str) -> ScramMechanism:
-        """Choose the mechanism whose hash is computed for an unknown user, as often as real users
-        have it.
+        """Choose the mechanism to hash an unknown user's password with, as often as users have
+        it.
         """
         first = [next(iter(each)) for each in self._users.values()]
         if not first:
@@ -151,8 +151,9 @@ class ScramUsers:
 
 
 def _user_of(path: str) -> str | None:
-    """Return the user whose node is at `path`; None for other nodes and for the default of all
-    users.
+    """Return the user whose node is at `path`.
+
+    None for other nodes and for the default of all users.
     """
     entity = quota_entity(path)
     if entity is None or entity.client_id is not None or not isinstance(entity.user, str):

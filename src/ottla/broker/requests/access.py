@@ -7,9 +7,7 @@ from ottla.security.principal import Principal
 
 
 class Access:
-    """The permissions of a connection whose client is known: by login or certificate, or as
-    ANONYMOUS.
-    """
+    """The permissions of a connection's client, known by login, certificate or as ANONYMOUS."""
 
     __slots__ = ("_connection", "authorizer", "seen")
 

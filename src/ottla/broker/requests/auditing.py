@@ -1,5 +1,6 @@
-"""The events that requests report to the audit log; `ottla.broker.audit` implements the
-interface.
+"""The events that requests report to the audit log.
+
+`ottla.broker.audit` implements the interface.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -54,14 +55,13 @@ class Auditing(Protocol):
     """The audit log of a broker that has one. No method waits for the disk."""
 
     def denied(self, request: Any, need: Need, rule: str = "") -> None:
-        """Report that a request, or a part of it, was denied by `rule`, or else by the
-        authorizer.
-        """
+        """Report that a request, or a part of it, was denied by `rule`, else by the authorizer."""
         ...
 
     def denied_more(self, request: Any, count: int) -> None:
-        """Report how many more parts of a request were denied; they are counted without their
-        names.
+        """Report how many more parts of a request were denied.
+
+        They are counted without their names.
         """
         ...
 

@@ -44,8 +44,9 @@ class DescribedGroup(Protocol):
 
 
 def with_operations(groups: list[_Group], *, asked: bool) -> list[_Group]:
-    """Add the authorized operations if the request asked for them; groups with an error get
-    none.
+    """Add the authorized operations if the request asked for them.
+
+    Groups with an error get none.
     """
     if asked:
         for group in groups:

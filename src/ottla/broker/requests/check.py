@@ -130,8 +130,9 @@ class RequestCheck(Generic[Q]):
         return self.access.operations(TOPIC_OPERATIONS, AclResource.TOPIC, name)
 
     def cluster_operations(self) -> int:
-        """Return the operations that the client may do on the cluster, as a bit set; this needs
-        DESCRIBE.
+        """Return the operations that the client may do on the cluster, as a bit set.
+
+        This needs DESCRIBE.
         """
         if not self.sees_cluster(AclOperation.DESCRIBE):
             return 0

@@ -1,5 +1,6 @@
-"""The base of all handlers: an object that serves one API; each has its own file in
-`broker.handlers`.
+"""The base of all handlers: an object that serves one API.
+
+Each has its own file in `broker.handlers`.
 """
 
 import inspect

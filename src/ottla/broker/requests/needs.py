@@ -99,9 +99,7 @@ def all_of(*guards: Guard[Q, R]) -> Guard[Q, R]:
 def subscription(
     group_id: Callable[[Q], str], topics: Callable[[Q], Iterable[str] | None]
 ) -> Guard[Q, Any]:
-    """Require READ on the group, and DESCRIBE on every topic that the member subscribes to by
-    name.
-    """
+    """Require READ on the group, and DESCRIBE on each topic that the member subscribes to."""
 
     def guard(check: RequestCheck[Q]) -> None:
         check.require(AclOperation.READ, AclResource.GROUP, group_id(check.body))

@@ -214,9 +214,7 @@ def take_repeated(body: Q, way: Portions[Q, Any]) -> Generator[None, None, Q | N
 
 
 def _named(wanted: list[Any], of: Items[Any, Any]) -> Iterator[tuple[Hashable, Any, Any]]:
-    """Iterate over the innermost elements: each with its name and, if any, the element that
-    contains it.
-    """
+    """Iterate over the innermost elements, with their names and containing elements."""
     for item in wanted:
         if of.inner is None:
             yield of.name(item), None, item
@@ -315,8 +313,9 @@ def join(response: R, more: R, way: Portions[Any, R], before: Edges, after: Edge
 
 
 def _join(response: Any, more: Any, of: Items[Any, Any], names: Sequence[tuple[Any, Any]]) -> None:
-    """Join two lists; `names` has the last and the first requested name, whose element may be
-    divided.
+    """Join two lists.
+
+    `names` has the last and the first requested name, whose element may be divided.
     """
     found, rest = of.answers(response), of.answers(more)
     if of.inner is not None and names and of.name(names[0][0]) == of.name(names[0][1]):

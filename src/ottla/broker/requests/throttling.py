@@ -140,8 +140,9 @@ class RequestThrottle:
             response.throttle_time_ms = self.delay_ms
 
     def count_time(self) -> int:
-        """Count the loop's time since the last count; return the resulting delay in
-        milliseconds.
+        """Count the loop's time since the last count.
+
+        Return the resulting delay in milliseconds.
         """
         throttling = self._throttling
         now_s = throttling.work_s()

@@ -15,9 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RuntimeStatus:
-    """Counts the running supervised tasks and the pending deadlines, most of them of waiting
-    requests.
-    """
+    """Counts the running supervised tasks and the pending deadlines, mostly of requests."""
 
     tasks: int
     deadlines: int
@@ -37,9 +35,7 @@ class Runtime(BrokerPart):
         self.tasks.spawn(work)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run a call that may block for long in a thread of the loop's pool, and return its
-        result.
-        """
+        """Run a blocking call in a thread of the loop's pool, and return its result."""
         return await self.loop.run_in_executor(None, work)
 
     async def stop(self) -> None:

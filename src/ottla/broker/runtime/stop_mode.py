@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class StopMode:
-    """How to stop; set before the parts are left. A broker whose start fails stops as after a
-    crash.
+    """How to stop; set before the parts are left.
+
+    A broker whose start fails stops as after a crash.
     """
 
     # Whether to flush all appended records.

@@ -39,8 +39,9 @@ class FairTurns:
         return len(self._aside)
 
     def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
-        """Take a place for `client` of `user`. If False is returned, `on_place` is called when it
-        has one.
+        """Take a place for `client` of `user`.
+
+        If False is returned, `on_place` is called when it has one.
         """
         if client in self._taken:
             return True

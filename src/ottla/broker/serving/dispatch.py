@@ -235,8 +235,9 @@ class Conversation:
         *,
         is_client: bool,
     ) -> Any:
-        """Decode the body; return None if it has so many elements that it must be served in
-        slices.
+        """Decode the body.
+
+        Return None if it has so many elements that it must be served in slices.
         """
         api, version = served.api, header.api_version
         kind = api.request
@@ -376,16 +377,14 @@ class Conversation:
         return wait_ms > 0
 
     def _must_wait_for_audit(self, audit: Auditing, api: Api[Any, Any]) -> bool:
-        """Whether the request must wait because the client makes too many changes for the audit
-        log.
-        """
+        """Whether the request must wait: the client makes too many changes for the audit log."""
         return api.changes is not None and not api.changes_often and audit.holds(self._connection)
 
     def _refuse_client(self, served: Served, frame: memoryview) -> list[Part]:
-        """Refuse a broker-only API without decoding it; nearly all answers have the error in the
-        same place.
+        """Refuse a broker-only API without decoding it.
 
-        Raises VersionError if the API has no such version.
+        Nearly all answers have the error in the same place. Raises VersionError if the API has no
+        such version.
         """
         header, _ = decode_request_header(frame)
         request = RequestContext(
@@ -401,8 +400,9 @@ class Conversation:
         return request.encode(response(error_code=error.code))
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> list[Part]:
-        """Answer an unknown version of ApiVersions as Kafka does; close the connection for anything
-        else.
+        """Answer an unknown version of ApiVersions as Kafka does.
+
+        Close the connection for anything else.
         """
         if api_key == ApiKey.API_VERSIONS:
             response = ApiVersionsResponse(

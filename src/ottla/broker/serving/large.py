@@ -92,8 +92,9 @@ class LargeRequests:
         self._pausing = asyncio.Lock()
 
     def take(self, connection: Connection, serve: Serve) -> bool:
-        """Take a place. If False is returned, the request is held; `serve` gets it when a place is
-        free.
+        """Take a place.
+
+        If False is returned, the request is held; `serve` gets it when a place is free.
         """
         if connection not in self._watched:
             self._watched[connection] = None
@@ -112,10 +113,10 @@ class LargeRequests:
         admit: Admit,
         serve_whole: ServeWhole,
     ) -> Serve:
-        """Start processing a request that has a place; return the function that serves it when it
-        is offered again.
+        """Start processing a request that has a place.
 
-        This work owns `frame` from now on; the body starts at `position`.
+        Return the function that serves it when it is offered again. This work owns `frame` from now
+        on; the body starts at `position`.
         """
         work = _Work(self, served, request, admit, serve_whole)
         self._watched[request.connection] = work

@@ -1,5 +1,6 @@
-"""The listeners of a broker, opened from its settings; they share one memory budget and one
-buffer.
+"""The listeners of a broker, opened from its settings.
+
+They share one memory budget and one buffer.
 """
 
 from collections.abc import Callable
@@ -29,8 +30,9 @@ class Listeners:
         service_of: Callable[[str], Service],
         audit: Auditing | None,
     ) -> None:
-        """Create the listeners. `service_of` returns the service of a listener, by the listener's
-        name.
+        """Create the listeners.
+
+        `service_of` returns the service of a listener, by the listener's name.
         """
         self._audit = audit
         self._settings = settings

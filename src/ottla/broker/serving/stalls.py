@@ -32,9 +32,7 @@ class Stalls:
         self._seldom = Seldom(_INTERVAL_MS)
 
     def note(self, held_ms: int, connection: Connection, api: int, size: int) -> None:
-        """Count a request of `size` bytes, and log it, at most once in ten seconds per user and
-        API.
-        """
+        """Count a request of `size` bytes; log it at most once in ten seconds per user and API."""
         self.count += 1
         self.longest_ms = max(self.longest_ms, held_ms)
         principal = connection.principal
@@ -77,5 +75,5 @@ class Stalls:
             try:
                 given = yield waits_for
                 go_on = work.send
-            except BaseException as error:  # Passed on to the work, cancellation included.
+            except BaseException as error:  # noqa: BLE001  # Passed on to the work, cancellation included.
                 go_on, given = work.throw, error

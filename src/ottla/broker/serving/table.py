@@ -39,8 +39,9 @@ def table_of(handlers: Iterable[Handler]) -> dict[int, Served]:
 
 
 def api_ranges(handlers: Iterable[Handler | type[Handler]]) -> list[ApiVersion]:
-    """Return the APIs that ApiVersions lists, by key; from FIRST_PRIVATE_KEY on they are Ottla's
-    own.
+    """Return the APIs that ApiVersions lists, by key.
+
+    From FIRST_PRIVATE_KEY on they are Ottla's own.
     """
     ranges = [
         ApiVersion(api_key=api.key, min_version=api.versions.min, max_version=api.versions.max)
