@@ -153,9 +153,7 @@ class MemoryBudget:
     # -- turns
 
     def _must_wait(self, owner: str) -> bool:
-        """Whether the owner must wait: its own requests wait, or another request lacks only
-        room.
-        """
+        """Whether the owner must wait: its own requests wait, or another lacks only room."""
         return owner in self._waiting or any(self._may_be_next(each) for each in self._waiting)
 
     def _go_on(self) -> None:

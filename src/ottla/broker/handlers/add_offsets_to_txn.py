@@ -1,7 +1,7 @@
-"""AddOffsetsToTxn (25), versions 0-4: a transaction is about to commit offsets of a group.
+"""AddOffsetsToTxn (25), versions 0-4: announces that a transaction will commit offsets of a group.
 
-It adds the group's partition of `__consumer_offsets`. From 2 on a fenced producer gets
-PRODUCER_FENCED.
+It adds the group's partition of `__consumer_offsets` to the transaction. From version 2 on a fenced
+producer gets PRODUCER_FENCED.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class AddOffsetsToTxn(Handler):
     def handle(
         self, request: RequestContext, body: AddOffsetsToTxnRequest
     ) -> AddOffsetsToTxnResponse | None:
-        """Have the coordinator add the partition that holds the group."""
+        """Have the transaction's coordinator add the partition that holds the group's offsets."""
         if not body.transactional_id:
             raise OttlaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
         index = self.groups.partition_index(body.group_id)
@@ -61,7 +61,7 @@ class AddOffsetsToTxn(Handler):
         return None
 
     async def _create_offsets(self, request: RequestContext, body: AddOffsetsToTxnRequest) -> None:
-        """Make `__consumer_offsets`: no client has looked for a group's coordinator yet."""
+        """Create `__consumer_offsets`: no client has looked up a group's coordinator yet."""
         try:
             await self.topics.auto_create(CONSUMER_OFFSETS)
         except OttlaError as error:
@@ -92,6 +92,6 @@ class AddOffsetsToTxn(Handler):
     def on_error(
         _body: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None, version: int
     ) -> AddOffsetsToTxnResponse:
-        """The code, as the version knows it."""
+        """Return the error code that clients of the request's version know."""
         code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
         return AddOffsetsToTxnResponse(error_code=code)

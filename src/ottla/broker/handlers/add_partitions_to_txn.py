@@ -1,9 +1,9 @@
-"""AddPartitionsToTxn (24), versions 0-5: adds partitions to a transaction before it writes there.
+"""AddPartitionsToTxn (24), versions 0-5: adds partitions to a transaction before it writes to them.
 
-Clients send 0-3, one transaction at a time; a partition that does not exist, or of an internal
-topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the request for all. Brokers send 4 and 5,
-many at a time, to add partitions on a client's behalf or only to verify that it has added them
-(KIP-890). From 2 on a fenced producer gets PRODUCER_FENCED.
+Clients send versions 0-3, one transaction at a time; a missing partition, or one of an internal
+topic (TOPIC_AUTHORIZATION_FAILED, as in Kafka), fails the whole request. Brokers send 4 and 5, for
+many transactions, to add partitions on a client's behalf or only to verify that the client has
+added them (KIP-890). From 2 on a fenced producer gets PRODUCER_FENCED.
 """
 
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ _CLIENT_VERSION = 1
 
 
 def _needs(check: RequestCheck[AddPartitionsToTxnRequest]) -> DeniedAnswer | None:
-    """WRITE on the transactional id and on every topic, or none is added.
+    """Require WRITE on the transactional id and on every topic; otherwise no partition is added.
 
-    From version 4 on only brokers send it, and the handler refuses clients.
+    Only brokers send version 4 and later; the handler refuses clients.
     """
     body = check.body
     if check.version >= _BROKERS_FROM:
@@ -154,7 +154,10 @@ class AddPartitionsToTxn(Handler):
     def on_error(
         body: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None, version: int
     ) -> AddPartitionsToTxnResponse:
-        """The same error for all partitions; for brokers the error of the whole response."""
+        """Return the same error for all partitions.
+
+        For brokers, the error of the whole response.
+        """
         if version >= _BROKERS_FROM:
             return AddPartitionsToTxnResponse(error_code=code)
         code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)

@@ -32,7 +32,10 @@ from ottla.wire.source import STEP
 def _changes(
     body: AlterClientQuotasRequest, response: AlterClientQuotasResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each entity; null is the default entity, and a null quota was removed."""
+    """Return an audit line for each entity.
+
+    Null is the default entity, a null quota was removed.
+    """
     if body.validate_only:
         return
     codes = {_key(one.entity): one.error_code for one in response.entries}
@@ -41,7 +44,7 @@ def _changes(
             (bounded(one.entity_type), one.entity_name and bounded(one.entity_name))
             for one in wanted.entity
         )
-        # More than one portion of names is no entity, and was refused.
+        # An entity whose names need more than one portion is invalid, and was refused.
         entity = next(portions(names))
         quotas = (
             (bounded(each.key), None if each.remove else str(each.value)) for each in wanted.ops
@@ -81,7 +84,7 @@ class AlterClientQuotas(Handler):
         seen: set[QuotaEntity] = set()
         for index, entry in enumerate(body.entries):
             if index % STEP == STEP - 1:
-                # Others are served before the next.
+                # Serves other requests before the next entity.
                 await asyncio.sleep(0)
             try:
                 entity = parse_entity(

@@ -1,7 +1,7 @@
-"""AlterConfigs (33), versions 0-2: replaces all settings of a resource by those given.
+"""AlterConfigs (33), versions 0-2: replaces all settings of a resource by the given ones.
 
-The older API: a setting that the request leaves out gets its default (KIP-133). Clients of today
-send IncrementalAlterConfigs.
+The older API: a setting that the request leaves out is reset to its default (KIP-133). Current
+clients send IncrementalAlterConfigs.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from ottla.wire.messages.alter_configs import (
 
 
 def _changes(body: AlterConfigsRequest, response: AlterConfigsResponse) -> Iterator[AdminChange]:
-    """Lines of each resource; values that may be secret are hidden."""
+    """Return an audit line for each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}

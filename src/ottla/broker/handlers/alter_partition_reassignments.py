@@ -29,7 +29,7 @@ from ottla.wire.messages.alter_partition_reassignments import (
 def _changes(
     body: AlterPartitionReassignmentsRequest, response: AlterPartitionReassignmentsResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each topic; null cancels a reassignment."""
+    """Return an audit line for each topic; null cancels a reassignment."""
     return partition_changes(
         cluster_need(AclOperation.ALTER),
         (
@@ -70,7 +70,10 @@ class AlterPartitionReassignments(Handler):
     async def handle(
         self, _request: RequestContext, body: AlterPartitionReassignmentsRequest
     ) -> AlterPartitionReassignmentsResponse:
-        """Begin or cancel moves, each partition independently; of one named twice, the last."""
+        """Begin or cancel moves, each partition independently.
+
+        Of a repeated partition, the last entry counts.
+        """
         wanted = {
             TopicPartition(topic.name, partition.partition_index): partition.replicas
             for topic in body.topics
@@ -86,7 +89,7 @@ class AlterPartitionReassignments(Handler):
 
 
 def _response(topic: ReassignableTopic, outcomes: Outcomes) -> ReassignableTopicResponse:
-    """In the order of the request."""
+    """Return the response in the order of the request."""
     answered = ReassignableTopicResponse(name=topic.name)
     for partition in topic.partitions:
         error = outcomes[TopicPartition(topic.name, partition.partition_index)]

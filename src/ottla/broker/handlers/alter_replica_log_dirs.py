@@ -1,7 +1,8 @@
 """AlterReplicaLogDirs (34), versions 1-2: moves replicas between log directories (KIP-113).
 
-Answered at once: the copying goes on after that, and DescribeLogDirs shows its progress. For a
-replica that is not here yet the answer is REPLICA_NOT_AVAILABLE, and the directory is remembered.
+The answer is sent at once; copying continues in the background, and DescribeLogDirs shows its
+progress. For a replica that this broker does not have yet, the answer is REPLICA_NOT_AVAILABLE, and
+the directory is remembered.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from ottla.wire.messages.alter_replica_log_dirs import (
 def _changes(
     body: AlterReplicaLogDirsRequest, response: AlterReplicaLogDirsResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each topic in each folder."""
+    """Return an audit line for each topic in each folder."""
     codes = {
         (one.topic_name, part.partition_index): part.error_code
         for one in response.results
@@ -59,7 +60,7 @@ class AlterReplicaLogDirs(Handler):
     def handle(
         self, _request: RequestContext, body: AlterReplicaLogDirsRequest
     ) -> AlterReplicaLogDirsResponse:
-        """Begin the moves, each by itself."""
+        """Begin the moves, each independently."""
         codes: dict[str, dict[int, ErrorCode]] = {}
         for directory in body.dirs:
             for topic in directory.topics:
@@ -79,7 +80,7 @@ class AlterReplicaLogDirs(Handler):
     def on_error(
         body: AlterReplicaLogDirsRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> AlterReplicaLogDirsResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         codes: dict[str, dict[int, ErrorCode]] = {}
         for directory in body.dirs:
             for topic in directory.topics:

@@ -53,7 +53,7 @@ def _denied(
 def _changes(
     body: AlterShareGroupOffsetsRequest, response: AlterShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each topic."""
+    """Return an audit line for each topic."""
     return partition_changes(
         group_need(AclOperation.READ, body.group_id),
         (
@@ -99,7 +99,7 @@ class AlterShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
-        """Initialize the state again, in a higher epoch, at the given offsets."""
+        """Initialize the state again at the given offsets, with a higher state epoch."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
         if not group_id:

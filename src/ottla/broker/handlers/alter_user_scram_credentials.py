@@ -1,7 +1,7 @@
-"""AlterUserScramCredentials (51), version 0: set and remove users' credentials (KIP-554).
+"""AlterUserScramCredentials (51), version 0: sets and removes users' credentials (KIP-554).
 
-Each user is altered independently, and a user's first error is answered. The client has hashed
-the password already.
+Each user is altered independently; the answer has the user's first error. The client has already
+hashed the password.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _Wanted = dict[ScramMechanism, ScramCredential | None]
 def _credential_changes(
     body: AlterUserScramCredentialsRequest, response: AlterUserScramCredentialsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each credential, without anything of it."""
+    """Return an audit line for each credential, without any part of the credential."""
     codes = {one.user: one.error_code for one in response.results}
     for wanted in _changes(body):
         detail: dict[str, object] = {
@@ -77,7 +77,7 @@ class AlterUserScramCredentials(Handler):
         errors: dict[str, OttlaError] = {}
         for index, change in enumerate(_changes(body)):
             if index % STEP == STEP - 1:
-                # Others are served before the next.
+                # Serves other requests before the next user.
                 await asyncio.sleep(0)
             of_user = wanted.setdefault(change.name, {})
             if change.name in errors:
@@ -98,7 +98,10 @@ class AlterUserScramCredentials(Handler):
         return AlterUserScramCredentialsResponse(results=results)
 
     def _check(self, change: _Change, earlier: _Wanted) -> ScramMechanism:
-        """The mechanism. `earlier` are the user's other changes. Raises OttlaError."""
+        """Return the mechanism of a change. `earlier` are the user's other changes.
+
+        Raises OttlaError.
+        """
         if not change.name:
             raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
         mechanism = mechanism_numbered(change.mechanism)
@@ -127,7 +130,7 @@ class AlterUserScramCredentials(Handler):
                 f"{change.iterations}; {ITERATIONS_MIN} to {ITERATIONS_MAX} are accepted",
             )
         elif not change.salt or not change.salted_password:
-            # One of another length than a hash is stored, as in Kafka; no password is its own.
+            # A hash of another length is stored, as in Kafka; no password matches it.
             raise OttlaError(
                 ErrorCode.UNACCEPTABLE_CREDENTIAL, "The salt or the salted password is empty"
             )
@@ -140,7 +143,7 @@ class AlterUserScramCredentials(Handler):
         message: str | None,
         _version: int,
     ) -> AlterUserScramCredentialsResponse:
-        """The error for each user that the request names."""
+        """Return the error for each user that the request names."""
         names = dict.fromkeys(change.name for change in _changes(body))
         error = OttlaError(code, message or "")
         return AlterUserScramCredentialsResponse(results=[_result(name, error) for name in names])

@@ -1,10 +1,9 @@
-"""ApiVersions (18), versions 0-4: what this broker serves, and nothing it does not.
+"""ApiVersions (18), versions 0-4: lists exactly the APIs and versions that this broker serves.
 
-A version above ours is answered by the dispatcher, in version 0 with error 35, as KIP-511
-asks. Clients switch on the features they see: `transaction.version` 2 says that each transaction
-has an epoch of its own (KIP-890), `share.version` 1 that there are share groups (KIP-932). A
-feature of level 0 is not finalized. APIs of Ottla's own are listed for clients that call themselves
-Ottla only.
+The dispatcher answers a higher version of this API in version 0 with error 35, as KIP-511 requires.
+Clients enable the features that are listed: `transaction.version` 2 means that each transaction has
+its own epoch (KIP-890), `share.version` 1 that there are share groups (KIP-932). A feature of level
+0 is not finalized. Ottla's own APIs are listed only for clients that call themselves Ottla.
 """
 
 import re
@@ -27,7 +26,7 @@ from ottla.wire.messages.api_versions import (
 
 _OWN_CLIENTS = "ottla"
 _FEATURES_SINCE = 3
-# Before, an answer could not have a feature whose lowest version is 0.
+# In earlier versions an answer cannot contain a feature whose lowest level is 0.
 _LOWEST_IS_0_SINCE = 4
 _SUPPORTED = [
     SupportedFeatureKey(name=name, min_version=levels.least, max_version=levels.most)

@@ -1,8 +1,7 @@
 """BrokerHandshake (1000), version 0: another broker proves that it belongs to this cluster.
 
-Two calls on each new connection between brokers; `broker/cluster/handshake.py` says what they
-prove. Not advertised, and served on the listener that brokers use among
-themselves only.
+Each new connection between brokers makes two calls; `broker/cluster/handshake.py` explains the
+proof. The API is not advertised, and served only on the listener that brokers use among themselves.
 """
 
 from dataclasses import dataclass

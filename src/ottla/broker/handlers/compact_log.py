@@ -1,7 +1,7 @@
-"""CompactLog (1003), version 0: how dirty this broker's replica is; cleans it on demand.
+"""CompactLog (1003), version 0: describes the dirty part of a replica here; compacts it on request.
 
-Ottla's own, and advertised to Ottla's own clients only. `ottla why compaction` and `ottla topic
-compact` ask every replica's broker.
+An API of Ottla, advertised to Ottla's clients only. `ottla why compaction` and `ottla topic
+compact` send it to the broker of every replica.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ DESCRIBE, ESTIMATE, CLEAN = 0, 1, 2
 
 
 def _changes(body: CompactLogRequest, response: CompactLogResponse) -> Iterator[AdminChange]:
-    """A compaction that was requested; other actions only describe."""
+    """Return an audit line for a requested compaction; other actions only describe."""
     if body.action == CLEAN:
         detail = {"partition": body.partition, "action": "compact"}
         need = topic_need(AclOperation.ALTER, body.topic)
@@ -45,7 +45,7 @@ class CompactLog(Handler):
     cleaner: Cleaner
 
     async def handle(self, _request: RequestContext, body: CompactLogRequest) -> CompactLogResponse:
-        """Clean where that is asked for, and describe the log."""
+        """Compact the log if requested, and describe it."""
         partition = self.partitions.get(body.topic, body.partition)
         partition.check_readable()
         cleaner, config = self.cleaner, partition.config

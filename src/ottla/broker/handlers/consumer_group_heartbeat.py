@@ -1,7 +1,7 @@
-"""ConsumerGroupHeartbeat (68), versions 0-1: groups that the coordinator assigns (KIP-848).
+"""ConsumerGroupHeartbeat (68), versions 0-1: serves groups that the coordinator assigns (KIP-848).
 
-Joining, reporting and leaving are one request; the settings of the group (KIP-848's
-`consumer.*`) go before the broker's.
+Joining, reporting and leaving are one request; the settings of the group (KIP-848's `consumer.*`)
+take precedence over the broker's.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""ControlledShutdown (7), versions 2-3: a stopping broker has its leadership moved away.
+"""ControlledShutdown (7), versions 2-3: moves leadership away from a stopping broker.
 
-Between brokers only. The answer names partitions that could not be moved; the broker may ask
-again or stop anyway.
+Between brokers only. The answer names partitions that could not be moved; the broker may ask again
+or stop anyway.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ControlledShutdown(Handler):
     async def handle(
         self, request: RequestContext, body: ControlledShutdownRequest
     ) -> ControlledShutdownResponse:
-        """Move leadership away from the sender, in the store and then on the brokers."""
+        """Move leadership away from the sender, first in the store and then on the brokers."""
         require_broker(request, "ControlledShutdown", body.broker_id)
         remaining = await self.controller.shut_down(BrokerId(body.broker_id), body.broker_epoch)
         return ControlledShutdownResponse(

@@ -1,4 +1,4 @@
-"""CreateAcls (30), versions 1-3: adds ACLs, each independently; they hold on all brokers.
+"""CreateAcls (30), versions 1-3: adds ACLs, each independently; they apply on all brokers.
 
 Without an authorizer the request is refused, as in Kafka.
 """
@@ -24,7 +24,7 @@ from ottla.wire.messages.create_acls import (
 
 
 def _changes(body: CreateAclsRequest, response: CreateAclsResponse) -> Iterator[AdminChange]:
-    """A line for each ACL; the answers are in the order of the request."""
+    """Return an audit line for each ACL; the answers are in the order of the request."""
     for wanted, one in zip(body.creations, response.results, strict=False):
         detail = {"added": acl_text(wanted, wanted.resource_pattern_type)}
         yield AdminChange((cluster_need(AclOperation.ALTER),), detail, one.error_code)
@@ -48,7 +48,7 @@ class CreateAcls(Handler):
     acls: Acls | None
 
     async def handle(self, request: RequestContext, body: CreateAclsRequest) -> CreateAclsResponse:
-        """Add the ACLs that are valid."""
+        """Add the valid ACLs."""
         acls = require_acls(self.acls)
         too_many(len(body.creations))
         results: list[AclCreationResult] = []
@@ -84,7 +84,7 @@ def _acl(creation: AclCreation) -> Acl:
 
 
 def _log_refusal(request: RequestContext, error: OttlaError) -> None:
-    """Once in ten minutes for each address: an ACL that is not there protects nothing."""
+    """Log once in ten minutes for each address that ACLs were refused: they protect nothing."""
     client = request.connection
     client.refusals.log(
         (client.peer_host, "ACL"),

@@ -1,7 +1,7 @@
-"""CreateDelegationToken (38), versions 1-3: makes a token by which clients log in as its owner.
+"""CreateDelegationToken (38), versions 1-3: creates a token with which clients log in as its owner.
 
-The client that asks must have proven who it is, and not by a token (KIP-48); the owner may be
-another user (KIP-373).
+The requesting client must be authenticated, and not by a token (KIP-48); the owner may be another
+user (KIP-373).
 """
 
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ _NO_TIME = -1
 
 
 def _needs(check: RequestCheck[CreateDelegationTokenRequest]) -> DeniedAnswer | None:
-    """CREATE_TOKENS on the user, where the token is to be another user's."""
+    """Require CREATE_TOKENS on the owner, if the token is for another user."""
     requester = check.access.principal
     owner = _owner(check.body, requester)
     if owner == requester or not may_ask(check.request.connection):
-        # The handler refuses clients that may not ask for tokens at all.
+        # The handler refuses clients that must not request tokens.
         return None
     code = check.code(AclOperation.CREATE_TOKENS, AclResource.USER, str(owner))
     return None if code is None else DeniedAnswer(_not_made(code, owner, requester))
@@ -43,7 +43,7 @@ def _needs(check: RequestCheck[CreateDelegationTokenRequest]) -> DeniedAnswer | 
 def _changes(
     body: CreateDelegationTokenRequest, response: CreateDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """The token's id, the fingerprint by which later lines name it, and its renewers."""
+    """Return the audit line: the token's id, its fingerprint for later lines, its renewers."""
     owner = f"{response.principal_type}:{response.principal_name}"
     requester = (
         f"{response.token_requester_principal_type}:{response.token_requester_principal_name}"
@@ -60,7 +60,7 @@ def _changes(
 
 
 def _owner(body: CreateDelegationTokenRequest, requester: Principal) -> Principal:
-    """Whose token is asked for: the requester's, unless it names another owner."""
+    """Return the requested owner of the token; by default, the requester."""
     if not body.owner_principal_name:
         return requester
     return Principal(body.owner_principal_type or "", body.owner_principal_name)
@@ -69,7 +69,7 @@ def _owner(body: CreateDelegationTokenRequest, requester: Principal) -> Principa
 def _not_made(
     code: ErrorCode, owner: Principal, requester: Principal
 ) -> CreateDelegationTokenResponse:
-    """The response where no token is made."""
+    """Return the response if no token is created."""
     return CreateDelegationTokenResponse(
         error_code=code,
         principal_type=owner.type,
@@ -100,7 +100,7 @@ class CreateDelegationToken(Handler):
     async def handle(
         self, request: RequestContext, body: CreateDelegationTokenRequest
     ) -> CreateDelegationTokenResponse:
-        """Make the token. Errors name owner and requester, too."""
+        """Create the token. Error responses contain owner and requester, too."""
         requester = request.connection.principal
         owner = _owner(body, requester)
         renewers = [Principal(one.principal_type, one.principal_name) for one in body.renewers]
@@ -129,6 +129,6 @@ class CreateDelegationToken(Handler):
     def on_error(
         body: CreateDelegationTokenRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> CreateDelegationTokenResponse:
-        """The error, and no token."""
+        """Return the error, without a token."""
         unnamed = Principal("", "")
         return _not_made(code, _owner(body, unnamed), unnamed)

@@ -27,7 +27,7 @@ _QUOTA_ERROR_SINCE = 3
 def _changes(
     body: CreatePartitionsRequest, response: CreatePartitionsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic."""
+    """Return an audit line for each topic."""
     if body.validate_only:
         return
     codes = {one.name: one.error_code for one in response.results}
@@ -70,7 +70,7 @@ class CreatePartitions(Handler):
     async def handle(
         self, request: RequestContext, body: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
-        """Grow each topic independently."""
+        """Add partitions to each topic independently."""
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatePartitionsTopicResult] = {}
         for topic in body.topics:

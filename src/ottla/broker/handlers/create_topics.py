@@ -1,7 +1,7 @@
-"""CreateTopics (19), versions 2-7: counts or replica lists, settings, or a trial run only.
+"""CreateTopics (19), versions 2-7: creates topics by partition counts or replica lists.
 
-Topics are created independently: one that fails does not hinder the others. The answer of
-version 5 and up has the settings in effect (KIP-525).
+Can validate only. Topics are created independently: a failure does not affect the others. The
+answer of version 5 and later has the settings in effect (KIP-525).
 """
 
 from collections import Counter
@@ -38,9 +38,9 @@ _KRAFT_LOG = "__cluster_metadata"
 def _needs(
     check: RequestCheck[CreateTopicsRequest],
 ) -> Amend[CreateTopicsResponse] | DeniedAnswer:
-    """CREATE on the cluster, or on each topic; the settings in the answer DESCRIBE_CONFIGS.
+    """Require CREATE on the cluster or each topic; DESCRIBE_CONFIGS to see settings.
 
-    Before the rights of tens of thousands of topics are looked up, their number is refused.
+    Too many topics are refused first, before the rights of tens of thousands are looked up.
     """
     check_partition_count(_least_partition_count(check.body))
     others = None if check.sees_cluster(AclOperation.CREATE) else _create_each(check)
@@ -70,7 +70,7 @@ _create_each: Guard[CreateTopicsRequest, CreateTopicsResponse] = each(
 
 
 def _changes(body: CreateTopicsRequest, response: CreateTopicsResponse) -> Iterator[AdminChange]:
-    """Lines of each topic: what was made, or what was asked for where nothing was."""
+    """Return audit lines for each topic: the created one or, after a failure, the requested one."""
     if body.validate_only:
         return
     results = {one.name: one for one in response.topics}
@@ -100,7 +100,7 @@ class CreateTopics(Handler):
         Versions(2, 7),
         needs=_needs,
         changes=_changes,
-        # 10,000 topics of one partition with three replicas: more one request may not make.
+        # 10,000 topics of one partition with three replicas, the most that one request may create.
         fewer_elements_max=50_000,
         on_error=lambda body, code, message: CreateTopicsResponse(
             topics=[_failed(topic.name, code, message) for topic in body.topics]
@@ -113,7 +113,7 @@ class CreateTopics(Handler):
     async def handle(
         self, request: RequestContext, body: CreateTopicsRequest
     ) -> CreateTopicsResponse:
-        """Create what can be created."""
+        """Create the valid topics."""
         check_partition_count(_least_partition_count(body))
         counts = Counter(topic.name for topic in body.topics)
         results: dict[str, CreatableTopicResult] = {}
@@ -145,7 +145,7 @@ def _check(topic: CreatableTopic, counts: Counter[str]) -> None:
 
 
 def _least_partition_count(body: CreateTopicsRequest) -> int:
-    """How many partitions are wanted, where each topic that leaves it open has one."""
+    """Return the number of requested partitions; a topic without a count counts as one."""
     return sum(max(topic.num_partitions, len(topic.assignments), 1) for topic in body.topics)
 
 

@@ -1,4 +1,4 @@
-"""DeleteAcls (31), versions 1-3: deletes the ACLs that filters mean, and returns them.
+"""DeleteAcls (31), versions 1-3: deletes the ACLs that match filters, and returns them.
 
 Without an authorizer the request is refused, as in Kafka.
 """
@@ -26,7 +26,7 @@ from ottla.wire.messages.delete_acls import (
 
 
 def _changes(_body: DeleteAclsRequest, response: DeleteAclsResponse) -> Iterator[AdminChange]:
-    """A line for each ACL that a filter matched, and for each filter that failed."""
+    """Return an audit line for each ACL that a filter matched, and for each filter that failed."""
     need = cluster_need(AclOperation.ALTER)
     for found in response.filter_results:
         if found.error_code:
@@ -53,7 +53,7 @@ class DeleteAcls(Handler):
     acls: Acls | None
 
     async def handle(self, _request: RequestContext, body: DeleteAclsRequest) -> DeleteAclsResponse:
-        """Delete what the filters mean; an invalid filter deletes nothing."""
+        """Delete the matching ACLs; an invalid filter deletes nothing."""
         acls = require_acls(self.acls)
         too_many(len(body.filters))
         filters = [_filter(each) for each in body.filters]
@@ -70,7 +70,7 @@ class DeleteAcls(Handler):
 
 
 def _filter(asked: DeleteAclsFilter) -> AclFilter | DeleteAclsFilterResult:
-    """The filter, or what is answered to an invalid one."""
+    """Return the filter; for an invalid one, the answer to it."""
     try:
         return acl_filter(asked)
     except OttlaError as error:

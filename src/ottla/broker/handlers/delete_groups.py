@@ -27,14 +27,14 @@ from ottla.wire.messages.delete_groups import (
 
 
 def _changes(_body: DeleteGroupsRequest, response: DeleteGroupsResponse) -> Iterator[AdminChange]:
-    """A line for each group."""
+    """Return an audit line for each group."""
     for one in response.results:
         yield AdminChange((group_need(AclOperation.DELETE, one.group_id),), {}, one.error_code)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class DeleteGroups(Handler):
-    """Serves DeleteGroups; of share groups also deletes the state of their partitions."""
+    """Serves DeleteGroups; for share groups it also deletes the state of their partitions."""
 
     api = Api(
         DeleteGroupsRequest,

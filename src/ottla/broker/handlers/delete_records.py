@@ -1,7 +1,8 @@
-"""DeleteRecords (21), versions 0-2: moves a log's start; older segments then go (KIP-107).
+"""DeleteRecords (21), versions 0-2: raises the log start offset.
 
-Answered when the new start is on the leader's disk (a broker that is killed would else serve the
-records again) and the live replicas have moved theirs, with the least start, or by the timeout.
+Older segments are deleted (KIP-107). The answer is sent when the new start is on the leader's disk
+(otherwise a killed broker would serve the records again), and the live replicas have raised theirs,
+or at the timeout. It contains the lowest start of the replicas.
 """
 
 from collections.abc import Iterator
@@ -37,13 +38,13 @@ from ottla.wire.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 
-# Asks for everything up to the high watermark.
+# Requests deletion of everything below the high watermark.
 _HIGH_WATERMARK = -1
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Outcome:
-    """What became of one partition's part of a request."""
+    """The outcome for one partition of a request."""
 
     index: int
     partition: Partition | None = None
@@ -52,7 +53,7 @@ class _Outcome:
 
 
 def _changes(body: DeleteRecordsRequest, response: DeleteRecordsResponse) -> Iterator[AdminChange]:
-    """Lines of each topic; -1 stands for the high watermark."""
+    """Return an audit line for each topic; -1 stands for the high watermark."""
     return partition_changes(
         lambda name: topic_need(AclOperation.DELETE, name),
         (
@@ -98,11 +99,11 @@ class DeleteRecords(Handler):
     directories: LogDirectories
 
     def handle(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
-        """Move the start of each partition's log."""
+        """Raise the log start offset of each partition."""
         self.runtime.spawn(self._serve(request, body))
 
     async def _serve(self, request: RequestContext, body: DeleteRecordsRequest) -> None:
-        # A client may delete what was acknowledged to it, with acks=1 before the flush.
+        # A client may delete records that were acknowledged with acks=1 before the flush.
         await until_flushed(self._wanted(body), self.runtime.purgatory)
         outcomes = [
             [self._move(topic.name, one.partition_index, one.offset) for one in topic.partitions]
@@ -133,7 +134,7 @@ class DeleteRecords(Handler):
                     yield partition
 
     def _move(self, topic: str, index: int, offset: int) -> _Outcome:
-        """Move the start of one log in memory."""
+        """Raise the start of one log in memory."""
         try:
             if topic in INTERNAL_TOPICS and self.view.image.partition(topic, index) is not None:
                 raise OttlaError(
@@ -145,7 +146,7 @@ class DeleteRecords(Handler):
             return _Outcome(index, code=error.code)
 
     async def _write_starts(self, outcomes: list[_Outcome]) -> None:
-        """Write the checkpoints of the directories whose logs have moved their starts."""
+        """Write the checkpoints of the directories whose logs have new start offsets."""
         homes: dict[LogDirectory, list[_Outcome]] = {}
         for one in outcomes:
             if one.partition is not None:
@@ -166,7 +167,10 @@ class DeleteRecords(Handler):
                     one.code = ErrorCode.KAFKA_STORAGE_ERROR
 
     def _answer(self, outcome: _Outcome, waiting: Waiting) -> DeleteRecordsPartitionResult:
-        """The partition's part of the answer; also in `waiting` where it waits for followers."""
+        """Return the partition's answer.
+
+        It is also added to `waiting` if it waits for followers.
+        """
         partition = outcome.partition
         if partition is None or outcome.code != ErrorCode.NONE:
             return _failed(outcome.index, outcome.code)
@@ -182,7 +186,7 @@ class DeleteRecords(Handler):
     def on_error(
         body: DeleteRecordsRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> DeleteRecordsResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         return DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(
@@ -197,7 +201,7 @@ class DeleteRecords(Handler):
 
 
 def _move_start(partition: Partition, offset: int) -> int:
-    """Move the start to `offset`, unless it is beyond already; the wanted start."""
+    """Raise the start to `offset`, unless it is higher already; return the requested start."""
     if "delete" not in partition.config.cleanup_policy:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,

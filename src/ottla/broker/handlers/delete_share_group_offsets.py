@@ -42,7 +42,7 @@ def _denied(
 def _changes(
     body: DeleteShareGroupOffsetsRequest, response: DeleteShareGroupOffsetsResponse
 ) -> Iterator[AdminChange]:
-    """A line for each topic."""
+    """Return an audit line for each topic."""
     codes = {one.topic_name: one.error_code for one in response.responses}
     need = group_need(AclOperation.DELETE, body.group_id)
     for wanted in body.topics:
@@ -78,7 +78,7 @@ class DeleteShareGroupOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: DeleteShareGroupOffsetsRequest
     ) -> DeleteShareGroupOffsetsResponse:
-        """Delete the state of the topics: the group will read their records again."""
+        """Delete the state of the topics, so that the group will read their records again."""
         require_feature(self.view.image, SHARE)
         group_id = body.group_id
         if not group_id:

@@ -1,6 +1,6 @@
 """DeleteShareGroupState (86), version 0: deletes a share group's state of partitions (KIP-932).
 
-Between brokers: sent by the leaders of partitions and by group coordinators.
+Between brokers: partition leaders and group coordinators send it.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""DeleteTopics (20), versions 1-6: by name, and from version 6 on by name or id (KIP-516)."""
+"""DeleteTopics (20), versions 1-6: deletes topics by name, from 6 on also by id (KIP-516)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ _QUOTA_ERROR_SINCE = 5
 def _needs(
     check: RequestCheck[DeleteTopicsRequest],
 ) -> Amend[DeleteTopicsResponse] | DeniedAnswer | None:
-    """DELETE on the cluster, or on each topic.
+    """Require DELETE on the cluster, or on each topic.
 
-    A topic named by its id keeps its name hidden without DESCRIBE.
+    The name of a topic requested by id stays hidden from clients without DESCRIBE.
     """
     if check.sees_cluster(AclOperation.DELETE):
         return None
@@ -49,7 +49,7 @@ def _needs(
             continue
         seen = check.sees(AclOperation.DESCRIBE, AclResource.TOPIC, name)
         if seen and check.image.topic(name) is None:
-            # The handler answers that it does not exist, which the client may know.
+            # The handler answers that the topic does not exist, which the client may know.
             allowed.append(asked)
             continue
         refused.append(
@@ -72,14 +72,17 @@ def _needs(
 
 
 def _changes(_body: DeleteTopicsRequest, response: DeleteTopicsResponse) -> Iterator[AdminChange]:
-    """A line for each topic; one that does not exist may have an id alone."""
+    """Return an audit line for each topic; a missing topic may have only an id."""
     for one in response.responses:
         need = topic_need(AclOperation.DELETE, one.name or str(one.topic_id))
         yield AdminChange((need,), {"topic_id": str(one.topic_id)}, one.error_code)
 
 
 def _is_by_id(topic: DeleteTopicState) -> bool:
-    """One topic may be named by its name and by its id: both are refused."""
+    """Whether the request names the topic by id; a topic named by name and by id is refused.
+
+    If it also has the name, both are refused.
+    """
     return topic.name is None
 
 
@@ -117,7 +120,7 @@ class DeleteTopics(Handler):
         """Delete the topics that exist, each independently."""
         wanted = _wanted(body)
         if not self.settings.flag("delete.topic.enable"):
-            # The code came with version 3 (KIP-322).
+            # This code was added with version 3 (KIP-322).
             code = (
                 ErrorCode.TOPIC_DELETION_DISABLED
                 if request.version >= 3
@@ -157,7 +160,7 @@ class DeleteTopics(Handler):
     def on_error(
         body: DeleteTopicsRequest, code: ErrorCode, message: str | None, _version: int
     ) -> DeleteTopicsResponse:
-        """The error on every topic."""
+        """Return the error for every topic."""
         return DeleteTopicsResponse(
             responses=[_failed(one.name, one.topic_id, code, message) for one in _wanted(body)]
         )

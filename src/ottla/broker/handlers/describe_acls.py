@@ -1,4 +1,4 @@
-"""DescribeAcls (29), versions 1-3: the ACLs that a filter means.
+"""DescribeAcls (29), versions 1-3: lists the ACLs that match a filter.
 
 Without an authorizer the request is refused, as in Kafka.
 """
@@ -35,7 +35,7 @@ class DescribeAcls(Handler):
     acls: Acls | None
 
     def handle(self, _request: RequestContext, body: DescribeAclsRequest) -> DescribeAclsResponse:
-        """The ACLs, those of one pattern together."""
+        """Return the ACLs, grouped by pattern."""
         acls = require_acls(self.acls)
         found: dict[Pattern, DescribeAclsResource] = {}
         for acl in acls.matching(acl_filter(body)):
@@ -60,7 +60,7 @@ class DescribeAcls(Handler):
 
 
 def acl_filter(asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
-    """The filter of a request. Raises OttlaError(INVALID_REQUEST) where a number is unknown."""
+    """Return the filter of a request. Raises OttlaError(INVALID_REQUEST) if a number is unknown."""
     try:
         wanted = AclFilter(
             AclResource(asked.resource_type_filter),

@@ -1,6 +1,6 @@
-"""DescribeCleaner (1008), version 0: the state of this broker's log cleaner.
+"""DescribeCleaner (1008), version 0: describes the state of this broker's log cleaner.
 
-Ottla's own, and advertised to Ottla's own clients only: `ottla cluster health` asks all brokers.
+An API of Ottla, advertised to Ottla's clients only: `ottla cluster health` asks all brokers.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class DescribeCleaner(Handler):
     def handle(
         self, _request: RequestContext, _body: DescribeCleanerRequest
     ) -> DescribeCleanerResponse:
-        """Look at all compacted logs."""
+        """Describe all compacted logs."""
         status = self.cleaner.status()
         last = []
         if status.last is not None:

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (48), versions 0-1: the quotas that match a filter (KIP-546)."""
+"""DescribeClientQuotas (48), versions 0-1: lists the quotas that match a filter (KIP-546)."""
 
 from dataclasses import dataclass
 

@@ -26,7 +26,7 @@ from ottla.wire.messages.describe_configs import (
 
 
 def _add_keys(resource: DescribeConfigsResource, other: DescribeConfigsResource) -> None:
-    """None stands for all settings, and so does an empty list."""
+    """Add the requested keys; None, like an empty list, means all settings."""
     if resource.configuration_keys and other.configuration_keys:
         resource.configuration_keys += other.configuration_keys
     else:
@@ -54,7 +54,7 @@ class DescribeConfigs(Handler):
             lambda resource: (resource.resource_type, resource.resource_name),
             _add_keys,
         ),
-        # The answer has many times as many objects, which collections of garbage pass by.
+        # The answer has many times as many objects, which slow down garbage collection.
         fewer_elements_max=100_000,
         on_error=lambda body, code, message: DescribeConfigsResponse(
             results=[_failed(resource, code, message) for resource in body.resources]

@@ -1,6 +1,6 @@
-"""DescribeDecisions (1001), version 0: what this broker decided about a partition, and why.
+"""DescribeDecisions (1001), version 0: explains this broker's decisions about a partition.
 
-Ottla's own, and advertised to Ottla's own clients only. `ottla why` asks all brokers.
+An API of Ottla, advertised to Ottla's clients only. `ottla why` asks all brokers.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class DescribeDecisions(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeDecisionsRequest
     ) -> DescribeDecisionsResponse:
-        """Answer from memory; it is bounded, and so is the answer."""
+        """Answer from the bounded history in memory, so the answer is bounded, too."""
         name = TopicPartition(body.topic, body.partition)
         if self.view.image.partition(*name) is None:
             raise OttlaError(

@@ -1,6 +1,6 @@
-"""DescribeDelegationToken (41), versions 1-3: tokens with their HMACs.
+"""DescribeDelegationToken (41), versions 1-3: lists tokens with their HMACs.
 
-`broker.access` leaves out those that the client may not see.
+`broker.access` leaves out the tokens that the client must not see.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from ottla.wire.messages.describe_delegation_token import (
 def _needs(
     check: RequestCheck[DescribeDelegationTokenRequest],
 ) -> Amend[DescribeDelegationTokenResponse]:
-    """Of others' tokens, those that the client may DESCRIBE, or whose owner's it may see."""
+    """Show tokens of others only with DESCRIBE on the token, or DESCRIBE_TOKENS on its owner."""
     principal = check.access.principal
 
     def is_shown(token: DescribedDelegationToken) -> bool:
@@ -62,7 +62,10 @@ class DescribeDelegationToken(Handler):
     def handle(
         self, request: RequestContext, body: DescribeDelegationTokenRequest
     ) -> DescribeDelegationTokenResponse:
-        """The tokens that concern one of the owners; all of them where the request names none."""
+        """Return the tokens that concern the requested owners.
+
+        All tokens if the request names none.
+        """
         require_identity(request)
         tokens = require_tokens(self.tokens)
         owners = (

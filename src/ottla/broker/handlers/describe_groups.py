@@ -1,6 +1,6 @@
-"""DescribeGroups (15), versions 0-6: members and their assignments.
+"""DescribeGroups (15), versions 0-6: lists members and their assignments.
 
-An unknown group is shown as dead before version 6, and is an error from there on (KIP-1043).
+Before version 6 an unknown group is shown as dead; from 6 on it is an error (KIP-1043).
 """
 
 from dataclasses import dataclass

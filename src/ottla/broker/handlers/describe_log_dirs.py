@@ -1,9 +1,9 @@
-"""DescribeLogDirs (35), versions 1-5: log directories, their volumes and the partitions in them.
+"""DescribeLogDirs (35), versions 1-5: lists log directories, their volumes and their partitions.
 
-Sizes are of segments, without indexes. Version 4 has the volume's bytes (KIP-827), version 5
-whether a directory takes no new partitions (KIP-1066). Replicas that are being moved here are
-listed as future ones, with the offsets they lack (KIP-113). A directory that failed is listed
-with KAFKA_STORAGE_ERROR.
+Sizes are of segments, without indexes. Version 4 adds the volume's bytes (KIP-827), version 5
+whether a directory takes no new partitions (KIP-1066). Replicas being moved here are listed as
+future ones, with the number of offsets that they lack (KIP-113). A failed directory is listed with
+KAFKA_STORAGE_ERROR.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class DescribeLogDirs(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeLogDirsRequest
     ) -> DescribeLogDirsResponse:
-        """Describe every directory with the partitions asked for, or all."""
+        """Describe every directory, with the requested partitions or all."""
         wanted: set[tuple[str, int]] | None = None
         if body.topics is not None:
             wanted = {(t.topic, index) for t in body.topics for index in t.partitions}

@@ -1,6 +1,7 @@
-"""DescribeProducers (61), version 0: producers a partition remembers, and their transactions.
+"""DescribeProducers (61), version 0: lists the producers of a partition, and their transactions.
 
-For finding transactions that hang (KIP-664). Any replica answers, a follower with what it has.
+It serves to find hanging transactions (KIP-664). Any replica answers; a follower with its own
+state.
 """
 
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class DescribeProducers(Handler):
             topics=[
                 TopicResponse(
                     name=topic.name,
-                    # Each once: a partition may have many producers.
+                    # Copied into the answer once, because a partition may have many producers.
                     partitions=[
                         self._partition(topic.name, i)
                         for i in dict.fromkeys(topic.partition_indexes)

@@ -1,6 +1,6 @@
-"""DescribeRebalances (1004), version 0: why a group rebalanced here, and how long it took.
+"""DescribeRebalances (1004), version 0: explains why a group rebalanced here, and how long it took.
 
-Ottla's own, and advertised to Ottla's own clients only. `ottla why rebalance` asks all brokers.
+An API of Ottla, advertised to Ottla's clients only. `ottla why rebalance` asks all brokers.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class DescribeRebalances(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeRebalancesRequest
     ) -> DescribeRebalancesResponse:
-        """Answer from memory; it is bounded, and so is the answer."""
+        """Answer from the bounded history in memory, so the answer is bounded, too."""
         return DescribeRebalancesResponse(
             rebalances=[_rebalance(flight) for flight in self.groups.flights.of(body.group_id)]
         )

@@ -1,6 +1,6 @@
-"""DescribeShareGroupOffsets (90), versions 0-1: start offsets of share groups (KIP-932).
+"""DescribeShareGroupOffsets (90), versions 0-1: lists the start offsets of share groups (KIP-932).
 
-From version 1 on with the lag: records after the start that are not finished (KIP-1226).
+From version 1 on it includes the lag: the unfinished records after the start offset (KIP-1226).
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _PATIENCE_MS = 5_000
 def _add_topics(
     group: DescribeShareGroupOffsetsRequestGroup, other: DescribeShareGroupOffsetsRequestGroup
 ) -> None:
-    """None stands for all topics."""
+    """Add the requested topics; None means all topics."""
     if group.topics is None or other.topics is None:
         group.topics = None
     else:
@@ -99,7 +99,7 @@ class DescribeShareGroupOffsets(Handler):
     ) -> DescribeShareGroupOffsetsResponse:
         """Ask the coordinators of each group's state.
 
-        As in Kafka a group, topic or partition without state is answered without an offset.
+        As in Kafka, a group, topic or partition without state is answered without an offset.
         """
         require_feature(self.view.image, SHARE)
         groups = await asyncio.gather(*(self._describe(request, each) for each in body.groups))
@@ -152,7 +152,7 @@ class DescribeShareGroupOffsets(Handler):
 def _partitions(
     wanted: DescribeShareGroupOffsetsRequestGroup, allowed: Allowed
 ) -> list[TopicPartition]:
-    """The partitions asked for; if none is named, all that the group has state of."""
+    """Return the requested partitions; if none is named, all for which the group has state."""
     if wanted.topics is None:
         return [
             TopicPartition(topic.name, index)

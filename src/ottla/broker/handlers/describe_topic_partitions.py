@@ -1,7 +1,7 @@
-"""DescribeTopicPartitions (75), version 0: partitions a page at a time (KIP-966).
+"""DescribeTopicPartitions (75), version 0: lists partitions page by page (KIP-966).
 
-Topics are answered in the order of their names. A page holds at most as many partitions as the
-request and `max.request.partition.size.limit` allow; the cursor says where the next begins.
+Topics are in the order of their names. A page holds at most as many partitions as the request and
+`max.request.partition.size.limit` allow; the cursor marks the start of the next page.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ from ottla.wire.messages.describe_topic_partitions import (
 def _needs(
     check: RequestCheck[DescribeTopicPartitionsRequest],
 ) -> Amend[DescribeTopicPartitionsResponse] | DeniedAnswer:
-    """DESCRIBE on each topic, as for Metadata; a list of all leaves hidden topics out."""
+    """Require DESCRIBE on each topic, as for Metadata.
+
+    A request for all leaves hidden topics out.
+    """
     body = check.body
     refused: list[DescribeTopicPartitionsResponseTopic] = []
     if body.topics:
@@ -73,7 +76,7 @@ class DescribeTopicPartitions(Handler):
         DescribeTopicPartitionsResponse,
         Versions(0, 0),
         needs=_needs,
-        # Denied names cost most.
+        # Denied names are the most expensive ones.
         fewer_elements_max=20_000,
         on_error=lambda body, code, _message: DescribeTopicPartitionsResponse(
             topics=[_failed(topic.name, code) for topic in body.topics]
@@ -86,7 +89,7 @@ class DescribeTopicPartitions(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeTopicPartitionsRequest
     ) -> DescribeTopicPartitionsResponse:
-        """One page, from the cursor on."""
+        """Return one page, from the cursor on."""
         _check(body)
         image = self.view.image
         limit = min(
@@ -129,7 +132,7 @@ def _check(body: DescribeTopicPartitionsRequest) -> None:
 def _from_cursor(
     body: DescribeTopicPartitionsRequest, image: ClusterImage
 ) -> Iterator[tuple[str, int]]:
-    """(topic, first partition) for each topic still to be answered."""
+    """Return (topic, first partition) for each topic still to be answered."""
     asked = {topic.name for topic in body.topics}
     names = sorted(asked or image.topics)
     cursor: Cursor | None = body.cursor

@@ -1,4 +1,4 @@
-"""DescribeTransactions (65), version 0: the state of transactional ids (KIP-664)."""
+"""DescribeTransactions (65), version 0: describes the state of transactional ids (KIP-664)."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,10 @@ from ottla.wire.messages.describe_transactions import (
 def _needs(
     check: RequestCheck[DescribeTransactionsRequest],
 ) -> Amend[DescribeTransactionsResponse] | DeniedAnswer:
-    """DESCRIBE on each transactional id; of its topics, those that the client may DESCRIBE."""
+    """Require DESCRIBE on each transactional id.
+
+    Topics that the client may not DESCRIBE are hidden.
+    """
     refused = _describe_each(check)
     if isinstance(refused, DeniedAnswer):
         return refused

@@ -1,6 +1,6 @@
-"""DescribeUserScramCredentials (50), version 0: which users have which credentials (KIP-554).
+"""DescribeUserScramCredentials (50), version 0: lists the users' SCRAM mechanisms (KIP-554).
 
-kafka-configs asks for them whenever it describes a user's quotas.
+kafka-configs sends it whenever it describes a user's quotas.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ class DescribeUserScramCredentials(Handler):
     def handle(
         self, _request: RequestContext, body: DescribeUserScramCredentialsRequest
     ) -> DescribeUserScramCredentialsResponse:
-        """The users asked for by name, or all of them: mechanisms and iterations only."""
+        """Return the named users, or all of them: mechanisms and iterations only."""
         known = self.users.all()
         counts = Counter([user.name for user in body.users or ()] or known.keys())
         return DescribeUserScramCredentialsResponse(
@@ -53,7 +53,7 @@ class DescribeUserScramCredentials(Handler):
         message: str | None,
         _version: int,
     ) -> DescribeUserScramCredentialsResponse:
-        """The error, and the same for each user that the request names."""
+        """Return the error, at the top level and for each user that the request names."""
         results = [_failed(user.name, code, message) for user in body.users or ()]
         return DescribeUserScramCredentialsResponse(
             error_code=code, error_message=message, results=results

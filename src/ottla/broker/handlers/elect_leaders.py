@@ -30,7 +30,7 @@ _ELECTIONS = {kind.value: kind.name.lower() for kind in ElectionType}
 
 
 def _changes(body: ElectLeadersRequest, response: ElectLeadersResponse) -> Iterator[AdminChange]:
-    """Lines of each topic; of all topics, of each that the answer names."""
+    """Return an audit line for each topic; for a request of all topics, for each answered one."""
     need = cluster_need(AclOperation.ALTER)
     detail = {"election": _ELECTIONS.get(body.election_type, str(body.election_type))}
     answered = [
@@ -73,7 +73,7 @@ class ElectLeaders(Handler):
         names = _names(body)
         outcomes = await self.controller.elect(_kind(body.election_type), names)
         if names is not None:
-            # In the order of the request, as Kafka.
+            # In the order of the request, as in Kafka.
             outcomes = {name: outcomes[name] for name in names}
         return ElectLeadersResponse(replica_election_results=_results(outcomes))
 
@@ -81,7 +81,7 @@ class ElectLeaders(Handler):
     def on_error(
         body: ElectLeadersRequest, code: ErrorCode, message: str | None, version: int
     ) -> ElectLeadersResponse:
-        """The error for the whole, and on every partition named: version 0 has no other place."""
+        """Return the error for the whole and for every named partition (the only place in v0)."""
         error = OttlaError(code, message or "")
         return ElectLeadersResponse(
             error_code=code if version >= _ERROR_OF_ALL_SINCE else ErrorCode.NONE,

@@ -1,7 +1,8 @@
-"""EndTxn (26), versions 0-5: commit or abort a transaction.
+"""EndTxn (26), versions 0-5: commits or aborts a transaction.
 
-Answered when the decision is committed; the markers follow. From 2 on a fenced producer gets
-PRODUCER_FENCED; 5 raises the producer's epoch and answers with the new one (KIP-890).
+The answer is sent when the decision is committed; the markers are written afterwards. From version
+2 on a fenced producer gets PRODUCER_FENCED; version 5 raises the producer's epoch and answers with
+the new one (KIP-890).
 """
 
 from dataclasses import dataclass
@@ -67,6 +68,6 @@ class EndTxn(Handler):
     def on_error(
         _body: EndTxnRequest, code: ErrorCode, _message: str | None, version: int
     ) -> EndTxnResponse:
-        """The code, as the version knows it."""
+        """Return the error code that clients of the request's version know."""
         code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
         return EndTxnResponse(error_code=code)

@@ -1,6 +1,6 @@
-"""ExpireDelegationToken (40), versions 1-2: ends a token after a period, or removes it.
+"""ExpireDelegationToken (40), versions 1-2: sets when a token expires, or removes it.
 
-Its owner and its renewers may (KIP-48).
+Allowed for its owner and its renewers (KIP-48).
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ottla.wire.messages.expire_delegation_token import (
 def _changes(
     body: ExpireDelegationTokenRequest, response: ExpireDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line."""
+    """Return the audit line."""
     detail = {"ends": response.expiry_timestamp_ms, "removed": body.expiry_time_period_ms < 0}
     yield token_change(body.hmac, detail, response.error_code)
 
@@ -46,7 +46,7 @@ class ExpireDelegationToken(Handler):
     async def handle(
         self, request: RequestContext, body: ExpireDelegationTokenRequest
     ) -> ExpireDelegationTokenResponse:
-        """The token's new end."""
+        """Return the token's new expiry time."""
         require_identity(request)
         tokens = require_tokens(self.tokens)
         principal = request.connection.principal

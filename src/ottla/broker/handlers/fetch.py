@@ -1,9 +1,9 @@
-"""Fetch (1), versions 4-18: long polls with sessions.
+"""Fetch (1), versions 4-18: returns records, with long polling and fetch sessions.
 
-Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent
-whole, even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs
-KIP-320, KIP-595; followers for consumers nearby: KIP-392; new leaders in the answer: KIP-951.
-Only a broker that has proven its id may fetch as a replica; see `replication.replica_sessions`.
+Waits for `min_bytes` or `max_wait_ms`, whichever comes first (P10). The first batch is sent whole,
+even beyond max bytes (KIP-74). Sessions: KIP-227; topic ids from v13 (KIP-516); epochs KIP-320,
+KIP-595; consumers read from nearby followers: KIP-392; new leaders in the answer: KIP-951. Only a
+broker that has proven its id may fetch as a replica; see `replication.replica_sessions`.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Fetch(Handler):
         FetchResponse,
         Versions(4, 18),
         needs=free,
-        # A consumer of 10,000 partitions of as many topics has 20,000 in its first request.
+        # A consumer of 10,000 partitions in 10,000 topics has 20,000 elements in its first request.
         fewer_elements_max=24_000,
     )
 
@@ -54,7 +54,7 @@ class Fetch(Handler):
     replica_selector: RackAwareSelector | None
 
     def handle(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-        """Answer with the records there are, or wait for more."""
+        """Answer with the available records, or wait for more."""
         replica_id = body.replica_state.replica_id if request.version >= 15 else body.replica_id
         if replica_id >= 0:
             require_broker(request, "Fetch", replica_id)
@@ -92,7 +92,7 @@ class Fetch(Handler):
         return None
 
     def _serve_follower(self, request: RequestContext, body: FetchRequest) -> FetchResponse | None:
-        """Answer a follower with what is new, or wait; an earlier fetch that waits ends."""
+        """Answer a follower with new records, or wait; its earlier waiting fetch ends."""
         if request.version < _REPLICA_STATE_SINCE:
             raise OttlaError(
                 ErrorCode.UNSUPPORTED_VERSION,
@@ -112,9 +112,9 @@ class Fetch(Handler):
     def _open(
         self, request: RequestContext, body: FetchRequest
     ) -> tuple[list[tuple[PartitionKey, WantedPartition]], FetchReply]:
-        """The partitions to read, and how to answer: in full, or with changes.
+        """Return the partitions to read, and whether the answer has all of them or only changes.
 
-        Raises OttlaError where there is no such session, or it cannot remember what is asked.
+        Raises OttlaError if the session is unknown, or cannot remember the requested partitions.
         """
         topic_ids = request.version >= _TOPIC_IDS_SINCE
         asked = _asked(body, uses_topic_ids=topic_ids)
@@ -156,7 +156,7 @@ class Fetch(Handler):
     def on_error(
         body: FetchRequest, code: ErrorCode, _message: str | None, version: int
     ) -> FetchResponse:
-        """The error above all partitions; before v7 in each of them."""
+        """Return the error at the top level; before v7 in each partition."""
         if version >= 7:
             return FetchResponse(error_code=code)
         keys = _asked(body, uses_topic_ids=False)

@@ -1,8 +1,8 @@
-"""FindCoordinator (10), versions 0-6: which broker coordinates a group or a transactional id.
+"""FindCoordinator (10), versions 0-6: names the coordinator of a group or transactional id.
 
-Many at once from 4 on. Looking for a coordinator creates `__consumer_offsets`, or
-`__transaction_state` or `__share_group_state`, if missing. Groups of all kinds have key type 0;
-key type 2 is for the state of a partition of a share group (KIP-932).
+From version 4 on a request may have many keys. Looking up a coordinator creates
+`__consumer_offsets`, `__transaction_state` or `__share_group_state`, if missing. Groups of all
+kinds have key type 0; key type 2 is for the state of a partition of a share group (KIP-932).
 """
 
 from collections.abc import Callable
@@ -47,7 +47,10 @@ _SHARE_FROM = 6
 def _needs(
     check: RequestCheck[FindCoordinatorRequest],
 ) -> Amend[FindCoordinatorResponse] | DeniedAnswer | None:
-    """DESCRIBE on the group or transactional id; CLUSTER_ACTION for the state of share groups."""
+    """Require DESCRIBE on the group or transactional id.
+
+    CLUSTER_ACTION for the state of share groups.
+    """
     if check.body.key_type == _SHARE:
         check.require_cluster(AclOperation.CLUSTER_ACTION)
         return None
@@ -118,7 +121,7 @@ class FindCoordinator(Handler):
         assert index is not None, "the topic was made above"
         partition = self.view.image.partition(topic, index)
         address: BrokerAddress | None = None
-        # A leader whose connection broke just now is most likely dead, and soon replaced.
+        # A leader whose connection has just broken is most likely dead, and will soon be replaced.
         if partition is not None and partition.leader in self.peers.answering():
             address = broker_address(self.view.image, partition.leader, request)
         if address is None:
@@ -133,13 +136,13 @@ class FindCoordinator(Handler):
     def on_error(
         body: FindCoordinatorRequest, code: ErrorCode, message: str | None, version: int
     ) -> FindCoordinatorResponse:
-        """The error on every key."""
+        """Return the error for every key."""
         keys = body.coordinator_keys if version >= _BATCHED_FROM else [body.key]
         return _response([_failed(key, code, message) for key in keys], version)
 
 
 def _topic(key_type: int, version: int) -> str:
-    """The internal topic for a type of key."""
+    """Return the internal topic for a type of key."""
     topic = _TOPICS.get(key_type)
     if topic is None or (key_type == _SHARE and version < _SHARE_FROM):
         raise OttlaError(

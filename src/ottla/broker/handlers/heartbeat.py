@@ -1,4 +1,4 @@
-"""Heartbeat (12), versions 0-4: a member is alive, and learns whether it must join again."""
+"""Heartbeat (12), versions 0-4: reports that a member is alive; the answer may ask it to rejoin."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Heartbeat(Handler):
     def on_error(
         _body: HeartbeatRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> HeartbeatResponse:
-        """No error while groups load: sessions start when they are loaded."""
+        """Return no error while groups load, because sessions start only after loading."""
         if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             code = ErrorCode.NONE
         return HeartbeatResponse(error_code=code)

@@ -27,7 +27,7 @@ _OPERATIONS = {operation.value: operation.name.lower() for operation in AlterOpe
 def _changes(
     body: IncrementalAlterConfigsRequest, response: IncrementalAlterConfigsResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each resource; values that may be secret are hidden."""
+    """Return an audit line for each resource; values that may be secret are hidden."""
     if body.validate_only:
         return
     codes = {(one.resource_type, one.resource_name): one.error_code for one in response.responses}
@@ -76,7 +76,7 @@ class IncrementalAlterConfigs(Handler):
     async def handle(
         self, _request: RequestContext, body: IncrementalAlterConfigsRequest
     ) -> IncrementalAlterConfigsResponse:
-        """Alter each resource; each stands for itself, and is altered whole or not at all."""
+        """Alter each resource independently; all changes of a resource are made, or none."""
 
         async def alter(resource: AlterConfigsResource) -> None:
             await self.configs.alter(

@@ -1,9 +1,9 @@
-"""InitProducerId (22), versions 0-5: a producer id, and the fencing of predecessors.
+"""InitProducerId (22), versions 0-5: returns a producer id, and fences earlier producers.
 
-Without a transactional id the answer is a new id, for an idempotent producer. With one it is that
-id's, in a new epoch: an earlier producer with the id is fenced, and its open transaction aborted.
-From 3 on a producer may name its id and epoch, and go on (KIP-360); from 4 on a fenced producer
-gets PRODUCER_FENCED.
+Without a transactional id the answer is a new id, for an idempotent producer. With one, the answer
+is the transactional id's producer id with a new epoch: an earlier producer is fenced, and its open
+transaction aborted. From version 3 on a producer may name its id and epoch, and continue (KIP-360);
+from 4 on a fenced producer gets PRODUCER_FENCED.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,10 @@ _PRODUCER_FENCED_FROM = 4
 
 
 def _needs(check: RequestCheck[InitProducerIdRequest]) -> None:
-    """A transactional id needs WRITE on it, an idempotent producer WRITE on any topic (KIP-679)."""
+    """Require WRITE on the transactional id.
+
+    Of an idempotent producer, WRITE on any topic (KIP-679).
+    """
     name = check.body.transactional_id
     if name is not None:
         check.require(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, name)
@@ -48,7 +51,7 @@ class InitProducerId(Handler):
     def handle(
         self, request: RequestContext, body: InitProducerIdRequest
     ) -> InitProducerIdResponse | None:
-        """A new producer id in epoch 0; or that of the transactional id's coordinator."""
+        """Return a new producer id with epoch 0, or ask the transactional id's coordinator."""
         if (body.producer_id == NO_PRODUCER_ID) != (body.producer_epoch == NO_PRODUCER_EPOCH):
             raise OttlaError(
                 ErrorCode.INVALID_REQUEST, "a producer id and its epoch must be given together"
@@ -97,7 +100,7 @@ class InitProducerId(Handler):
     def on_error(
         _body: InitProducerIdRequest, code: ErrorCode, _message: str | None, version: int
     ) -> InitProducerIdResponse:
-        """The error, as the version knows it, and no id."""
+        """Return the error that the version knows, without an id."""
         code = as_version_knows(code, version, fenced_from=_PRODUCER_FENCED_FROM)
         return InitProducerIdResponse(
             error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH

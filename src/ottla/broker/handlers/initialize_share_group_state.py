@@ -1,6 +1,6 @@
-"""InitializeShareGroupState (83), version 0: begins a share group's state of partitions (KIP-932).
+"""InitializeShareGroupState (83), version 0: creates a share group's state of partitions (KIP-932).
 
-Between brokers: sent by the leaders of partitions and by group coordinators.
+Between brokers: partition leaders and group coordinators send it.
 """
 
 from dataclasses import dataclass

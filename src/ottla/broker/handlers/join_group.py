@@ -1,4 +1,4 @@
-"""JoinGroup (11), versions 0-9: a member joins, or joins again (KIP-394, KIP-345).
+"""JoinGroup (11), versions 0-9: lets a member join or rejoin a group (KIP-394, KIP-345).
 
 The answer waits until the join phase of the rebalance ends.
 """
@@ -20,7 +20,7 @@ _NULL_PROTOCOL_FROM = 7
 
 
 class _Answer(WholeAnswer):
-    """Fits the answer to the version of the request that waited."""
+    """Adapts the answer to the version of the waiting request."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class JoinGroup(Handler):
     def on_error(
         body: JoinGroupRequest, code: ErrorCode, _message: str | None, version: int
     ) -> JoinGroupResponse:
-        """The refusal repeats the member id."""
+        """Return the error with the member id of the request."""
         return _fitted(join_refused(code, body.member_id), version)
 
 

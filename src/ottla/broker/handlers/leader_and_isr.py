@@ -1,4 +1,4 @@
-"""LeaderAndIsr (4), version 7: the controller gives this broker its roles.
+"""LeaderAndIsr (4), version 7: the controller makes this broker leader or follower of partitions.
 
 Between brokers only; see `cluster.orders`.
 """

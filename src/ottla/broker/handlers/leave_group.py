@@ -1,4 +1,4 @@
-"""LeaveGroup (13), versions 0-5: members go; from version 3 on many at once (KIP-345)."""
+"""LeaveGroup (13), versions 0-5: removes members; from version 3 on many at once (KIP-345)."""
 
 from dataclasses import dataclass
 

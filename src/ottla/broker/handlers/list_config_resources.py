@@ -1,6 +1,6 @@
-"""ListConfigResources (74), versions 0-1: the resources that have settings (KIP-1142).
+"""ListConfigResources (74), versions 0-1: lists the resources that have settings (KIP-1142).
 
-Version 0 lists subscriptions to clients' metrics only.
+Version 0 lists only subscriptions to client metrics.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class ListConfigResources(Handler):
     def handle(
         self, request: RequestContext, body: ListConfigResourcesRequest
     ) -> ListConfigResourcesResponse:
-        """List the resources of the types asked for, or of all."""
+        """List the resources of the requested types, or of all."""
         strange = [kind for kind in body.resource_types if kind not in _LISTED]
         if strange:
             raise OttlaError(

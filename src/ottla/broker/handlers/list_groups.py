@@ -1,4 +1,4 @@
-"""ListGroups (16), versions 0-5: the groups this broker coordinates.
+"""ListGroups (16), versions 0-5: lists the groups that this broker coordinates.
 
 Filters by state from version 4 (KIP-518), by type from version 5 (KIP-848).
 """
@@ -16,7 +16,10 @@ from ottla.wire.messages.list_groups import ListedGroup, ListGroupsRequest, List
 
 
 def _needs(check: RequestCheck[ListGroupsRequest]) -> Amend[ListGroupsResponse] | None:
-    """DESCRIBE on the cluster; without it, the groups are listed that the client may DESCRIBE."""
+    """Require DESCRIBE on the cluster.
+
+    Otherwise list only the groups that the client may DESCRIBE.
+    """
     if check.sees_cluster(AclOperation.DESCRIBE):
         return None
 
@@ -39,7 +42,10 @@ class ListGroups(Handler):
     groups: Groups
 
     def handle(self, _request: RequestContext, body: ListGroupsRequest) -> ListGroupsResponse:
-        """Gather over all shards; an error while one loads, as its groups would be missing."""
+        """Collect the groups of all shards.
+
+        Answer with an error while one loads, since it would be missing.
+        """
         groups: list[ListedGroup] = []
         for shard in self.groups.shards():
             if shard.coordinator is None:

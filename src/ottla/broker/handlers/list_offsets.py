@@ -1,11 +1,11 @@
-"""ListOffsets (2), versions 1-11: offsets by time, and the ends of the log.
+"""ListOffsets (2), versions 1-11: finds offsets by time, and the ends of the log.
 
--1 latest (the last stable offset for read_committed), -2 earliest, -3 the record with the highest
-timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405), -5 and -6 ask for tiered
-storage, which Ottla has not: -1 without an error. After an election "latest" fails until the
-new leader has committed all that the former one may have shown (OFFSET_NOT_AVAILABLE, KIP-207).
-The end is that of the flush under way, where no follower is in sync: a record that was acknowledged
-with acks=1 lies below it.
+-1 means latest (the last stable offset for read_committed), -2 earliest, -3 the record with the
+highest timestamp (KIP-734), -4 earliest on this broker's disk (KIP-405). -5 and -6 ask for tiered
+storage, which Ottla lacks: the answer is -1 without an error. After an election "latest" fails
+until the new leader has committed everything that the former one may have shown
+(OFFSET_NOT_AVAILABLE, KIP-207). If no follower is in sync, the end is that of the flush in
+progress, so that records acknowledged with acks=1 are below it.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 
-# The first version in which each of the special timestamps has its meaning.
+# The first version in which each special timestamp has its meaning.
 _SINCE = {
     LATEST: 1,
     EARLIEST: 1,
@@ -94,7 +94,7 @@ class ListOffsets(Handler):
     async def handle(
         self, request: RequestContext, body: ListOffsetsRequest
     ) -> ListOffsetsResponse:
-        """Look each partition's offset up."""
+        """Look up the offset of each partition."""
         committed = body.isolation_level == _READ_COMMITTED
         seen: set[tuple[str, int]] = set()
         twice: set[tuple[str, int]] = set()
@@ -112,13 +112,14 @@ class ListOffsets(Handler):
                     continue
                 partitions.append(self._look_up(topic.name, wanted, request.version, committed))
                 if wanted.timestamp >= 0 or wanted.timestamp == MAX_TIMESTAMP:
-                    # It may have expanded megabytes: others are served before the next.
+                    # The look-up may have decompressed megabytes: serve other requests before the
+                    # next one.
                     await asyncio.sleep(0)
             answers.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
         return ListOffsetsResponse(topics=answers)
 
     def _sought(self, body: ListOffsetsRequest) -> Iterator[Partition]:
-        """The partitions whose end matters to the answer."""
+        """Return the partitions whose log end the answer needs."""
         for topic in body.topics:
             for wanted in topic.partitions:
                 if wanted.timestamp >= 0 or wanted.timestamp in (LATEST, MAX_TIMESTAMP):
@@ -150,7 +151,7 @@ class ListOffsets(Handler):
 def _find(
     partition: Partition, timestamp: int, version: int, committed: bool
 ) -> tuple[int, int, int]:
-    """Return (timestamp, offset, leader epoch), -1 each where there is no such record."""
+    """Return (timestamp, offset, leader epoch), each -1 if there is no such record."""
     if timestamp < 0 and version < _SINCE.get(timestamp, 1 << 15):
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} means nothing in this version"

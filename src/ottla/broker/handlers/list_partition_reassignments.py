@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (46), version 0: the moves under way (KIP-455).
+"""ListPartitionReassignments (46), version 0: lists the reassignments in progress (KIP-455).
 
-Only the controller serves it: others answer NOT_CONTROLLER. Partitions at rest are left out.
+Only the controller serves it: others answer NOT_CONTROLLER. Other partitions are left out.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""ListTransactions (66), versions 0-2: the transactional ids that this broker coordinates.
+"""ListTransactions (66), versions 0-2: lists the transactional ids that this broker coordinates.
 
-1 filters by how long a transaction is open (KIP-994), 2 by a pattern of the id (KIP-1152).
+Version 1 filters by how long a transaction is open (KIP-994), 2 by a pattern of the id (KIP-1152).
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class ListTransactions(Handler):
     def handle(
         self, _request: RequestContext, body: ListTransactionsRequest
     ) -> ListTransactionsResponse:
-        """List what passes the filters."""
+        """List the transactions that match the filters."""
         states, unknown = read_states(body.state_filters)
         wanted = Filter(
             states,

@@ -1,6 +1,6 @@
-"""LogEnds (1002), version 0: the log ends of this broker's replicas without a leader.
+"""LogEnds (1002), version 0: returns the log end offsets of replicas here without a leader.
 
-Ottla's own, and between brokers only; see `cluster.orders`.
+An API of Ottla, between brokers only; see `cluster.orders`.
 """
 
 from dataclasses import dataclass
@@ -21,5 +21,5 @@ class LogEnds(Handler):
     orders: Orders
 
     def handle(self, _request: RequestContext, body: LogEndsRequest) -> LogEndsResponse:
-        """Look at each log."""
+        """Read the end of each log."""
         return self.orders.log_ends(body)

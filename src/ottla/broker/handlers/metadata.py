@@ -1,9 +1,9 @@
-"""Metadata (3), versions 0-13: brokers, topics, partitions and their leaders.
+"""Metadata (3), versions 0-13: lists brokers, topics, partitions and their leaders.
 
-Brokers that left a moment ago are still named to clients that would fail without (`departed`).
-An unknown topic is created where the request and `auto.create.topics.enable` allow it. Kafka
-answers UNKNOWN_TOPIC_OR_PARTITION then and lets the client ask again; here creation takes a few
-milliseconds, so the answer waits for it and is complete.
+Brokers that left a moment ago are still listed for clients that would fail without (`departed`). An
+unknown topic is created if the request and `auto.create.topics.enable` allow it. Kafka then answers
+UNKNOWN_TOPIC_OR_PARTITION and lets the client ask again; here creation takes a few milliseconds, so
+the answer waits for it and is complete.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,20 +47,20 @@ from ottla.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-# A client whose leader has died asks within the same millisecond, perhaps before this broker has
-# seen its own connection to that leader end. If the answer names the dead broker, the client may
-# wait more than a second before it asks again: so answer a little later.
+# A client whose leader has died asks within the same millisecond, perhaps before this broker's own
+# connection to that leader has ended. If the answer names the dead broker, the client may wait more
+# than a second before it asks again; therefore the answer is delayed by this time.
 _LOOK_S = 0.005
-# Fields for ids came with version 10, but topics may be asked for by them from here on.
+# Fields for ids were added in version 10, but topics may be requested by id only from 12 on.
 _IDS_FROM = 12
 _NONE, _LEADER_NOT_AVAILABLE = int(ErrorCode.NONE), int(ErrorCode.LEADER_NOT_AVAILABLE)
 
 
 def _needs(check: RequestCheck[MetadataRequest]) -> Amend[MetadataResponse]:
-    """DESCRIBE on each topic; creating a missing one needs CREATE on it or on the cluster.
+    """Require DESCRIBE on each topic; creating a missing one needs CREATE on it or on the cluster.
 
-    A list of all topics leaves hidden ones out. A hidden topic that is asked for by name is
-    answered alike whether it exists or not.
+    A request for all topics leaves hidden ones out. A hidden topic requested by name gets the same
+    answer whether it exists or not.
     """
     body = check.body
     is_all = body.topics is None or (check.version == 0 and not body.topics)
@@ -74,7 +74,7 @@ def _needs(check: RequestCheck[MetadataRequest]) -> Amend[MetadataResponse]:
             else:
                 refused.append(denied)
         body.topics = allowed
-    # In version 0, no topics stand for all.
+    # In version 0, an empty list means all topics.
     nothing_left = not is_all and not body.topics
 
     def amend(response: MetadataResponse) -> None:
@@ -151,7 +151,7 @@ class Metadata(Handler):
     departed: Departed
 
     def handle(self, request: RequestContext, body: MetadataRequest) -> MetadataResponse | None:
-        """Answer from the image at once, or after missing topics were created."""
+        """Answer from the image at once, or after creating missing topics."""
         _check_null_names(body, request.version)
         if body.allow_auto_topic_creation and self.settings.flag("auto.create.topics.enable"):
             missing = _missing(self.view.image, body)
@@ -173,7 +173,7 @@ class Metadata(Handler):
         return self._answer(request, body, {})
 
     def _names_others(self, body: MetadataRequest) -> bool:
-        """Whether the answer will send the client to leaders that are other brokers."""
+        """Whether the answer will send the client to leaders on other brokers."""
         image = self.view.image
         if len(image.brokers) < 2 or body.topics is None:
             return False
@@ -286,7 +286,7 @@ class Metadata(Handler):
     def on_error(
         body: MetadataRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> MetadataResponse:
-        """The error on every topic asked for, and from version 13 on for the whole answer."""
+        """Return the error for every requested topic, from version 13 on for the whole answer."""
         topics = [
             MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in body.topics or ()
@@ -295,14 +295,14 @@ class Metadata(Handler):
 
 
 def _find(image: ClusterImage, asked: MetadataRequestTopic) -> TopicImage | None:
-    """The topic asked for. An id comes before a name: Java sends an empty name beside it."""
+    """Find a requested topic. The id takes precedence, since Java sends an empty name with it."""
     if asked.name is None or asked.topic_id != NO_TOPIC_ID:
         return image.topic_by_id(TopicId(asked.topic_id))
     return image.topic(asked.name)
 
 
 def _check_null_names(body: MetadataRequest, version: int) -> None:
-    """Whether topics may be asked for by ids. Raises OttlaError where they may not, as in Kafka."""
+    """Raise OttlaError if topics must not be requested by id in this version, as in Kafka."""
     if version < _IDS_FROM and body.topics is not None:
         for topic in body.topics:
             if topic.name is None or topic.topic_id != NO_TOPIC_ID:
@@ -323,7 +323,7 @@ def _report_created(
 
 
 def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
-    """Names that do not exist and could. A topic that is asked for by its id is not created."""
+    """Return the missing topics that could be created. A topic requested by id is never created."""
     missing: list[str] = []
     for topic in body.topics or ():
         if topic.name is None or topic.topic_id != NO_TOPIC_ID or topic.name in image.topics:
@@ -339,7 +339,7 @@ def _missing(image: ClusterImage, body: MetadataRequest) -> list[str]:
 def _leave_out_the_dead(
     topics: list[MetadataResponseTopic], alive: Mapping[BrokerId, BrokerImage]
 ) -> None:
-    """As in Kafka: clients of version 0 are given only replicas that they can find."""
+    """As in Kafka, remove dead brokers from the replicas in answers of version 0."""
     for topic in topics:
         for partition in topic.partitions:
             before = len(partition.replica_nodes) + len(partition.isr_nodes)
@@ -351,7 +351,7 @@ def _leave_out_the_dead(
 
 
 def _once(image: ClusterImage, topics: list[MetadataRequestTopic]) -> list[MetadataRequestTopic]:
-    """Each topic once, however often it is asked for, by name or by id."""
+    """Return each topic once, however often it is requested, by name or by id."""
     if len(topics) < 2:
         return topics
     once: dict[object, MetadataRequestTopic] = {}
@@ -371,7 +371,7 @@ def _why_missing(name: str) -> ErrorCode:
 
 
 def _is_superseded(shown: PartitionImage, replica: Partition, own_id: BrokerId) -> bool:
-    """Whether the replica here knows that the image's leader leads no more.
+    """Whether the local replica knows that the image's leader was superseded.
 
     LeaderAndIsr comes a moment before UpdateMetadata. The new leader may not know yet that it
     leads, so no leader is named: a client that is sent back to the broker that refused it waits a

@@ -1,7 +1,7 @@
 """OffsetCommit (8), versions 2-10: stores the offsets at which a group resumes.
 
-From a member, or, with generation -1, from a client that only stores offsets. Versions 2-4 set a
-retention; 6 has the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
+Sent by a member or, with generation -1, by a client that only stores offsets. Versions 2-4 set a
+retention; 6 adds the leader epoch (KIP-320), 7 static members, 10 topic ids (KIP-848).
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,10 @@ _TOPIC_IDS_FROM = 10
 
 
 def _changes(body: OffsetCommitRequest, response: OffsetCommitResponse) -> Iterator[AdminChange]:
-    """Lines of each topic, where the client is no member of the group.
+    """Return an audit line for each topic, if the client is not a member of the group.
 
-    Tools that rewind a group commit like that; so do consumers that assign themselves partitions.
+    Tools that reset a group's offsets commit like that, and consumers that assign partitions
+    manually.
     """
     if body.member_id or body.generation_id_or_member_epoch >= 0:
         return iter(())
@@ -84,7 +85,7 @@ class OffsetCommit(Handler):
     groups: Groups
 
     def handle(self, request: RequestContext, body: OffsetCommitRequest) -> None:
-        """Give the topics both name and id, then have the group's coordinator decide."""
+        """Complete the topics with both name and id, then have the group's coordinator decide."""
         image = self.view.image
         by_id = request.version >= _TOPIC_IDS_FROM
         for topic in body.topics:
@@ -105,7 +106,7 @@ class OffsetCommit(Handler):
     def on_error(
         body: OffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> OffsetCommitResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         return commit_refused(body, code)
 
 

@@ -36,7 +36,7 @@ def _denied(topic: OffsetDeleteRequestTopic, code: ErrorCode) -> OffsetDeleteRes
 
 
 def _changes(body: OffsetDeleteRequest, response: OffsetDeleteResponse) -> Iterator[AdminChange]:
-    """Lines of each topic."""
+    """Return an audit line for each topic."""
     return partition_changes(
         group_need(AclOperation.DELETE, body.group_id),
         ((one.name, part.partition_index, None) for one in body.topics for part in one.partitions),

@@ -1,8 +1,9 @@
-"""OffsetFetch (9), versions 1-10: the committed offsets of groups.
+"""OffsetFetch (9), versions 1-10: returns the committed offsets of groups.
 
-One group before version 8, many from there on (KIP-709); null topics mean all from version 2 on;
-topic ids from 10 (KIP-848). The answer waits until its offsets are below the high
-watermark. A stable answer (from 7 on, KIP-447) has no offset that an open transaction may change.
+A request names one group before version 8, and many from 8 on (KIP-709). From version 2 on null
+topics mean all; from 10 on topics have ids (KIP-848). The answer waits until its offsets are below
+the high watermark. A stable answer (from 7 on, KIP-447) has no offset that an open transaction may
+change.
 """
 
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ _TOPIC_IDS_FROM = 10
 
 
 def _add_topics(group: OffsetFetchRequestGroup, other: OffsetFetchRequestGroup) -> None:
-    """None stands for all topics."""
+    """Add the requested topics; None means all topics."""
     if group.topics is None or other.topics is None:
         group.topics = None
     else:
@@ -144,7 +145,7 @@ class OffsetFetch(Handler):
     def on_error(
         body: OffsetFetchRequest, code: ErrorCode, _message: str | None, version: int
     ) -> OffsetFetchResponse:
-        """The error of the group; before version 2 of each of its partitions."""
+        """Return the error of the group; before version 2 of each of its partitions."""
         if version >= _MANY_GROUPS_FROM:
             return OffsetFetchResponse(
                 groups=[_failed_group(group.group_id, code) for group in body.groups]
@@ -201,7 +202,7 @@ def _for_member(
     call: Call,
     at: Moment,
 ) -> GroupDecision:
-    """A request as a member of the consumer protocol must name a member in its present epoch."""
+    """Check that a request of the consumer protocol names a member with its current epoch."""
     code = coordinator.offsets.check_member(group.group_id, group.member_id, group.member_epoch)
     if code is ErrorCode.NONE:
         return fetch(coordinator, call, at)
@@ -242,7 +243,7 @@ def _fetch_by_id(
     call: Call,
     _at: Moment,
 ) -> GroupDecision:
-    """Topics are asked for and answered by id; topics without an id are left out of "all"."""
+    """Answer topics by id; topics without an id are left out of "all"."""
     wanted = None
     unknown: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (23), versions 2-4: where a leader epoch ended (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2-4: returns where a leader epoch ended (KIP-101, KIP-320).
 
 Followers get the log's end offset, consumers the high watermark.
 """
@@ -26,7 +26,7 @@ from ottla.wire.messages.offset_for_leader_epoch import (
 
 
 def _topic_needs(check: RequestCheck[Any], topic: OffsetForLeaderTopic) -> ErrorCode | None:
-    """CLUSTER_ACTION on the cluster, or DESCRIBE on the topic."""
+    """Require CLUSTER_ACTION on the cluster, or DESCRIBE on the topic."""
     if check.sees_cluster(AclOperation.CLUSTER_ACTION):
         return None
     return check.code(AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic)
@@ -54,7 +54,7 @@ class OffsetForLeaderEpoch(Handler):
     def handle(
         self, request: RequestContext, body: OffsetForLeaderEpochRequest
     ) -> OffsetForLeaderEpochResponse:
-        """Look the end of each epoch up."""
+        """Look up the end of each epoch."""
         is_follower = body.replica_id >= 0
         if is_follower:
             require_broker(request, "OffsetForLeaderEpoch", body.replica_id)
@@ -80,7 +80,7 @@ class OffsetForLeaderEpoch(Handler):
             partition.check_leader_epoch(wanted.current_leader_epoch)
             epoch, end_offset = partition.log.end_offset_for_epoch(wanted.leader_epoch)
             if wanted.leader_epoch == partition.leader_epoch and not is_follower:
-                # Consumers must not learn of records that are not committed.
+                # Consumers must not see uncommitted records.
                 epoch, end_offset = partition.leader_epoch, partition.latest_offset()
         except OttlaError as error:
             return _failed(wanted, error.code)
@@ -90,7 +90,7 @@ class OffsetForLeaderEpoch(Handler):
     def on_error(
         body: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> OffsetForLeaderEpochResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         return OffsetForLeaderEpochResponse(
             topics=[
                 OffsetForLeaderTopicResult(

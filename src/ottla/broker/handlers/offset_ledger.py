@@ -1,7 +1,7 @@
-"""OffsetLedger (1012), version 0: the fate of each offset of a range, by the leader's evidence.
+"""OffsetLedger (1012), version 0: explains each offset of a range, with the leader's evidence.
 
-Ottla's own, and advertised to Ottla's own clients only. The log is walked by the headers of its
-batches, in a thread; removals by compaction, retention and elections are in the ledger already.
+An API of Ottla, advertised to Ottla's clients only. A thread reads the headers of the log's
+batches; the ledger already contains removals by compaction, retention and elections.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from ottla.wire.messages.offset_ledger import (
 )
 
 _HIGH_WATERMARK = -1
-# Walks at a time, and of one user: the threads they take are those of the whole broker.
+# Parallel walks, in total and per user, because they take threads from the whole broker.
 _WALKS = 2
 _WALKS_OF_USER = 1
-# A log that is cleaned or truncated during the walk is walked again.
+# A walk is repeated if the log was cleaned or truncated during it.
 _ATTEMPTS = 5
 
 
@@ -56,7 +56,7 @@ class OffsetLedger(Handler):
     async def handle(
         self, request: RequestContext, body: OffsetLedgerRequest
     ) -> OffsetLedgerResponse:
-        """Account for the range when it is the client's turn. Raises OttlaError."""
+        """Account for the range once the client has its turn. Raises OttlaError."""
         walk = object()
         place: asyncio.Future[None] = self.runtime.loop.create_future()
         if self.turns.take(request.connection.principal, walk, partial(_give, place)):
@@ -84,7 +84,7 @@ class OffsetLedger(Handler):
         )
 
     async def _account(self, partition: Partition, start: int, end: int) -> Account | None:
-        """The account; None where the log was changed meanwhile."""
+        """Return the account; None if the log was changed meanwhile."""
         log = partition.log
         accounting = Accounting(log, start, end)
         try:

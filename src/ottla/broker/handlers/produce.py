@@ -1,10 +1,10 @@
-"""Produce (0), versions 3-13; 0-2 are advertised and closed upon, exactly as Kafka 4 does.
+"""Produce (0), versions 3-13; 0-2 are advertised, but close the connection, exactly as in Kafka 4.
 
-KAFKA-18659: clients conclude from "produce 0" that compression works. acks 0 gets no answer, and
-an error closes the connection; acks 1 is answered after the append; acks -1 once the high
-watermark has passed the batch, which under group commit means that it is on the disks of all
-replicas in sync. NOT_LEADER_OR_FOLLOWER names the present leader (KIP-951). A batch for an
-internal topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
+KAFKA-18659: clients conclude from "produce 0" that compression works. With acks 0 there is no
+answer, and an error closes the connection; acks 1 is answered after the append; acks -1 once the
+high watermark has passed the batch, which under group commit means that it is on the disks of all
+replicas in sync. NOT_LEADER_OR_FOLLOWER names the current leader (KIP-951). A batch for an internal
+topic is refused with INVALID_TOPIC_EXCEPTION, unless the client id is `__admin_client`.
 """
 
 from dataclasses import dataclass
@@ -59,9 +59,9 @@ _write_each: Guard[ProduceRequest, ProduceResponse] = each(
 def _needs(
     check: RequestCheck[ProduceRequest],
 ) -> Amend[ProduceResponse] | DeniedAnswer | None:
-    """WRITE on each topic; a batch of a transaction needs WRITE on the transactional id, too.
+    """Require WRITE on each topic, and for transactional batches also on the transactional id.
 
-    The batches decide, not the request (CVE-2018-17196). With acks=0 a denial closes the
+    The batches decide, not the request's fields (CVE-2018-17196). With acks=0 a denial closes the
     connection, and nothing of the request is appended.
     """
     body = check.body
@@ -77,7 +77,7 @@ def _needs(
 
 
 def _is_transactional(data: PartitionProduceData) -> bool:
-    """Whether the first batch, which must be the only one, is of a transaction."""
+    """Whether the first batch, which must be the only one, belongs to a transaction."""
     records = data.records
     if not isinstance(records, memoryview) or len(records) < HEADER_SIZE:
         return False
@@ -159,7 +159,7 @@ class Produce(Handler):
         return None
 
     def _produce_in_transaction(self, request: RequestContext, body: ProduceRequest) -> None:
-        """As `handle`, but batches may wait until their transaction is known to be open."""
+        """Append as `handle`, but let batches wait until their transaction is known to be open."""
         waiting: list[tuple[Partition, int, PartitionProduceResponse]] = []
 
         def append(
@@ -272,7 +272,7 @@ class Produce(Handler):
         wanted: PartitionProduceData,
         error: OttlaError,
     ) -> PartitionProduceResponse:
-        """The answer for one partition, and a line in the log where that helps an operator."""
+        """Return the answer for one refused partition, and log it if that helps an operator."""
         image = self.view.image
         found = image.topic_by_id(TopicId(topic.topic_id)) if request.version >= 13 else None
         partition = TopicPartition(found.name if found is not None else topic.name, wanted.index)
@@ -285,7 +285,7 @@ class Produce(Handler):
     def on_error(
         body: ProduceRequest, code: ErrorCode, message: str | None, _version: int
     ) -> ProduceResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         if body.acks == 0:
             raise CloseConnection(
                 f"its produce request without acknowledgement failed: {message}", "produce: acks=0"
@@ -325,7 +325,7 @@ def _failed(
 
 
 def _close_on_error(response: ProduceResponse) -> None:
-    """Without acknowledgements, only a closed connection makes a producer refresh its metadata."""
+    """Close the connection, which alone makes a producer with acks=0 refresh its metadata."""
     for topic in response.responses:
         for answer in topic.partition_responses:
             if answer.error_code != _NONE:
@@ -368,7 +368,7 @@ class DelayedProduce:
         self._timeout_ms = timeout_ms
 
     def start(self) -> None:
-        """Wait for every partition; the request is answered by the last of them, or by time."""
+        """Wait for every partition; the last one, or the timeout, answers the request."""
         self._deadline = self._purgatory.schedule(self._timeout_ms, self._on_timeout)
         for partition, offset, answer in self._waiting:
             answer.error_code = ErrorCode.REQUEST_TIMED_OUT

@@ -1,6 +1,6 @@
-"""ReadShareGroupState (84), version 0: a share group's state of partitions (KIP-932).
+"""ReadShareGroupState (84), version 0: returns a share group's state of partitions (KIP-932).
 
-Between brokers: sent by the leaders of partitions and by group coordinators.
+Between brokers: partition leaders and group coordinators send it.
 """
 
 from dataclasses import dataclass

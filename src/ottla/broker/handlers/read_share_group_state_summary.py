@@ -1,6 +1,6 @@
-"""ReadShareGroupStateSummary (87), versions 0-1: start offsets of a share group (KIP-932).
+"""ReadShareGroupStateSummary (87), versions 0-1: returns a share group's start offsets (KIP-932).
 
-Between brokers: sent by the leaders of partitions and by group coordinators.
+Between brokers: partition leaders and group coordinators send it.
 """
 
 from dataclasses import dataclass

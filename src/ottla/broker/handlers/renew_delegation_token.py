@@ -1,6 +1,6 @@
-"""RenewDelegationToken (39), versions 1-2: moves the end of a token, within its lifetime.
+"""RenewDelegationToken (39), versions 1-2: extends a token's validity, within its lifetime.
 
-Its owner and its renewers may (KIP-48).
+Allowed for its owner and its renewers (KIP-48).
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ottla.wire.messages.renew_delegation_token import (
 def _changes(
     body: RenewDelegationTokenRequest, response: RenewDelegationTokenResponse
 ) -> Iterator[AdminChange]:
-    """One line."""
+    """Return the audit line."""
     detail = {"renewed_until": response.expiry_timestamp_ms}
     yield token_change(body.hmac, detail, response.error_code)
 
@@ -46,7 +46,7 @@ class RenewDelegationToken(Handler):
     async def handle(
         self, request: RequestContext, body: RenewDelegationTokenRequest
     ) -> RenewDelegationTokenResponse:
-        """The token's new end."""
+        """Return the token's new expiry time."""
         require_identity(request)
         tokens = require_tokens(self.tokens)
         principal = request.connection.principal

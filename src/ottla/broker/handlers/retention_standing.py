@@ -1,7 +1,7 @@
-"""RetentionStanding (1013), version 0: when records are deleted, and which readers they wait for.
+"""RetentionStanding (1013), version 0: shows when records are deleted, and who delays it.
 
-Ottla's own, and advertised to Ottla's own clients only. `ottla group describe` and `ottla why
-retention` ask it.
+An API of Ottla, advertised to Ottla's clients only. `ottla group describe` and `ottla why
+retention` send it.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
 """SaslAuthenticate (36), versions 0-2: one step of a login on a SASL listener (KIP-152).
 
-`broker.login` serves it there. Anywhere else it is refused with ILLEGAL_SASL_STATE, as by Kafka.
+On such a listener `broker.login` serves it. Elsewhere it is refused with ILLEGAL_SASL_STATE, as by
+Kafka.
 """
 
 from dataclasses import dataclass
@@ -24,5 +25,5 @@ class SaslAuthenticate(Handler):
     def handle(
         self, request: RequestContext, _body: SaslAuthenticateRequest
     ) -> SaslAuthenticateResponse:
-        """Refuse: no login has begun."""
+        """Refuse the request, because no login has begun."""
         raise no_sasl(request)

@@ -1,7 +1,8 @@
 """SaslHandshake (17), versions 0-1: begins a login on a SASL listener (KIP-43).
 
-`broker.login` serves it there. Here it comes over a listener without SASL, or from a client that
-has logged in and need not do so again: it is refused with ILLEGAL_SASL_STATE, as by Kafka.
+On such a listener `broker.login` serves it. This handler gets it over a listener without SASL, or
+from a client that has logged in and need not do so again: it is refused with ILLEGAL_SASL_STATE, as
+by Kafka.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsha
 
 
 def no_sasl(request: RequestContext) -> OttlaError:
-    """The refusal, logged at intervals per address."""
+    """Return the refusal, logged at intervals per address."""
     client = request.connection
     if client.principal == ANONYMOUS:
         why = (
@@ -42,5 +43,5 @@ class SaslHandshake(Handler):
     api = Api(SaslHandshakeRequest, SaslHandshakeResponse, Versions(0, 1), needs=free)
 
     def handle(self, request: RequestContext, _body: SaslHandshakeRequest) -> SaslHandshakeResponse:
-        """Refuse: no login is due."""
+        """Refuse the request, because no login is expected."""
         raise no_sasl(request)

@@ -1,7 +1,7 @@
 """ShareAcknowledge (79), versions 1-2: a member of a share group acknowledges its records.
 
-Records are accepted, released, rejected, or from version 2 on their locks renewed (KIP-932,
-KIP-1222). Answered when the acknowledgement is written.
+Records are accepted, released or rejected; from version 2 on their locks may be renewed (KIP-932,
+KIP-1222). The answer is sent when the acknowledgement is written.
 """
 
 from dataclasses import dataclass

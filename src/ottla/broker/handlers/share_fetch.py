@@ -1,7 +1,8 @@
-"""ShareFetch (78), versions 1-2: records for members of share groups, and acknowledgements.
+"""ShareFetch (78), versions 1-2: returns records to members of share groups.
 
-With a session per member (KIP-932). Waits up to `max_wait_ms` for `min_bytes`. From version 2 on
-with a strict record limit if wanted (KIP-1206), and renewal of locks (KIP-1222).
+Takes acknowledgements. Each member has a session (KIP-932). Waits up to `max_wait_ms` for
+`min_bytes`. From version 2 on a client may request a strict record limit (KIP-1206) and renew locks
+(KIP-1222).
 """
 
 from dataclasses import dataclass
@@ -26,9 +27,9 @@ from ottla.wire.messages.share_fetch import ShareFetchRequest, ShareFetchRespons
 
 
 def _needs(check: RequestCheck[ShareFetchRequest]) -> None:
-    """READ on the group; the session checks READ on its topics at each fetch.
+    """Require READ on the group; the session checks READ on its topics at each fetch.
 
-    What is acknowledged in a topic that the client may no longer READ is not taken in.
+    Acknowledgements of a topic that the client may no longer READ are ignored.
     """
     check.require(AclOperation.READ, AclResource.GROUP, check.body.group_id or "")
     for asked in check.body.topics:
@@ -51,7 +52,7 @@ class ShareFetch(Handler):
     new_leaders: NewLeaders
 
     def handle(self, request: RequestContext, body: ShareFetchRequest) -> None:
-        """Open or resume the member's session, and carry the request out."""
+        """Open or resume the member's session, and serve the request."""
         require_feature(self.view.image, SHARE)
         if not body.group_id or not body.member_id:
             raise OttlaError(

@@ -1,7 +1,7 @@
-"""ShareGroupHeartbeat (76), version 1: joining a share group, reporting and leaving (KIP-932).
+"""ShareGroupHeartbeat (76), version 1: serves share group members: join, report, leave (KIP-932).
 
-Members are assigned only partitions whose state is initialized. A heartbeat that is the first to
-subscribe to a topic initializes it before the answer, so that its member need not wait for the next
+Members are assigned only partitions whose state is initialized. The first heartbeat that subscribes
+to a topic initializes it before the answer, so that its member need not wait for the next
 heartbeat.
 """
 
@@ -73,11 +73,12 @@ class ShareGroupHeartbeat(Handler):
         except OttlaError:
             return outcome.response
         if not response.error_code:
-            # The member has its partitions one heartbeat earlier than in Kafka, in the epoch that
-            # Kafka answers with here; the next heartbeat's answer has the epoch they belong to.
+            # The member gets its partitions one heartbeat earlier than in Kafka, with the epoch
+            # that Kafka answers here; the next heartbeat's answer has the epoch to which they
+            # belong.
             response.member_epoch = outcome.response.member_epoch
             if response.assignment is None:
-                # Unchanged since the first answer, which the member has not received yet.
+                # Unchanged since the first answer, which has not reached the member yet.
                 response.assignment = outcome.response.assignment
         return response
 
@@ -94,13 +95,13 @@ class ShareGroupHeartbeat(Handler):
     async def _begins(
         self, request: RequestContext, outcome: Heard, group_id: str
     ) -> dict[ShareKey, Begin]:
-        """The start offsets of new state: the first record in partitions added to a known topic."""
+        """Return the start offsets of new state: 0 for partitions added to a known topic."""
         allowed = await self.groups.run_and_wait(
             request,
             group_id,
             lambda coordinator, call, _at: coordinator.share.begun(call, group_id),
         )
-        # Topics of which all partitions had state before.
+        # Topics of which all earlier partitions have state.
         grown = {
             topic.id
             for topic in allowed.topics

@@ -1,6 +1,6 @@
-"""StopReplica (5), versions 3-4: the controller has this broker give up replicas.
+"""StopReplica (5), versions 3-4: the controller makes this broker stop replicas.
 
-Between brokers only. With `delete_partition` the log goes, too; see `cluster.orders`.
+Between brokers only. With `delete_partition` the log is deleted, too; see `cluster.orders`.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""SyncGroup (14), versions 0-5: the leader brings the assignment, each member gets its part.
+"""SyncGroup (14), versions 0-5: the group leader sends the assignment; each member gets its part.
 
 From version 5 on the client names the group's protocol (KIP-559).
 """

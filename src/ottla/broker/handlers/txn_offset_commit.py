@@ -1,8 +1,8 @@
-"""TxnOffsetCommit (28), versions 0-5: a group's offsets, committed with a transaction.
+"""TxnOffsetCommit (28), versions 0-5: commits a group's offsets as part of a transaction.
 
-Leader epochs from 2 on; members and generations from 3 on, so that a zombie is refused (KIP-447).
-From 5 on this request adds the group's partition to the transaction; earlier versions verify
-that AddOffsetsToTxn has done so (KIP-890).
+Version 2 adds leader epochs; 3 adds members and generations, so that zombies are refused (KIP-447).
+From 5 on this request adds the group's partition to the transaction; earlier versions verify that
+AddOffsetsToTxn has done so (KIP-890).
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOff
 _ADDS_FROM = 5
 # From this version on a producer understands TRANSACTION_ABORTABLE (KIP-890).
 _ABORTABLE_FROM = 4
-# Errors of a transaction coordinator, by those that a group coordinator may answer.
+# Transaction coordinator errors, mapped to errors that a group coordinator may answer.
 _TOLD = {
     ErrorCode.PRODUCER_FENCED: ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -48,7 +48,7 @@ _TOLD_OF_OLD = {
 
 @dataclass(slots=True, eq=False, repr=False)
 class TxnOffsetCommit(Handler):
-    """Serves TxnOffsetCommit: verified with one coordinator, committed by the other."""
+    """Serves TxnOffsetCommit: one coordinator verifies the transaction, the other commits."""
 
     api = Api(
         TxnOffsetCommitRequest,
@@ -115,12 +115,12 @@ class TxnOffsetCommit(Handler):
     def on_error(
         body: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None, _version: int
     ) -> TxnOffsetCommitResponse:
-        """The same error for every partition."""
+        """Return the same error for every partition."""
         return transactional_commit_refused(body, code)
 
 
 def _known_code(code: ErrorCode, version: int) -> ErrorCode:
-    """The transaction coordinator's error, as a client of this version knows it."""
+    """Return the transaction coordinator's error as a client of this version knows it."""
     if version >= _ADDS_FROM:
         return _TOLD.get(code, code)
     return (_TOLD_BEFORE_ADDING if version >= _ABORTABLE_FROM else _TOLD_OF_OLD).get(code, code)

@@ -1,7 +1,7 @@
 """UnregisterBroker (64), version 0: forgets a broker that is gone for good.
 
-New internal topics then get no replicas for it. Its own replicas stay assigned until they
-are moved; it is known again as soon as it registers. The request is refused for a live broker.
+New internal topics then get no replicas on it. Its existing replicas stay assigned until they are
+moved; it is known again as soon as it registers. The request is refused for a live broker.
 """
 
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 def _changes(
     body: UnregisterBrokerRequest, response: UnregisterBrokerResponse
 ) -> Iterator[AdminChange]:
-    """One line."""
+    """Return the audit line."""
     detail = {"unregistered": body.broker_id}
     yield AdminChange((cluster_need(AclOperation.ALTER),), detail, response.error_code)
 

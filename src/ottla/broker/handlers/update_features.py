@@ -1,6 +1,7 @@
 """UpdateFeatures (57), versions 0-2: raises and lowers the levels of features (KIP-584).
 
-All updates of a request or none, as in Kafka. Any broker takes it; the store orders the changes.
+A request makes all its updates or none, as in Kafka. Any broker serves it; the store orders the
+changes.
 """
 
 from collections.abc import Iterator
@@ -21,14 +22,14 @@ from ottla.wire.messages.update_features import (
 )
 
 _UPGRADE_TYPE_SINCE = 1
-# From this version on one error code stands for all features.
+# From this version on one error code covers all features.
 _ONE_RESULT_SINCE = 2
 
 
 def _changes(
     body: UpdateFeaturesRequest, response: UpdateFeaturesResponse
 ) -> Iterator[AdminChange]:
-    """A line for each feature."""
+    """Return an audit line for each feature."""
     if body.validate_only:
         return
     codes = {one.feature: one.error_code for one in response.results}

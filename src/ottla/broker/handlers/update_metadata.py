@@ -1,6 +1,6 @@
-"""UpdateMetadata (6), versions 5-8: the live brokers, topics and leaders, from the controller.
+"""UpdateMetadata (6), versions 5-8: the controller sends the live brokers, topics and leaders.
 
-Between brokers only. The image that clients see changes by nothing else; see `cluster.orders`.
+Between brokers only. Nothing else changes the image that clients see; see `cluster.orders`.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,6 @@ class UpdateMetadata(Handler):
     async def handle(
         self, request: RequestContext, body: UpdateMetadataRequest
     ) -> UpdateMetadataResponse:
-        """Apply it whole, or refuse it."""
+        """Apply the whole update, or refuse it."""
         require_broker(request, "UpdateMetadata", body.controller_id)
         return await self.orders.update_metadata(body)

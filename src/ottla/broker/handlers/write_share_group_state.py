@@ -1,6 +1,6 @@
 """WriteShareGroupState (85), versions 0-1: writes a share group's state (KIP-932).
 
-Between brokers: sent by the leaders of partitions and by group coordinators.
+Between brokers: partition leaders and group coordinators send it.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (27), versions 1-2: a coordinator sends the outcome of transactions.
+"""WriteTxnMarkers (27), versions 1-2: a coordinator writes the outcome of transactions.
 
 Also sent by the tool that aborts hanging transactions (KIP-664). Version 2 says whether each
-transaction of the producer has its own epoch: a late marker then cannot end the next transaction
+transaction of the producer has its own epoch: then a late marker cannot end the next transaction
 (KIP-1228).
 """
 
@@ -32,7 +32,7 @@ from ottla.wire.messages.write_txn_markers import (
 
 
 def _needs(check: RequestCheck[WriteTxnMarkersRequest]) -> None:
-    """ALTER or CLUSTER_ACTION on the cluster: `kafka-transactions abort` sends it."""
+    """Require ALTER (for `kafka-transactions abort`) or CLUSTER_ACTION on the cluster."""
     if not check.sees_cluster(AclOperation.ALTER):
         check.require_cluster(AclOperation.CLUSTER_ACTION)
 
@@ -40,7 +40,7 @@ def _needs(check: RequestCheck[WriteTxnMarkersRequest]) -> None:
 def _changes(
     body: WriteTxnMarkersRequest, response: WriteTxnMarkersResponse
 ) -> Iterator[AdminChange]:
-    """Lines of each topic of each producer: brokers' own markers are not watched."""
+    """Return an audit line for each topic of each producer; markers of brokers are not audited."""
     answered = {one.producer_id: one.topics for one in response.markers}
     for marker in body.markers:
         yield from partition_changes(
@@ -80,7 +80,7 @@ class WriteTxnMarkers(Handler):
                 inner=items(lambda topic: topic.partition_indexes, lambda topic: topic.partitions),
             ),
         ),
-        # Clients abort one transaction at a time. More would be long to collect garbage among.
+        # Clients abort one transaction at a time. More elements would slow down garbage collection.
         fewer_elements_max=60_000,
         on_error=lambda body, code, _message: WriteTxnMarkersResponse(
             markers=[
@@ -92,7 +92,7 @@ class WriteTxnMarkers(Handler):
     writer: MarkerWriter
 
     def handle(self, request: RequestContext, body: WriteTxnMarkersRequest) -> None:
-        """Write the markers, and answer when all are committed."""
+        """Write the markers, and answer when all of them are committed."""
         parted = PartedResponse(
             request, len(body.markers), lambda parts: WriteTxnMarkersResponse(markers=parts)
         )
@@ -117,7 +117,7 @@ def _put(
 
 
 def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
-    """The marker's partitions in the order of the request, each once."""
+    """Return the marker's partitions in the order of the request, each once."""
     return list(
         dict.fromkeys(
             TopicPartition(topic.name, index)

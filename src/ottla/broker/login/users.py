@@ -93,9 +93,7 @@ class ScramUsers:
         return disguise
 
     def mechanism_of_unknown(self, user: str) -> ScramMechanism:
-        """Choose the mechanism to hash an unknown user's password with, as often as users have
-        it.
-        """
+        """Choose the mechanism for an unknown user, each as often as users have it."""
         first = [next(iter(each)) for each in self._users.values()]
         if not first:
             return ScramMechanism.SCRAM_SHA_256
