@@ -1,9 +1,9 @@
 """Producer, consumer and administration for any Kafka-protocol broker. Uses wire and record only.
 
-`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has
-the same as plain calls; `ottla.client.ranges.ranges` reads a range of offsets as raw batches over a
-blocking socket. Every error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence
-that names cause and remedy.
+`Producer`, `Consumer` and `Admin` are for asyncio; `ottla.client.sync` has the same as plain calls;
+`ottla.client.ranges.ranges` reads a range of offsets as raw batches over a blocking socket. Every
+error is an `OttlaError` with one of Kafka's `ErrorCode`s and a sentence that names cause and
+remedy.
 """
 
 from ottla.base.errors import ErrorCode, OttlaError

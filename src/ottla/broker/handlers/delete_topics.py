@@ -79,10 +79,7 @@ def _changes(_body: DeleteTopicsRequest, response: DeleteTopicsResponse) -> Iter
 
 
 def _is_by_id(topic: DeleteTopicState) -> bool:
-    """Whether the request names the topic by id; a topic named by name and by id is refused.
-
-    If it also has the name, both are refused.
-    """
+    """Whether the request names the topic by id; a topic named both ways is refused."""
     return topic.name is None
 
 

@@ -32,9 +32,9 @@ __all__ = ["Admin", "AdminOptions"]
 class AdminOptions(TypedDict, total=False):
     """Keyword arguments of `Admin`, by Kafka's names. Times in milliseconds.
 
-    `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
-    BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
-    or the path of a file with them; None: the file that OTTLA_CONFIG names.
+    `bootstrap_timeout_ms`: how long to wait for a first answer of any bootstrap address before
+    BootstrapFailed is raised. `config`: settings of Kafka's clients for TLS and logins, as a
+    mapping or the path of a file; None: the file that OTTLA_CONFIG names.
     """
 
     client_id: str
@@ -56,18 +56,18 @@ DEFAULTS: Final = AdminOptions(
 class Admin(OtherNames):
     """Use it as `async with Admin("host:9092") as admin`; plain calls: `ottla.client.sync.Admin`.
 
-    Each part is about one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
-    `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`; those of Ottla's own
-    brokers are `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
-    BrokerRefused (what and why), ConnectionFailed, RequestTimedOut; those that may be repeated
-    without harm are, for `default_api_timeout_ms`.
+    Each part has calls for one noun: `topics`, `partitions`, `configs`, `groups`, `share_groups`,
+    `transactions`, `quotas`, `acls`, `users`, `tokens`, `cluster`, `logs`. Only Ottla's own brokers
+    serve `compaction`, `decisions`, `rebalances` and some calls of `logs`. Calls raise
+    BrokerRefused (with request and reason), ConnectionFailed, RequestTimedOut. Idempotent calls are
+    retried for `default_api_timeout_ms`.
     """
 
     @checks
     def __init__(
         self, bootstrap_servers: str | Iterable[str], **options: Unpack[AdminOptions]
     ) -> None:
-        # The connections and the metadata that all parts share.
+        # The connections and metadata that all parts share.
         self._connections = Cluster(
             bootstrap_servers, _cluster_options(checked_options(options, DEFAULTS, AdminOptions))
         )
@@ -108,7 +108,7 @@ class Admin(OtherNames):
 
 
 def _cluster_options(options: AdminOptions) -> ClusterOptions:
-    """The part that concerns reaching the cluster."""
+    """Return the options for connecting to the cluster."""
     return ClusterOptions(
         client_id=options["client_id"],
         security=security_by(options["config"]),

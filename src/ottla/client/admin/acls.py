@@ -25,13 +25,13 @@ from ottla.wire.messages.describe_acls import (
 
 @checks_calls
 class AccessRules:
-    """`admin.acls`: the rules that say which principal may do what."""
+    """`admin.acls`: rules that allow or deny operations to principals."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def find(self, wanted: AclFilter = AclFilter()) -> list[Acl]:  # noqa: B008  # A value.
-        """The ACLs that a filter means; without one, all. Raises OttlaError."""
+        """Return the ACLs that match a filter; without a filter, all. Raises OttlaError."""
         request = DescribeAclsRequest(**_fields(wanted))
 
         async def ask() -> list[Acl]:
@@ -43,7 +43,10 @@ class AccessRules:
         return await self._calls.retried(ask)
 
     async def create(self, acls: Iterable[Acl]) -> None:
-        """Add ACLs; those that exist stay. Raises OttlaError at the first that is invalid."""
+        """Add ACLs; existing ones are left unchanged.
+
+        Raises OttlaError at the first invalid one.
+        """
         creations = [
             AclCreation(
                 resource_type=acl.pattern.type,
@@ -68,7 +71,7 @@ class AccessRules:
         await self._calls.retried(ask)
 
     async def delete(self, wanted: AclFilter) -> list[Acl]:
-        """Delete the ACLs that a filter means, and return them. Raises OttlaError."""
+        """Delete the ACLs that match a filter, and return them. Raises OttlaError."""
         request = DeleteAclsRequest(filters=[DeleteAclsFilter(**_fields(wanted))])
 
         async def ask() -> list[Acl]:
@@ -82,7 +85,7 @@ class AccessRules:
 
 
 def _fields(wanted: AclFilter) -> dict[str, Any]:
-    """A filter as the requests have it."""
+    """Return a filter's fields as requests contain them."""
     return {
         "resource_type_filter": wanted.type,
         "resource_name_filter": wanted.name,

@@ -1,4 +1,4 @@
-"""What all administrative calls share: which broker to ask, and when to ask again."""
+"""Functions that all administrative calls share: choosing a broker, and retrying."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -21,7 +21,7 @@ from ottla.wire.notation import Message
 Result = TypeVar("Result")
 Response = TypeVar("Response")
 
-# Errors that pass by themselves, so that asking again helps. Those a user must mend are not here.
+# Temporary errors, which a retry may solve. Errors that need a change by the user are not listed.
 _PASSING = MOVED | {
     ErrorCode.NOT_CONTROLLER,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -32,14 +32,14 @@ _PASSING = MOVED | {
 
 
 class Calls:
-    """How the parts of an `Admin` send requests: to which broker, and how often again."""
+    """Sends the requests of an `Admin`'s parts: chooses the broker, and retries."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._coordinators: dict[str, Coordinator] = {}
 
     async def retried(self, call: Callable[[], Awaitable[Result]]) -> Result:
-        """`call` until it succeeds, or fails for a reason that does not pass by itself."""
+        """Repeat `call` until it succeeds, or fails with an error that is not temporary."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + self.cluster.options.retry_timeout_ms / 1000
         attempt = 0
@@ -59,15 +59,16 @@ class Calls:
             try:
                 await self.cluster.refresh()
             except (ConnectionFailed, RequestTimedOut):
-                # If the failure lasts, the next attempt raises it.
+                # If the failure persists, the next attempt raises it.
                 continue
 
     async def ask_ottla(
         self, broker_id: int, request: Message, response_type: type[Response], lacks: str
     ) -> Response:
-        """Ask a broker, once, what only Ottla answers; `lacks` is part of the error for others.
+        """Send a broker, once, a request that only Ottla serves.
 
-        Raises ConnectionFailed, RequestTimedOut, UnsupportedByBroker.
+        `lacks` is part of the error for others. Raises ConnectionFailed, RequestTimedOut,
+        UnsupportedByBroker.
         """
         try:
             return await self.cluster.ask(broker_id, request, response_type)
@@ -83,7 +84,10 @@ class Calls:
         lacks: str,
         silent: dict[int, OttlaError],
     ) -> AsyncIterator[tuple[int, Response]]:
-        """`ask_ottla` of every live broker, by id; `silent` gets those that do not answer."""
+        """Call `ask_ottla` for every live broker, by id.
+
+        `silent` gets the brokers that do not answer.
+        """
         for broker_id in await self.retried(self.brokers):
             try:
                 answer = await self.ask_ottla(broker_id, request, response_type, lacks)
@@ -95,10 +99,10 @@ class Calls:
     async def each_in_time(
         self, broker_ids: Iterable[int], ask: Callable[[int], Awaitable[Result]], patience_s: float
     ) -> list[Result]:
-        """`ask(broker_id)` of all brokers at once; the answers that come within `patience_s`.
+        """Call `ask(broker_id)` for all brokers at once.
 
-        Brokers that cannot be reached, do not answer in time or do not know the request are left
-        out.
+        Return the answers that come within `patience_s`. Brokers that cannot be reached, do not
+        answer in time or do not know the request are left out.
         """
 
         async def in_time(broker_id: int) -> list[Result]:
@@ -112,7 +116,7 @@ class Calls:
         return [answer for answered in answers for answer in answered]
 
     async def leader_of(self, partition: TopicPartition, what: str) -> int:
-        """Id of the leader; `what` says in an error what it was needed for.
+        """Return the id of the leader; the error says with `what` why it was needed.
 
         Raises UnknownTopic, BrokerRefused (LEADER_NOT_AVAILABLE).
         """
@@ -122,18 +126,18 @@ class Calls:
         return leader
 
     def coordinator_of(self, group_id: str) -> Coordinator:
-        """The coordinator of a group, remembered between calls."""
+        """Return the coordinator of a group, remembered between calls."""
         return self._coordinators.setdefault(group_id, Coordinator(self.cluster, group_id))
 
     async def brokers(self) -> list[int]:
-        """Ids of the live brokers."""
+        """Return the ids of the live brokers."""
         await self.cluster.refresh()
         return sorted(self.cluster.view.brokers)
 
     async def by_leader(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[int, list[TopicPartition]]:
-        """Partitions by their leaders. Raises UnknownTopic, UNKNOWN_TOPIC_OR_PARTITION."""
+        """Group partitions by their leaders. Raises UnknownTopic, UNKNOWN_TOPIC_OR_PARTITION."""
         by_leader: dict[int, list[TopicPartition]] = {}
         for partition in partitions:
             await self.cluster.topic(partition.topic)

@@ -1,4 +1,4 @@
-"""The cluster itself: its id, its controller, its brokers."""
+"""The cluster's id, controller and brokers."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from ottla.wire.messages.unregister_broker import (
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription:
-    """The members of a cluster. `controller_id` -1: none is known."""
+    """The members of a cluster. `controller_id` is -1 if it is unknown."""
 
     cluster_id: str | None
     controller_id: int
@@ -24,13 +24,13 @@ class ClusterDescription:
 
 @checks_calls
 class Brokers:
-    """`admin.cluster`: the brokers, the controller, the id."""
+    """`admin.cluster`: the brokers, the controller, the cluster id."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def describe(self) -> ClusterDescription:
-        """Brokers, controller and id, from any broker."""
+        """Return brokers, controller and id, from any broker."""
 
         async def ask() -> ClusterDescription:
             await self._calls.cluster.ask_any(MetadataRequest(topics=[]), MetadataResponse)
@@ -42,13 +42,13 @@ class Brokers:
         return await self._calls.retried(ask)
 
     async def brokers(self) -> list[int]:
-        """Ids of the live brokers."""
+        """Return the ids of the live brokers."""
         return await self._calls.brokers()
 
     async def remove_broker(self, broker_id: int) -> None:
         """Forget a broker that is gone for good.
 
-        Raises BrokerRefused BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST where it is alive.
+        Raises BrokerRefused BROKER_ID_NOT_REGISTERED, or INVALID_REQUEST if it is alive.
         """
         request = UnregisterBrokerRequest(broker_id=broker_id)
         answer = await self._calls.cluster.ask_any(request, UnregisterBrokerResponse)

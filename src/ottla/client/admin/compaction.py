@@ -1,4 +1,4 @@
-"""Compaction of Ottla's brokers: how dirty each replica's log is, and cleaning it on demand."""
+"""Compaction on Ottla's brokers: the dirty part of each replica's log, and compaction on demand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,20 +14,23 @@ from ottla.wire.messages.describe_cleaner import DescribeCleanerRequest, Describ
 
 
 class CompactAction(IntEnum):
-    """What a broker is to do: describe the log, estimate a cleaning, or clean."""
+    """The action requested of a broker: describe the log, estimate a cleaning, or clean."""
 
     TELL = 0
     ESTIMATE = 1
     CLEAN = 2
 
 
-# The same in words.
+# The same actions as strings.
 ActionName = Literal["tell", "estimate", "clean"]
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningPass:
-    """What a cleaning did, or would do: up to `end` the log is clean. `at_ms` -1: not done."""
+    """The real or estimated effect of a cleaning: up to `end` the log is clean.
+
+    `at_ms` -1: not done.
+    """
 
     end: int
     keys: int
@@ -43,9 +46,9 @@ class CleaningPass:
 
 @dataclass(frozen=True, slots=True)
 class CompactionStanding:
-    """How the replica on one broker stands. Sizes in bytes, times in ms; -1 where there is none.
+    """The state of the replica on one broker. Sizes in bytes, times in ms; -1 means none.
 
-    Offsets [first_dirty, end) may be cleaned now, `bound` says what ends them.
+    Offsets [first_dirty, end) may be cleaned now; `bound` names what limits `end`.
     """
 
     name: TopicPartition
@@ -69,14 +72,17 @@ class CompactionStanding:
 
     @property
     def ratio(self) -> float:
-        """Share of the cleanable part that is dirty."""
+        """Return the dirty share of the cleanable part."""
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / total if total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCleaning:
-    """A log whose last `attempts` failed, since when, and when the next is; times in ms."""
+    """A log whose last `attempts` cleanings failed: since when, and when the next is due.
+
+    Times in ms.
+    """
 
     name: TopicPartition
     why: str
@@ -87,10 +93,10 @@ class FailedCleaning:
 
 @dataclass(frozen=True, slots=True)
 class CleanerStanding:
-    """How a broker's cleaner is: `threads` 0 means that it is switched off.
+    """The state of a broker's cleaner; `threads` 0 means that it is switched off.
 
-    Of its compacted `logs`, `running` are being cleaned now, and `due` more are to be cleaned, with
-    `due_bytes` that are dirty. `last` names the log of the last pass; `passes` and `failures` are
+    Of its compacted `logs`, `running` are being cleaned now, and `due` more wait for cleaning, with
+    `due_bytes` dirty bytes. `last` names the log of the last pass; `passes` and `failures` are
     counted since the broker started.
     """
 
@@ -110,7 +116,7 @@ class CleanerStanding:
 
 @checks_calls
 class Compaction:
-    """`admin.compaction`: what the brokers' log cleaners do, and compaction on demand."""
+    """`admin.compaction`: the brokers' log cleaners, and compaction on demand."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -118,10 +124,10 @@ class Compaction:
     async def of(
         self, partition: TopicPartition, action: CompactAction | ActionName = CompactAction.TELL
     ) -> list[CompactionStanding]:
-        """How each replica of `partition` stands, by broker, after `action` was begun.
+        """Return the state of each replica of `partition`, by broker, after starting `action`.
 
-        Raises UnknownTopic, ConnectionFailed where a replica's broker is away, BrokerRefused
-        where the topic is not compacted, UnsupportedByBroker where the cluster is no Ottla.
+        Raises UnknownTopic, ConnectionFailed if a replica's broker is not reachable, BrokerRefused
+        if the topic is not compacted, UnsupportedByBroker if the brokers are not Ottla's.
         """
         standings = []
         for broker_id in (await self._calls.cluster.partition(partition)).replicas:
@@ -138,9 +144,9 @@ class Compaction:
         return standings
 
     async def cleaners(self, patience_s: float = 5.0) -> list[CleanerStanding]:
-        """How the cleaner of each live broker is.
+        """Return the state of each live broker's cleaner.
 
-        Without brokers that do not answer within `patience_s`, are no Ottla, or an older one.
+        Brokers are left out if they do not answer within `patience_s`, are not Ottla's, or too old.
         """
 
         async def ask(broker_id: int) -> CleanerStanding:
@@ -156,7 +162,7 @@ class Compaction:
     async def of_topic(
         self, topic: str, action: CompactAction | ActionName = CompactAction.TELL
     ) -> list[CompactionStanding]:
-        """The same for all partitions of a topic."""
+        """Do the same for all partitions of a topic."""
         view = await self._calls.cluster.topic(topic)
         found: list[CompactionStanding] = []
         for entry in view.partitions:

@@ -26,7 +26,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 
 
 class ResourceKind(IntEnum):
-    """Kinds of resources that have settings."""
+    """The kinds of resources that have settings."""
 
     TOPIC = 2
     BROKER = 4
@@ -35,12 +35,12 @@ class ResourceKind(IntEnum):
     GROUP = 32
 
 
-# The same in words.
+# The same kinds as strings.
 ResourceName = Literal["topic", "broker", "broker_logger", "client_metrics", "group"]
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from."""
+    """The origins of a value."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -55,9 +55,9 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A setting, its value and where that comes from. Sensitive values are None.
+    """A setting with its value and the value's origin. Sensitive values are None.
 
-    `synonyms` lists (name, value, source) of each value set for it, the one in force first.
+    `synonyms` lists (name, value, source) of each value set for it, the effective one first.
     """
 
     name: str
@@ -73,7 +73,10 @@ _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
 def plain(name: str, value: str) -> str:
-    """A value as brokers read it: `7d` of retention.ms in milliseconds. Raises ClientError."""
+    """Convert a value to the brokers' notation: `7d` of retention.ms to milliseconds.
+
+    Raises ClientError.
+    """
     try:
         return plain_value(name, value)
     except OttlaError as error:
@@ -95,7 +98,7 @@ class Configs:
         *,
         documentation: bool = False,
     ) -> dict[str, ConfigEntry]:
-        """Settings by name; all of them without `keys`."""
+        """Return settings by name: those in `keys`, or all."""
         resource = member(ResourceKind, kind)
         request = DescribeConfigsRequest(
             resources=[
@@ -131,10 +134,10 @@ class Configs:
         subtract: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Set values; None returns a setting to its default; others stay as they are.
+        """Set values; None resets a setting to its default; other settings are unchanged.
 
-        Spans and sizes may have units, as `7d` and `512Mi`. `append` and `subtract`
-        change settings that are lists.
+        Durations and sizes may have units, as `7d` and `512Mi`. `append` and `subtract` change
+        settings that are lists.
         """
         resource = member(ResourceKind, kind)
         configs = [
@@ -169,7 +172,7 @@ class Configs:
         await self._calls.retried(alter)
 
     async def _whom_to_ask(self, kind: ResourceKind, name: str) -> int:
-        """The id of the broker that knows the settings; a broker's own are known to it alone."""
+        """Return the id of the broker to ask; only the broker itself knows its own settings."""
         if kind in (ResourceKind.BROKER, ResourceKind.BROKER_LOGGER) and name:
             if not name.isdecimal():
                 raise ClientError(
@@ -202,7 +205,7 @@ def _source(number: int) -> ConfigSource:
 
 
 def _named(kind: int, name: str) -> str:
-    """A resource as messages name it: `topic 'flights'`, `all brokers`."""
+    """Name a resource for messages: `topic 'flights'`, `all brokers`."""
     if kind == ResourceKind.BROKER and not name:
         return "all brokers"
     return f"{ResourceKind(kind).name.lower()} {name!r}"

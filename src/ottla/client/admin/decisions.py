@@ -1,4 +1,4 @@
-"""Why partitions are as they are: the decision records of Ottla's brokers."""
+"""The decision records of Ottla's brokers, which explain the state of partitions."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ from ottla.wire.messages.describe_decisions import (
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """A decision of a broker: why, on what evidence, and by which setting."""
+    """A decision of a broker, with its reason, its evidence and the setting involved."""
 
     at_ms: int
     broker_id: int
@@ -32,7 +32,10 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Records of all brokers in the order of their clocks; `silent` says which did not answer."""
+    """The records of all brokers in the order of their clocks.
+
+    `silent` lists brokers without an answer.
+    """
 
     records: tuple[DecisionRecord, ...]
     silent: dict[int, OttlaError]
@@ -40,16 +43,16 @@ class Story:
 
 @checks_calls
 class Decisions:
-    """`admin.decisions`: why partitions are as they are."""
+    """`admin.decisions`: explains the state of partitions."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def about(self, partition: TopicPartition, kinds: Names | None = None) -> Story:
-        """What the live brokers remember of `partition` (`kinds` None: all of it).
+        """Return the live brokers' records about `partition`, of these `kinds` or of all.
 
-        Raises UnknownTopic where there is no such partition, UnsupportedByBroker where the
-        cluster is no Ottla.
+        Raises UnknownTopic if there is no such partition, UnsupportedByBroker if the brokers are
+        not Ottla's.
         """
         await self._calls.cluster.partition(partition)
         request = DescribeDecisionsRequest(
@@ -67,7 +70,7 @@ class Decisions:
                     answer.error_code, f"describe decisions about {partition}", answer.error_message
                 )
             except BrokerRefused as error:
-                # Its metadata may lag: it may not know the topic yet.
+                # The broker's metadata may lag, so that it does not know the topic yet.
                 if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     raise
                 silent[broker_id] = error

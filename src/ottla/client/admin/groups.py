@@ -1,4 +1,4 @@
-"""Groups: list, describe, delete, and move their offsets."""
+"""Groups: list them, describe them, delete them, and reset their offsets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class Groups:
         self._calls = calls
 
     async def all(self, states: Names = (), kinds: Names = ()) -> list[GroupListing]:
-        """All groups by name, or those in one of `states` and of one of `kinds`."""
+        """Return all groups by name; optionally only of certain `states` and `kinds`."""
         wanted_states, wanted_kinds = name_list(states), name_list(kinds)
 
         async def ask() -> list[GroupListing]:
@@ -101,11 +101,11 @@ class Groups:
         return await self._calls.retried(ask)
 
     async def describe(self, group_id: str) -> GroupDescription:
-        """State and members. A group that does not exist is Dead."""
+        """Return state and members. A missing group has the state Dead."""
         return (await self.describe_all([group_id]))[0]
 
     async def describe_all(self, group_ids: Names) -> list[GroupDescription]:
-        """`describe` of several, in their order."""
+        """Describe several groups; the results are in the same order."""
         return [
             await self._calls.retried(partial(self._described_group, group_id))
             for group_id in name_list(group_ids)
@@ -134,7 +134,7 @@ class Groups:
     async def _described_consumer_group(
         self, broker_id: int, group_id: str
     ) -> GroupDescription | None:
-        """A group of the consumer protocol (KIP-848); None where there is none of that name."""
+        """Describe a group of the consumer protocol (KIP-848); None if there is no such group."""
         connection = await self._calls.cluster.connection(broker_id)
         if ApiKey.CONSUMER_GROUP_DESCRIBE not in connection.versions:
             return None
@@ -154,7 +154,7 @@ class Groups:
         )
 
     async def delete(self, group_ids: Names) -> None:
-        """Delete groups with their offsets. Raises NON_EMPTY_GROUP while there are members."""
+        """Delete groups with their offsets. Raises NON_EMPTY_GROUP if a group has members."""
         for group_id in name_list(group_ids):
             request = DeleteGroupsRequest(groups_names=[group_id])
 
@@ -169,9 +169,9 @@ class Groups:
             await self._calls.retried(delete)
 
     async def remove_members(self, group_id: str, member_ids: Names) -> None:
-        """Remove members from a group at once, as if their sessions had ended (KIP-345).
+        """Remove members from a group at once, as if their sessions had expired (KIP-345).
 
-        A removed consumer that still runs joins again at its next poll.
+        A removed consumer that still runs rejoins at its next poll.
         """
         wanted = name_list(member_ids)
 
@@ -193,13 +193,16 @@ class Groups:
     async def offsets(
         self, group_id: str, partitions: Partitions | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Committed offsets of the group: all, or those of `partitions`."""
+        """Return the committed offsets of the group: all, or those of `partitions`."""
         return await self._calls.coordinator_of(group_id).committed(
             None if partitions is None else partition_list(partitions)
         )
 
     async def set_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the offsets of a group without members; with members: UNKNOWN_MEMBER_ID."""
+        """Set the offsets of a group without members.
+
+        Raises UNKNOWN_MEMBER_ID if it has members.
+        """
         await self._calls.coordinator_of(group_id).commit(
             {partition: OffsetAndMetadata(offset) for partition, offset in offsets.items()}
         )
@@ -222,9 +225,9 @@ class Groups:
 
         await self._calls.retried(delete)
 
-    # The last method: its name hides that of the type.
+    # Defined last, because its name hides the type `list`.
     async def list(self, states: Names = (), kinds: Names = ()) -> list[str]:
-        """Names of all groups, or of those in one of `states` and of one of `kinds`."""
+        """Return the names of all groups, optionally only of certain `states` and `kinds`."""
         return [group.group_id for group in await self.all(states, kinds)]
 
 

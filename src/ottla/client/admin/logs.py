@@ -1,4 +1,4 @@
-"""The logs of partitions: folders, offsets, producers, retention, deletion, ledger."""
+"""The logs of partitions: directories, offsets, producers, retention, deletion, ledger."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ from ottla.wire.messages.retention_standing import (
     RetentionStandingResponse,
 )
 
-# `delete_records` up to here: everything below the high watermark.
+# As the offset of `delete_records`: everything below the high watermark.
 UP_TO_END = -1
 _HIGH_WATERMARK = -1
 
 
 @dataclass(frozen=True, slots=True)
 class LogDirectory:
-    """A broker's data folder. Sizes in bytes, -1 where the broker does not report them."""
+    """A broker's data directory. Sizes in bytes, -1 if the broker does not report them."""
 
     broker_id: int
     path: str
@@ -65,7 +65,7 @@ class LogDirectory:
 
 @dataclass(frozen=True, slots=True)
 class ProducerDescription:
-    """A producer that the leader of a partition remembers. Time in ms; -1 where there is none."""
+    """A producer that the leader of a partition remembers. Time in ms; -1 means none."""
 
     producer_id: int
     producer_epoch: int
@@ -75,7 +75,7 @@ class ProducerDescription:
     transaction_start_offset: int
 
 
-# Reasons of DeleteRecords, whose answer has no sentence of the broker.
+# Reasons for DeleteRecords, whose answer contains no message of the broker.
 _NOT_DELETED = {
     ErrorCode.INVALID_TOPIC_EXCEPTION: (
         "it is an internal topic, whose records belong to the brokers; they compact it themselves"
@@ -91,7 +91,7 @@ _NOT_DELETED = {
 
 
 def _check_deleted(partition: TopicPartition, number: int) -> None:
-    """Raise BrokerRefused for a part of an answer to DeleteRecords that is an error."""
+    """Raise BrokerRefused if a part of an answer to DeleteRecords is an error."""
     code = code_of(number)
     if code in _NOT_DELETED:
         raise BrokerRefused(
@@ -111,10 +111,10 @@ class Logs:
     async def directories(
         self, broker_ids: Iterable[int] | None = None, *, patience_s: float | None = None
     ) -> list[LogDirectory]:
-        """Data folders of the brokers (default: all) with the size of each partition's log.
+        """Return the brokers' data directories (default: all), with the size of each log.
 
-        With `patience_s` each broker is asked once, and those that do not answer within that time
-        are left out; else the call raises where one does not answer.
+        With `patience_s` each broker is asked once, and brokers that do not answer within that time
+        are left out; without it the call raises an error if a broker does not answer.
         """
 
         async def ask() -> list[LogDirectory]:
@@ -136,12 +136,12 @@ class Logs:
     async def offsets(
         self, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms."""
+        """Return per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms."""
         level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
         return await list_offsets(self._calls.cluster, wanted, level)
 
     async def stable_offsets(self, partition: TopicPartition) -> tuple[int, int]:
-        """(last stable offset, high watermark): the ends of read_committed and of all."""
+        """Return (last stable offset, high watermark): the ends for the isolation levels."""
 
         async def ask() -> tuple[int, int]:
             ends = []
@@ -164,10 +164,10 @@ class Logs:
     async def delete_records(
         self, before: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Delete all records below an offset (UP_TO_END: all there are).
+        """Delete all records below an offset (UP_TO_END: up to the high watermark).
 
-        Returns the log start offsets afterwards. Raises BrokerRefused OFFSET_OUT_OF_RANGE
-        where an offset lies beyond the high watermark.
+        Returns the new log start offsets. Raises BrokerRefused OFFSET_OUT_OF_RANGE if an offset is
+        above the high watermark.
         """
         found: dict[TopicPartition, int] = {}
 
@@ -197,7 +197,7 @@ class Logs:
     async def producers(
         self, partitions: Partitions
     ) -> dict[TopicPartition, list[ProducerDescription]]:
-        """Idempotent and transactional producers whose sequences the leaders remember."""
+        """Return the idempotent and transactional producers that the leaders remember."""
         wanted = partition_list(partitions)
         found: dict[TopicPartition, list[ProducerDescription]] = {}
 
@@ -232,10 +232,10 @@ class Logs:
     async def account(
         self, partition: TopicPartition, start: int = 0, end: int | None = None
     ) -> OffsetAccount:
-        """What became of the offsets [start, end) of `partition`; `end` None: the high watermark.
+        """Explain each of the offsets [start, end) of `partition`; `end` None: the high watermark.
 
-        Raises UnknownTopic, ConnectionFailed, OffsetOutOfRange behind all that the log ever held,
-        UnsupportedByBroker where the leader is no Ottla.
+        Raises UnknownTopic, ConnectionFailed, OffsetOutOfRange for offsets that the log never
+        contained, UnsupportedByBroker if the leader is not Ottla's.
         """
         request = OffsetLedgerRequest(
             topic=partition.topic,
@@ -258,9 +258,9 @@ class Logs:
     async def retention(
         self, partition: TopicPartition, offsets: Sequence[int] = (), *, group_id: str = ""
     ) -> RetentionStanding:
-        """How retention stands, and how long the records at `offsets` stay, for `group_id`.
+        """Return the state of retention, and how long records at `offsets` stay, for `group_id`.
 
-        Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker where the leader is no Ottla.
+        Raises UnknownTopic, ConnectionFailed, UnsupportedByBroker if the leader is not Ottla's.
         """
         request = RetentionStandingRequest(
             topic=partition.topic,
@@ -282,10 +282,10 @@ class Logs:
 
 
 def directories_in(answer: DescribeLogDirsResponse, broker_id: int) -> list[LogDirectory]:
-    """The directories that a broker answers. Raises BrokerRefused where it refused.
+    """Return the directories in a broker's answer. Raises BrokerRefused if the request was refused.
 
-    Up to version 2 the answer has no place for an error of the whole request. Every broker has a
-    directory: an answer without any is a refusal, and read as Kafka's client reads it.
+    Up to version 2 the answer has no field for an error of the whole request. Every broker has a
+    directory, so an answer without any means a refusal, as in Kafka's client.
     """
     code = answer.error_code
     if not answer.results and code == ErrorCode.NONE:

@@ -49,11 +49,12 @@ _Eligible = dict[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionStanding:
-    """A partition as it stands.
+    """The state of a partition.
 
-    `elr` are replicas outside the ISR that hold every committed record, `last_known_elr` those that
-    were last in ISR or ELR before both became empty (KIP-966; empty where the broker is older).
-    `min_isr` is what acks=all needs: `min.insync.replicas`, at most all replicas.
+    `elr` are replicas outside the ISR that hold every committed record, `last_known_elr` the
+    replicas that were last in ISR or ELR before both became empty (KIP-966; empty for older
+    brokers). `min_isr` is the ISR size that acks=all requires: `min.insync.replicas`, but not more
+    than all replicas.
     """
 
     name: TopicPartition
@@ -79,24 +80,24 @@ class PartitionStanding:
 
     @property
     def is_at_min_isr(self) -> bool:
-        """Whether a replica is out of the ISR, and acks=all fails once another leaves it."""
+        """Whether the ISR lacks a replica, and acks=all would fail without another one."""
         return not self.is_offline and self.is_under_replicated and len(self.isr) == self.min_isr
 
 
 class ElectionKind(IntEnum):
-    """Which replica is to lead: the preferred one if it is in sync, or any that is online."""
+    """The replica to elect: the preferred one if it is in sync, or any that is online."""
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
-# The same in words.
+# The same kinds as strings.
 ElectionName = Literal["preferred", "unclean"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """A reassignment under way: `replicas` are those before it and those `adding`."""
+    """A reassignment in progress: `replicas` are the old ones and those in `adding`."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
@@ -104,7 +105,7 @@ class Reassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas once it is complete."""
+        """Return the replicas after the reassignment."""
         return tuple(broker for broker in self.replicas if broker not in self.removing)
 
 
@@ -117,7 +118,7 @@ class Partitions:
         self._topics = topics
 
     async def standings(self, topics: Names | None = None) -> list[PartitionStanding]:
-        """All partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
+        """Return all partitions of `topics` (None: of all topics), by name. Raises UnknownTopic."""
         if topics is None:
             views = await self._topics.all(internal=True)
         else:
@@ -144,7 +145,7 @@ class Partitions:
         return found
 
     async def min_isr(self, topics: Names) -> dict[str, int]:
-        """`min.insync.replicas` by topic; topics deleted meanwhile are left out."""
+        """Return `min.insync.replicas` by topic; topics deleted meanwhile are left out."""
         names = name_list(topics)
         found: dict[str, int] = {}
 
@@ -172,9 +173,9 @@ class Partitions:
     async def elect_leaders(
         self, kind: ElectionKind | ElectionName, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, BrokerRefused | None]:
-        """Elect leaders (None: of all partitions that need it); per partition None or the refusal.
+        """Elect leaders; return per partition None or the error. None elects them where needed.
 
-        ELECTION_NOT_NEEDED: the wanted replica leads already. An UNCLEAN election may lose
+        ELECTION_NOT_NEEDED: the wanted replica is the leader already. An UNCLEAN election may lose
         acknowledged records.
         """
         topics: dict[str, TopicPartitions] = {}
@@ -210,8 +211,8 @@ class Partitions:
     ) -> dict[TopicPartition, BrokerRefused | None]:
         """Move partitions to these brokers, the preferred leader first; None cancels a move.
 
-        Returns per partition None, or why its move did not begin. The brokers carry on with moves
-        that began: see `reassignments`.
+        Returns per partition None, or why its move did not begin. Moves that began continue in the
+        background: see `reassignments`.
         """
         topics: dict[str, ReassignableTopic] = {}
         for (topic, index), replicas in wanted.items():
@@ -248,7 +249,10 @@ class Partitions:
     async def reassignments(
         self, partitions: arguments.Partitions | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The moves under way of `partitions` (None: of all); others are left out."""
+        """Return the moves in progress of `partitions` (None: of all).
+
+        Other partitions are left out.
+        """
         topics: dict[str, ListPartitionReassignmentsTopics] = {}
         for topic, index in () if partitions is None else partition_list(partitions):
             entry = topics.setdefault(topic, ListPartitionReassignmentsTopics(name=topic))
@@ -275,7 +279,7 @@ class Partitions:
         return await self._calls.retried(ask)
 
     async def _eligible(self, views: list[TopicView]) -> _Eligible:
-        """ELR and last known ELR; empty where the broker is too old to have them."""
+        """Return ELR and last known ELR; empty if the broker is too old to have them."""
         found: _Eligible = {}
         if not views:
             return found

@@ -29,7 +29,7 @@ class Quotas:
         self._calls = calls
 
     async def all(self) -> dict[QuotaEntity, Limits]:
-        """All quotas that are set: limits by Kafka's key, per entity. Raises OttlaError."""
+        """Return all quotas that are set: limits by Kafka's key, per entity. Raises OttlaError."""
 
         async def ask() -> dict[QuotaEntity, Limits]:
             broker_id = await self._calls.cluster.controller()
@@ -55,7 +55,7 @@ class Quotas:
     ) -> None:
         """Set limits of one entity, by Kafka's key (`producer_byte_rate`, bytes per second).
 
-        A limit of None is removed; keys not named stay. With `validate_only` nothing is changed.
+        None removes a limit; other keys are unchanged. With `validate_only` nothing is changed.
         Raises OttlaError (INVALID_REQUEST).
         """
         request = AlterClientQuotasRequest(

@@ -1,4 +1,4 @@
-"""Why groups rebalanced: the flight recorders of Ottla's brokers."""
+"""The rebalances that Ottla's brokers recorded, with their reasons."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,10 @@ from ottla.wire.messages.describe_rebalances import (
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStory:
-    """(broker id, rebalance) by their begin; `silent` has the brokers that did not answer."""
+    """(broker id, rebalance) in order of their start.
+
+    `silent` lists the brokers that did not answer.
+    """
 
     rebalances: tuple[tuple[int, DescribedRebalance], ...]
     silent: dict[int, OttlaError]
@@ -23,15 +26,15 @@ class RebalanceStory:
 
 @checks_calls
 class Rebalances:
-    """`admin.rebalances`: why groups rebalanced."""
+    """`admin.rebalances`: explains why groups rebalanced."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def of(self, group_id: str) -> RebalanceStory:
-        """Rebalances of a group that the live brokers remember from when they coordinated it.
+        """Return the rebalances of a group that live brokers coordinated and still remember.
 
-        Raises UnsupportedByBroker where the cluster is no Ottla.
+        Raises UnsupportedByBroker if the brokers are not Ottla's.
         """
         request = DescribeRebalancesRequest(group_id=group_id)
         found: list[tuple[int, DescribedRebalance]] = []

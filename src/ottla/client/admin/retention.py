@@ -1,4 +1,4 @@
-"""How long records stay, by Ottla's brokers, and for which groups retention waits."""
+"""Retention on Ottla's brokers: how long records stay, and which groups delay their deletion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from ottla.wire.messages.retention_standing import RetentionStandingResponse
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """How long the record at `offset` stays at least, and which setting limits it.
+    """The least time that the record at `offset` stays, and the setting that limits it.
 
-    `left_ms` None: nothing deletes it as the settings are, or nothing is written there yet; 0: it
-    may be deleted at any time.
+    `left_ms` None: no setting deletes it, or nothing is written there yet; 0: it may be deleted at
+    any time.
     """
 
     offset: int
@@ -24,8 +24,8 @@ class TimeLeft:
 class RetentionStanding:
     """A partition's retention, from its leader. Sizes in bytes, times in ms, -1 for no limit.
 
-    `readers` are the groups that retention waits for, with what they have committed (-1: nothing,
-    or not known); `held_bytes` is kept for them alone, since `held_since_ms` (-1: nothing is).
+    `readers` are the groups that delay deletion, with their committed offsets (-1: none or
+    unknown); `held_bytes` are kept only for them, since `held_since_ms` (-1: no bytes are).
     """
 
     name: TopicPartition
@@ -46,7 +46,7 @@ class RetentionStanding:
 
 
 def standing(name: TopicPartition, answer: RetentionStandingResponse) -> RetentionStanding:
-    """A leader's answer as a value."""
+    """Convert a leader's answer to a value."""
     return RetentionStanding(
         name,
         answer.broker_id,

@@ -1,4 +1,4 @@
-"""Share groups: members, and where they begin (KIP-932)."""
+"""Share groups: their members and start offsets (KIP-932)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ SHARE = "share"
 
 @dataclass(frozen=True, slots=True)
 class SharePosition:
-    """Where a group begins in a partition; None where it has not begun, or it is not known."""
+    """The start offset of a group in a partition; None if it has none, or it is unknown."""
 
     start_offset: int | None
     lag: int | None
@@ -43,13 +43,13 @@ class SharePosition:
 
 @checks_calls
 class ShareGroups:
-    """`admin.share_groups`: share groups, and where they stand."""
+    """`admin.share_groups`: share groups and their start offsets."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def describe(self, group_id: str) -> GroupDescription:
-        """State and members, each with its partitions; several members may have the same one."""
+        """Return state and members, each with its partitions; members may share a partition."""
 
         async def ask() -> GroupDescription:
             broker_id = await self._calls.cluster.coordinator(group_id)
@@ -78,7 +78,7 @@ class ShareGroups:
         return await self._calls.retried(ask)
 
     async def positions(self, group_id: str) -> dict[TopicPartition, SharePosition]:
-        """Where the group begins in every partition it has read."""
+        """Return the start offset of the group in every partition that it has read."""
 
         async def ask() -> dict[TopicPartition, SharePosition]:
             broker_id = await self._calls.cluster.coordinator(group_id)
@@ -101,7 +101,7 @@ class ShareGroups:
         return await self._calls.retried(ask)
 
     async def alter_positions(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Let a group without members begin elsewhere; its state of later records is dropped.
+        """Set the start offsets of a group without members; the state of later records is dropped.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND for a group of another kind.
         """
@@ -127,7 +127,7 @@ class ShareGroups:
         await self._calls.retried(alter)
 
     async def delete_positions(self, group_id: str, topics: Names) -> None:
-        """Delete the state of topics in a group without members, as if it had never read them.
+        """Delete a group's state of topics, as if it had never read them; it must have no members.
 
         Raises OttlaError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
         """

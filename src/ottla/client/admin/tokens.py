@@ -1,4 +1,4 @@
-"""Delegation tokens: short-lived credentials, with which others log in as their owner (KIP-48)."""
+"""Delegation tokens: short-lived credentials to log in as their owner (KIP-48)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -33,14 +33,14 @@ _LONGEST = -1
 
 @dataclass(frozen=True, slots=True)
 class TokenDescription:
-    """A token and its secret, which no repr has."""
+    """A token and its secret; `repr` leaves the secret out."""
 
     token: DelegationToken
     hmac: bytes = field(repr=False)
 
     @property
     def password(self) -> str:
-        """With which clients log in by SCRAM, as the user `token.id`, with `tokenauth=true`."""
+        """Return the password for SCRAM logins as the user `token.id`, with `tokenauth=true`."""
         return token_password(self.hmac)
 
 
@@ -57,9 +57,9 @@ class Tokens:
         renewers: Iterable[Principal] = (),
         lifetime_ms: int = _LONGEST,
     ) -> TokenDescription:
-        """Make a token; without an `owner`, of this client's user. Raises OttlaError.
+        """Create a token; the `owner` defaults to this client's user. Raises OttlaError.
 
-        Another owner needs CREATE_TOKENS on that user. The lifetime is at most the cluster's.
+        Another owner needs CREATE_TOKENS on that user. The lifetime is limited by the cluster.
         """
         members = tuple(renewers)
         answer = await self._calls.cluster.ask(
@@ -92,7 +92,10 @@ class Tokens:
         return TokenDescription(token, bytes(answer.hmac))
 
     async def find(self, owners: Iterable[Principal] | None = None) -> list[TokenDescription]:
-        """The tokens that this client may see; with `owners`, those that concern one of them."""
+        """Return the tokens that this client may see.
+
+        With `owners`, only tokens that concern them.
+        """
         request = DescribeDelegationTokenRequest(
             owners=None
             if owners is None
@@ -131,7 +134,7 @@ class Tokens:
         return await self._calls.retried(ask)
 
     async def find_one(self, token_id: str) -> TokenDescription:
-        """The token of that id. Raises OttlaError."""
+        """Return the token with that id. Raises OttlaError."""
         for one in await self.find():
             if one.token.id == token_id:
                 return one
@@ -142,7 +145,10 @@ class Tokens:
         )
 
     async def renew(self, hmac: bytes, period_ms: int = _LONGEST) -> int:
-        """Let a token be good for a period from now on; when it ends. Raises OttlaError."""
+        """Make a token valid for a period from now on; return its expiry time.
+
+        Raises OttlaError.
+        """
         request = RenewDelegationTokenRequest(hmac=hmac, renew_period_ms=period_ms)
 
         async def ask() -> int:
@@ -154,7 +160,7 @@ class Tokens:
         return await self._calls.retried(ask)
 
     async def expire(self, hmac: bytes, period_ms: int = _LONGEST) -> int:
-        """End a token after a period; at once, and for ever, where that is negative."""
+        """Expire a token after a period; a negative period removes it at once."""
         request = ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
         answer = await self._calls.cluster.ask(
             await self._calls.cluster.controller(), request, ExpireDelegationTokenResponse

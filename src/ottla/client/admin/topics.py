@@ -36,10 +36,10 @@ BROKER_DEFAULT = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to create. -1 lets the broker's defaults decide.
+    """A topic to create; -1 means the broker's default.
 
-    `assignments`, where given, lists the replicas of each partition, the preferred leader
-    first; numbers of partitions and replicas are then left at -1.
+    `assignments`, if given, lists the replicas of each partition, the preferred leader first; the
+    numbers of partitions and replicas must then be -1.
     """
 
     name: str
@@ -60,7 +60,10 @@ class Topics:
     async def create_all(
         self, topics: NewTopic | Iterable[NewTopic], *, validate_only: bool = False
     ) -> None:
-        """Create all of `topics`. Raises the first refusal; the others may exist by then."""
+        """Create all of `topics`.
+
+        Raises the first error; other topics may have been created by then.
+        """
         wanted = _new_topics(topics)
         request = CreateTopicsRequest(
             topics=[_creatable(topic) for topic in wanted],
@@ -100,7 +103,7 @@ class Topics:
             attempt += 1
 
     async def all(self, *, internal: bool = False) -> list[TopicView]:
-        """All topics by name, described; internal ones only with `internal`."""
+        """Return all topics by name with descriptions; internal ones only with `internal`."""
 
         async def ask() -> list[TopicView]:
             answer = await self._calls.cluster.ask_any(
@@ -113,11 +116,11 @@ class Topics:
         return [topic for topic in found if internal or not topic.is_internal]
 
     async def describe(self, name: str) -> TopicView:
-        """Partitions, leaders, replicas. Raises UnknownTopic, which names topics spelled alike."""
+        """Return partitions, leaders, replicas. Raises UnknownTopic, which names similar topics."""
         return (await self.describe_all([name]))[0]
 
     async def describe_all(self, names: Names) -> list[TopicView]:
-        """`describe` of several, in their order."""
+        """Describe several topics; the results are in the same order."""
         wanted = name_list(names)
         view = await self._calls.retried(lambda: self._described(wanted))
         for name in wanted:
@@ -140,7 +143,10 @@ class Topics:
         return merged(ClusterView(), answer, names)
 
     async def grow(self, topic: str, total: int, *, validate_only: bool = False) -> None:
-        """Raise the number of partitions to `total`. Keys may go to other partitions then."""
+        """Raise the number of partitions to `total`.
+
+        Afterwards keys may map to other partitions.
+        """
         request = CreatePartitionsRequest(
             topics=[CreatePartitionsTopic(name=topic, count=total, assignments=None)],
             timeout_ms=self._calls.cluster.options.request_timeout_ms,
@@ -156,7 +162,7 @@ class Topics:
         await self._calls.retried(grow)
 
     async def delete(self, names: Names) -> None:
-        """Delete topics with all their records. Raises the first refusal."""
+        """Delete topics with all their records. Raises the first error."""
         wanted = name_list(names)
 
         async def delete() -> None:
@@ -174,12 +180,15 @@ class Topics:
         await self._calls.retried(delete)
 
     async def alter(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Set values of a topic's settings; None returns one to its default."""
+        """Set values of a topic's settings; None resets a setting to its default."""
         await self._configs.alter("topic", name, config)
 
-    # The last method: its name hides that of the type.
+    # Defined last, because its name hides the type `list`.
     async def list(self, *, internal: bool = False) -> list[str]:
-        """Names of all topics; internal ones (`__consumer_offsets` …) only with `internal`."""
+        """Return the names of all topics.
+
+        Internal ones (`__consumer_offsets` …) only with `internal`.
+        """
         return [topic.name for topic in await self.all(internal=internal)]
 
 

@@ -1,4 +1,4 @@
-"""Transactions: list and describe them, find those that hold back read_committed, abort them."""
+"""Transactions: list and describe them, find and abort those that block read_committed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from ottla.wire.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-# States in which the coordinator ends the transaction sooner or later.
+# States in which the coordinator will end the transaction.
 _UNDER_WAY = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 
@@ -38,7 +38,7 @@ class TransactionListing:
 
 @dataclass(frozen=True, slots=True)
 class TransactionDescription:
-    """A transactional id. Times in ms, -1 where there is none."""
+    """The state of a transactional id. Times in ms, -1 means none."""
 
     transactional_id: str
     coordinator_id: int
@@ -54,7 +54,7 @@ class TransactionDescription:
 class OpenTransaction:
     """A transaction without a marker in a partition.
 
-    `transaction` is what its coordinator knows of it; None: no coordinator does, and it hangs.
+    `transaction` is its state at its coordinator; None: no coordinator knows it, so it hangs.
     """
 
     partition: TopicPartition
@@ -68,7 +68,7 @@ class OpenTransaction:
 
 @checks_calls
 class Transactions:
-    """`admin.transactions`: what is open, and ending it."""
+    """`admin.transactions`: finds open transactions, and aborts them."""
 
     def __init__(self, calls: Calls, logs: Logs) -> None:
         self._calls = calls
@@ -81,7 +81,7 @@ class Transactions:
         producer_ids: Iterable[int] = (),
         open_for_ms: int = -1,
     ) -> list[TransactionListing]:
-        """Transactional ids by name: in these states, of these producers, open for so long."""
+        """Return transactional ids by name, filtered by state, producer and duration."""
         request = ListTransactionsRequest(
             state_filters=name_list(states),
             producer_id_filters=list(producer_ids),
@@ -112,7 +112,7 @@ class Transactions:
         return await self._calls.retried(ask)
 
     async def describe(self, transactional_ids: Names) -> dict[str, TransactionDescription]:
-        """Those of the ids that exist."""
+        """Describe the given ids; missing ones are left out."""
         request = DescribeTransactionsRequest(transactional_ids=name_list(transactional_ids))
         passing = (ErrorCode.NOT_COORDINATOR, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
@@ -145,7 +145,7 @@ class Transactions:
         return await self._calls.retried(ask)
 
     async def open_in(self, partitions: Partitions) -> list[OpenTransaction]:
-        """Transactions without a marker in these partitions, by partition and first offset."""
+        """Return transactions without a marker in the partitions, by partition and first offset."""
         producers = await self._logs.producers(partitions)
         opened = {
             each.producer_id
@@ -175,7 +175,7 @@ class Transactions:
         return found
 
     async def abort_in_partition(self, what: OpenTransaction) -> None:
-        """Write an abort marker for a transaction that hangs in one partition (KIP-664)."""
+        """Write an abort marker for a hanging transaction into one partition (KIP-664)."""
         topic, index = what.partition
         marker = WritableTxnMarker(
             producer_id=what.producer_id,
@@ -195,7 +195,7 @@ class Transactions:
         await self._calls.retried(write)
 
     async def abort(self, transactional_id: str) -> None:
-        """Abort what is open under a transactional id, and fence its producer."""
+        """Abort the open transaction of a transactional id, and fence its producer."""
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
             transaction_timeout_ms=60_000,
@@ -213,7 +213,7 @@ class Transactions:
             told = await self._calls.cluster.ask(
                 found.coordinator_id, request, InitProducerIdResponse
             )
-            # That the markers are not written yet is no failure: the abort is decided.
+            # Not a failure: the abort is decided, only its markers are not written yet.
             if told.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
                 check(told.error_code, what)
 
@@ -223,7 +223,7 @@ class Transactions:
 def _of(
     known: Iterable[TransactionDescription], producer_id: int, partition: TopicPartition
 ) -> TransactionDescription | None:
-    """The transaction whose coordinator will end it in the partition."""
+    """Return the transaction that its coordinator will end in the partition."""
     for each in known:
         if (
             each.producer_id == producer_id

@@ -29,7 +29,7 @@ from ottla.wire.messages.describe_user_scram_credentials import (
     UserName,
 )
 
-# Until a broker is asked again whether it has taken a removal over.
+# The pause before asking a broker again whether it has applied a removal.
 _PAUSE_S = 0.02
 
 
@@ -43,13 +43,13 @@ class UserDescription:
 
 @checks_calls
 class Users:
-    """`admin.users`: who can log in."""
+    """`admin.users`: the users that can log in."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def find(self, names: Names | None = None) -> list[UserDescription]:
-        """The users of these names that exist; without names, all. Raises OttlaError."""
+        """Return the users with these names that exist; without names, all. Raises OttlaError."""
         wanted = None if names is None else [UserName(name=name) for name in name_list(names)]
         request = DescribeUserScramCredentialsRequest(users=wanted)
 
@@ -85,7 +85,10 @@ class Users:
         mechanisms: Iterable[ScramMechanism] = tuple(ScramMechanism),
         iterations: int = ITERATIONS_DEFAULT,
     ) -> None:
-        """Make a user, or give it another password. The password stays here. Raises OttlaError."""
+        """Set a user's password, creating the user if missing. Only a hash is sent.
+
+        Raises OttlaError.
+        """
         for mechanism in mechanisms:
             salt = random_bytes(SALT_BYTES)
             salted = await asyncio.to_thread(salted_password, mechanism, password, salt, iterations)
@@ -96,14 +99,17 @@ class Users:
                 salt=salt,
                 salted_password=salted,
             )
-            # One by one: Kafka refuses a request with two of a user.
+            # One by one, because Kafka refuses a request with two credentials of a user.
             await self._alter(
                 AlterUserScramCredentialsRequest(upsertions=[upsertion]),
                 f"set the password of {name}",
             )
 
     async def remove(self, name: str) -> None:
-        """Remove all credentials of a user, who can log in no more. Raises OttlaError."""
+        """Remove all credentials of a user, so that it cannot log in any more.
+
+        Raises OttlaError.
+        """
         found = await self.find([name])
         if not found:
             raise refused(ErrorCode.RESOURCE_NOT_FOUND, f"remove user {name}", "there is none")
@@ -114,9 +120,10 @@ class Users:
             )
 
     async def end_sessions(self, name: str) -> None:
-        """Remove a user, and return when each live broker has: it ends the user's sessions then.
+        """Remove a user.
 
-        Only of an Ottla cluster: Kafka serves open sessions on. Raises OttlaError.
+        Return once each live broker has applied that, which ends the user's sessions. Only for an
+        Ottla cluster: Kafka keeps open sessions. Raises OttlaError.
         """
         await self.remove(name)
         request = DescribeUserScramCredentialsRequest(users=[UserName(name=name)])

@@ -1,4 +1,4 @@
-"""How a group splits its partitions: range, round robin, sticky, cooperative sticky.
+"""Assignors, which split partitions among members: range, round robin, sticky, cooperative sticky.
 
 `subscriptions` has the messages of a classic group's protocol.
 """
@@ -29,7 +29,7 @@ _BY_NAME: dict[str, type[Assignor]] = {
 
 
 def assignor_named(name: str | Assignor) -> Assignor:
-    """The assignor of that name; others are returned as they are."""
+    """Return the assignor with that name; an assignor object is returned unchanged."""
     if not isinstance(name, str):
         return name
     found = _BY_NAME.get(name)

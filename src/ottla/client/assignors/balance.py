@@ -1,4 +1,4 @@
-"""The rule of both sticky assignors: as even as possible, then as few moves as possible."""
+"""The algorithm of both sticky assignors: balance first, then as few moves as possible."""
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
@@ -12,10 +12,10 @@ Claims = dict[str, list[TopicPartition]]
 def owners(
     said: Mapping[str, tuple[Iterable[TopicPartition], int]],
 ) -> dict[TopicPartition, str | None]:
-    """The owner of each partition, by what members claim (partitions, generation).
+    """Return the owner of each partition, from the members' claims (partitions, generation).
 
-    Of two that claim the same partition the one of the later generation is right; in the same
-    generation neither is (None), as one of them must be mistaken.
+    If two members claim a partition, the later generation wins; in the same generation neither owns
+    it (None), because one claim must be wrong.
     """
     owner: dict[TopicPartition, str | None] = {}
     generation_of: dict[TopicPartition, int] = {}
@@ -34,7 +34,7 @@ def valid_claims(
     members: Mapping[str, Subscription],
     said: Mapping[str, tuple[Iterable[TopicPartition], int]],
 ) -> Claims:
-    """What each member may keep: its own, of topics that exist and that it still reads."""
+    """Return the partitions each member may keep: its own, of topics it still subscribes to."""
     owner = owners(said)
     return {
         member_id: [
@@ -67,7 +67,7 @@ def balanced(
 
 
 def _equal(everything: list[TopicPartition], claims: Claims) -> Assignment:
-    """All members read the same topics: each gets the mean, rounded down or up."""
+    """Assign when all members read the same topics: each gets the mean, rounded down or up."""
     least, with_more = divmod(len(everything), len(claims))
     most = least + (with_more > 0)
     assignment: Assignment = {}
@@ -80,14 +80,14 @@ def _equal(everything: list[TopicPartition], claims: Claims) -> Assignment:
             assignment[member_id] = had[:least]
     given = set(chain.from_iterable(assignment.values()))
     free = iter([partition for partition in everything if partition not in given])
-    # Who is at the lower share already, and later all in the order in which they reach it, are
-    # next in line for one more.
+    # Members that already have the lower share; with those that reach it later, in that order, they
+    # are the next to get one more.
     at_least = [
         member_id for member_id in sorted(assignment) if len(assignment[member_id]) == least
     ]
     short = [member_id for member_id in sorted(assignment) if len(assignment[member_id]) < least]
     while short:
-        # One each in turn, as a pack of cards is dealt.
+        # One partition each in turn.
         for member_id in list(short):
             assignment[member_id].append(next(free))
             if len(assignment[member_id]) == least:
@@ -101,7 +101,7 @@ def _equal(everything: list[TopicPartition], claims: Claims) -> Assignment:
 def _unequal(
     everything: list[TopicPartition], members: Mapping[str, Subscription], claims: Claims
 ) -> Assignment:
-    """Members read different topics: deal out what is free, then even out while that helps."""
+    """Assign when members' topics differ: first free partitions, then rebalance."""
     assignment: Assignment = {member_id: list(claims[member_id]) for member_id in sorted(members)}
     readers = {
         topic: [member_id for member_id in sorted(members) if topic in members[member_id].topics]
@@ -109,7 +109,7 @@ def _unequal(
     }
     given = set(chain.from_iterable(assignment.values()))
     free = [partition for partition in everything if partition not in given]
-    # Those with the fewest possible readers first: they leave the least choice.
+    # Partitions with the fewest possible readers first, because they leave the least choice.
     for partition in sorted(free, key=lambda entry: (len(readers[entry.topic]), entry)):
         poorest = min(readers[partition.topic], key=lambda one: (len(assignment[one]), one))
         assignment[poorest].append(partition)
@@ -119,7 +119,7 @@ def _unequal(
 
 
 def _even_out(assignment: Assignment, readers: Mapping[str, list[str]]) -> bool:
-    """Move one partition from a richer member to one at least two poorer; whether any moved."""
+    """Move a partition to a member with at least two fewer; return whether any moved."""
     for rich in sorted(assignment, key=lambda one: (-len(assignment[one]), one)):
         for partition in reversed(assignment[rich]):
             poor = min(readers[partition.topic], key=lambda one: (len(assignment[one]), one))

@@ -1,4 +1,4 @@
-"""Cooperative sticky: members go on reading the partitions that they keep (KIP-429)."""
+"""Cooperative sticky: members keep reading the partitions that they keep (KIP-429)."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct
@@ -11,13 +11,13 @@ _GENERATION = Struct(">i")
 
 
 class CooperativeStickyAssignor:
-    """A partition that moves is revoked in one generation and assigned in the next."""
+    """Revokes a moving partition in one generation and assigns it in the next."""
 
     name = "cooperative-sticky"
     is_cooperative = True
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """The generation, for members that read an older form of the protocol."""
+        """Return the generation, for members that read an older form of the protocol."""
         del owned
         return _GENERATION.pack(generation)
 
@@ -30,7 +30,7 @@ class CooperativeStickyAssignor:
         }
         claims = valid_claims(partition_counts, members, said)
         assignment = balanced(partition_counts, members, claims)
-        # Not assigned until the member that has it, or claims it, has revoked it.
+        # Not assigned until the member that owns or claims it has revoked it.
         owner = owners(said)
         return {
             member_id: [

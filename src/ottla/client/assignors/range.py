@@ -1,4 +1,4 @@
-"""Range: each topic is cut into as many runs of neighbouring partitions as it has members."""
+"""Range: splits each topic into as many runs of consecutive partitions as it has members."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +7,7 @@ from ottla.client.assignors.subscriptions import Assignment, Subscription, membe
 
 
 class RangeAssignor:
-    """The default of Java's consumer; the first members get one partition more."""
+    """The default of Java's consumer; the first members may get one partition more."""
 
     name = "range"
     is_cooperative = False

@@ -7,7 +7,7 @@ from ottla.client.assignors.subscriptions import Assignment, Subscription, membe
 
 
 class RoundRobinAssignor:
-    """A partition whose topic the next member does not read goes to the first after it."""
+    """Assigns each partition to the next member that subscribes to its topic."""
 
     name = "roundrobin"
     is_cooperative = False

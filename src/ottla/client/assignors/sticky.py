@@ -1,4 +1,4 @@
-"""Sticky: even, and members keep their partitions; all are revoked during the rebalance."""
+"""Sticky: balanced, and members keep partitions, but all are revoked during a rebalance."""
 
 from collections.abc import Mapping, Sequence
 from struct import Struct, error
@@ -12,13 +12,13 @@ _LENGTH = Struct(">h")
 
 
 class StickyAssignor:
-    """Remembers through the members' user data, in the form of Java's StickyAssignor (KIP-54)."""
+    """Keeps state in the members' user data, in the format of Java's StickyAssignor (KIP-54)."""
 
     name = "sticky"
     is_cooperative = False
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """Topics with their partitions, then the generation."""
+        """Return the topics with their partitions, then the generation."""
         if not owned:
             return None
         topics = by_topic(owned)
@@ -38,7 +38,7 @@ class StickyAssignor:
 
 
 def remembered(user_data: bytes | None) -> tuple[list[TopicPartition], int]:
-    """What a member says it had, and in which generation; nothing where that cannot be read."""
+    """Return a member's former partitions and generation; nothing if its data is unreadable."""
     partitions: list[TopicPartition] = []
     if not user_data:
         return partitions, -1
@@ -55,7 +55,7 @@ def remembered(user_data: bytes | None) -> tuple[list[TopicPartition], int]:
                 (number,) = _COUNT.unpack_from(user_data, position)
                 partitions.append(TopicPartition(topic, number))
                 position += 4
-        # The first form of this data had no generation.
+        # The first version of this format had no generation.
         generation = _COUNT.unpack_from(user_data, position)[0] if position < len(user_data) else -1
     except (error, UnicodeDecodeError):
         return [], -1

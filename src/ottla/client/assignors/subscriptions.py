@@ -21,7 +21,7 @@ _ASSIGNMENT_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What one member wants, and what it had. `generation` -1: it had nothing."""
+    """The topics that a member wants, and its former partitions. `generation` -1: it had none."""
 
     topics: tuple[str, ...]
     owned: tuple[TopicPartition, ...] = ()
@@ -36,19 +36,19 @@ Assignment = dict[str, list[TopicPartition]]
 class Assignor(Protocol):
     """Splits the partitions of topics among the members of a group. Pure."""
 
-    # As the broker and other clients know it.
+    # The name known to brokers and other clients.
     name: str
     # Whether members keep their partitions while the group rebalances (KIP-429).
     is_cooperative: bool
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """What a member adds to its subscription about itself."""
+        """Return the data that a member adds to its subscription."""
         ...
 
     def assign(
         self, partition_counts: Mapping[str, int], members: Mapping[str, Subscription]
     ) -> Assignment:
-        """Partitions by member id; topics that do not exist are not in `partition_counts`."""
+        """Return partitions by member id; missing topics are not in `partition_counts`."""
         ...
 
 
@@ -58,7 +58,7 @@ def encode_subscription(
     owned: Iterable[TopicPartition],
     generation: int,
 ) -> bytes:
-    """A subscription as JoinGroup carries it."""
+    """Encode a subscription for JoinGroup."""
     message = ConsumerProtocolSubscription(
         topics=sorted(topics),
         user_data=user_data,
@@ -72,7 +72,7 @@ def encode_subscription(
 
 
 def decode_subscription(buffer: bytes | memoryview, instance_id: str | None) -> Subscription:
-    """Read a member's subscription. Raises WireError."""
+    """Decode a member's subscription. Raises WireError."""
     message = decode_versioned(ConsumerProtocolSubscription, buffer)
     return Subscription(
         topics=tuple(message.topics),
@@ -84,7 +84,7 @@ def decode_subscription(buffer: bytes | memoryview, instance_id: str | None) -> 
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """An assignment as SyncGroup carries it."""
+    """Encode an assignment for SyncGroup."""
     message = ConsumerProtocolAssignment(
         assigned_partitions=[
             AssignmentTopicPartition(topic=topic, partitions=numbers)
@@ -95,7 +95,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(buffer: bytes | memoryview) -> tuple[TopicPartition, ...]:
-    """Read an assignment; no bytes at all mean no partitions. Raises WireError."""
+    """Decode an assignment; empty bytes mean no partitions. Raises WireError."""
     if not len(buffer):
         return ()
     return _listed(decode_versioned(ConsumerProtocolAssignment, buffer).assigned_partitions)
@@ -110,7 +110,7 @@ def _listed(
 
 
 def member_order(member: tuple[str, Subscription]) -> tuple[bool, str]:
-    """How Java's assignors order members: static ones first, by instance id; then by member id."""
+    """Return Java's sort key of members: static ones first, by instance id; then by member id."""
     member_id, subscription = member
     if subscription.instance_id is not None:
         return (False, subscription.instance_id)

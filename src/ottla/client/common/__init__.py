@@ -1,4 +1,4 @@
-"""What all clients share: errors, checks of arguments and settings, values of offsets.
+"""The base of all clients: errors, checks of arguments and settings, values of offsets.
 
 Begin in `errors`.
 """

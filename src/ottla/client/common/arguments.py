@@ -1,7 +1,7 @@
-"""What callers give for names, partitions and options, checked before a request is made of it.
+"""Checks the names, partitions and options given by callers before any request is sent.
 
-A string is an iterable of characters and a TopicPartition one of its two fields: taken for a list,
-either would fail far away, or ask a broker about topics "f", "l" and "i".
+A string is an iterable of characters, and a TopicPartition an iterable of its two fields: taken for
+a list, either would fail far away, or ask a broker about topics "f", "l" and "i".
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,12 @@ from ottla.client.common.errors import ClientError
 
 # One name, or several.
 Names = str | Iterable[str]
-# One partition, or several; pairs of a topic and a number will do.
+# One partition, or several; pairs of a topic and a number are accepted, too.
 Partitions = TopicPartition | Iterable[TopicPartition | tuple[str, int]]
 
 Options = TypeVar("Options", bound=Mapping[str, Any])
 
-# Short for Kafka's names.
+# Short forms of Kafka's names.
 _SHORT = {"group": "group_id", "compression": "compression_type"}
 _AT_LEAST_ONE = (
     "batch_size",
@@ -31,7 +31,7 @@ _AT_LEAST_ONE = (
 
 
 def name_list(given: Names) -> list[str]:
-    """The names in `given`. Raises ClientError."""
+    """Return the names in `given`. Raises ClientError."""
     wanted = [given] if isinstance(given, str) else list(given)
     for name in wanted:
         if not isinstance(name, str):
@@ -40,7 +40,7 @@ def name_list(given: Names) -> list[str]:
 
 
 def partition_list(given: Partitions) -> list[TopicPartition]:
-    """The partitions in `given`. Raises ClientError that says what to write instead."""
+    """Return the partitions in `given`. Raises ClientError that says what to write instead."""
     if isinstance(given, TopicPartition):
         given = [given]
     try:
@@ -55,10 +55,9 @@ def partition_list(given: Partitions) -> list[TopicPartition]:
 
 
 def checked_options(given: Mapping[str, object], defaults: Options, kind: type[Options]) -> Options:
-    """The options in force.
+    """Return the options with defaults filled in.
 
-    Raises TypeError for a name that `kind` does not declare, ClientError for a value that does not
-    fit.
+    Raises TypeError for a name that `kind` does not declare, ClientError for an invalid value.
     """
     hints = get_type_hints(kind)
     found = dict(given)
@@ -76,11 +75,11 @@ def checked_options(given: Mapping[str, object], defaults: Options, kind: type[O
 
 
 def _check_setting(name: str, annotation: object, value: object) -> None:
-    """Raise ClientError for a value of the wrong type, or a number below what it may be."""
+    """Raise ClientError for a value of the wrong type, or a number below its minimum."""
     try:
         taken(annotation, value, name)
     except Mistake as mistake:
-        # What reads the name has an error that says more.
+        # The code that reads the name raises a more specific error.
         if not mistake.is_unknown_name:
             raise mistake.error() from None
     least = 1 if name.endswith("_bytes") or name in _AT_LEAST_ONE else 0
@@ -89,7 +88,7 @@ def _check_setting(name: str, annotation: object, value: object) -> None:
 
 
 def one_partition(partition: TopicPartition | str, number: int | None) -> TopicPartition:
-    """A partition that is given as one, or as topic and number. Raises ClientError."""
+    """Return one partition, given as such or as topic and number. Raises ClientError."""
     if isinstance(partition, str):
         if type(number) is not int:
             raise Mistake("partition", number, "the number of a partition after the topic").error()

@@ -1,7 +1,7 @@
-"""What callers give, compared with the annotations of what they call, before a request is made.
+"""Checks callers' arguments against the annotations of the called method before any request.
 
-A mistake is then an error that names the argument, what was given and what is wanted, instead of
-one from the depths of the client or of a broker. Not for calls that are made once per record.
+A mistake then raises an error that names the argument, the given and the expected value, instead of
+one from deep inside the client or from a broker. Not used for calls made once per record.
 """
 
 import inspect
@@ -49,10 +49,10 @@ _WORDS: dict[object, str] = {
 _NUMBERS = (int, float)
 
 
-class Mistake(Exception):  # It is turned into a ClientError.
-    """`given`, to which `path` leads, is not what `wanted` says.
+class Mistake(Exception):  # Converted to a ClientError before users see it.
+    """Says that `given`, found at `path`, does not match `wanted`.
 
-    `is_unknown_name`: it is a str, and wanted is one of a few.
+    `is_unknown_name`: it is a str that is not among the few allowed ones.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Mistake(Exception):  # It is turned into a ClientError.
         super().__init__(path)
 
     def error(self, example: str | None = None) -> ClientError:
-        """As users see it, with an example of what is right."""
+        """Return the error for users, with a correct example."""
         # The values of a mapping may be secrets.
         shown = "a mapping" if isinstance(self.given, Mapping) else repr(self.given)
         if len(shown) > _SHOWN_MAX:
@@ -75,9 +75,9 @@ class Mistake(Exception):  # It is turned into a ClientError.
 
 
 def checks(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """`method`, with arguments that fit its annotations; others raise ClientError.
+    """Wrap `method` so that arguments that do not fit its annotations raise ClientError.
 
-    Pairs become partitions, and names of members of an enumeration those members.
+    Pairs become partitions, and names of enumeration members become the members.
     """
 
     @wraps(method)
@@ -91,7 +91,7 @@ def checks(method: Callable[Parameters, Result]) -> Callable[Parameters, Result]
 def checks_awaited(
     method: Callable[Parameters, Coroutine[Any, Any, Result]],
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
-    """As `checks`; the error comes when the call is awaited."""
+    """Wrap as `checks`, but raise the error only when the call is awaited."""
 
     @wraps(method)
     async def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
@@ -102,7 +102,7 @@ def checks_awaited(
 
 
 def checks_calls(part: type[Part]) -> type[Part]:
-    """A class whose public coroutine functions check their arguments."""
+    """Return the class with all public coroutine functions checking their arguments."""
     for name, method in list(vars(part).items()):
         if inspect.iscoroutinefunction(method) and not name.startswith("_"):
             setattr(part, name, checks_awaited(method))
@@ -110,7 +110,7 @@ def checks_calls(part: type[Part]) -> type[Part]:
 
 
 def mistake_in(method: Callable[..., object], given: Mapping[str, object]) -> ClientError | None:
-    """What is wrong with arguments of `method`, by name, that made it fail; None: nothing."""
+    """Return which argument of `method`, by name, made it fail; None if none did."""
     hints = _hints(method)
     try:
         for name, value in given.items():
@@ -121,7 +121,7 @@ def mistake_in(method: Callable[..., object], given: Mapping[str, object]) -> Cl
 
 
 def taken(kind: Any, given: Any, path: str) -> Any:
-    """`given` as a value of the annotation `kind`. Raises Mistake."""
+    """Convert `given` to the annotation `kind`. Raises Mistake."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         return _one_of(kind, given, path)
@@ -137,7 +137,7 @@ def taken(kind: Any, given: Any, path: str) -> Any:
 
 
 def member(kind: type[Member], given: Member | str) -> Member:
-    """A member of an enumeration, by itself or by its name. Raises ClientError."""
+    """Return a member of an enumeration, given as such or by its name. Raises ClientError."""
     try:
         return cast("Member", taken(kind, given, kind.__name__))
     except Mistake as mistake:
@@ -145,7 +145,7 @@ def member(kind: type[Member], given: Member | str) -> Member:
 
 
 def words(kind: Any) -> str:
-    """An annotation in words."""
+    """Describe an annotation in words."""
     origin = get_origin(kind)
     parts = get_args(kind)
     if origin in (Union, UnionType):
@@ -179,7 +179,7 @@ def _fitting(
     try:
         for name, given in bound.arguments.items():
             if name == "bootstrap_servers" and isinstance(given, Mapping):
-                # Not the names of settings, as another client has them.
+                # Not for the names of settings that other clients use.
                 raise Mistake(name, given, words(hints[name]))
             if name in hints:
                 bound.arguments[name] = taken(hints[name], given, name)
@@ -189,7 +189,7 @@ def _fitting(
 
 
 def unknown_keyword(called: str, name: str, known: Iterable[str]) -> TypeError:
-    """The error for a keyword argument that `called` does not take, naming the nearest."""
+    """Return the error for an unknown keyword argument of `called`, naming a similar one."""
     known = [each for each in known if each not in ("self", "options")]
     wanted = OTHER_OPTIONS.get(name, name)
     near = [wanted] if wanted in known else get_close_matches(name, known, n=1, cutoff=0.6)
@@ -197,7 +197,7 @@ def unknown_keyword(called: str, name: str, known: Iterable[str]) -> TypeError:
         if name in NO_OPTIONS:
             return TypeError(f"{called}() takes no {name!r}; {NO_OPTIONS[name]}")
         if is_known_setting(name.replace("_", ".")):
-            # It means something else than any name that is spelled nearly alike.
+            # A different setting, so similarly spelled names would mislead.
             return TypeError(f"{called}() takes no {name!r}: this client has no such setting")
     if not near:
         return TypeError(f"{called}() takes no {name!r}; it takes {', '.join(sorted(known))}")
@@ -211,7 +211,7 @@ def _not_called_so(
     named: Mapping[str, object],
     why: str,
 ) -> TypeError:
-    """The error for arguments that `method` cannot be called with."""
+    """Return the error for arguments that `method` cannot be called with."""
     called = _called(method)
     for name in named:
         if name not in signature.parameters and "options" not in signature.parameters:
@@ -221,7 +221,7 @@ def _not_called_so(
 
 
 def _called(method: Callable[..., object]) -> str:
-    """What a user calls: a class, or a method with its class."""
+    """Return the name that users call: a class, or a method with its class."""
     return method.__qualname__.removesuffix(".__init__")
 
 
@@ -232,20 +232,23 @@ def _signature(method: Callable[..., object]) -> inspect.Signature:
 
 @cache
 def _hints(method: Callable[..., object]) -> dict[str, Any]:
-    """Annotations of parameters; options have an error of their own."""
+    """Return the annotations of parameters; options have an error of their own."""
     hints = get_type_hints(method)
     return {name: kind for name, kind in hints.items() if name not in ("return", "options")}
 
 
 @cache
 def _fields(kind: Any) -> dict[str, Any]:
-    """Annotated fields of a dataclass or a named tuple."""
+    """Return the annotated fields of a dataclass or a named tuple."""
     is_record = is_dataclass(kind) or (issubclass(kind, tuple) and "_fields" in vars(kind))
     return get_type_hints(kind) if is_record else {}
 
 
 def _one_of(union: Any, given: Any, path: str) -> Any:
-    """By the first part of `union` that fits; else the mistake that lies deepest says most."""
+    """Convert by the first matching part of `union`.
+
+    Otherwise raise the most deeply nested mistake.
+    """
     deepest = Mistake(path, given, words(union))
     for kind in get_args(union):
         try:
@@ -273,7 +276,7 @@ def _generic(kind: Any, origin: Any, given: Any, path: str) -> Any:
             taken(parts[0], key, f"a key of {path}"): taken(parts[1], value, f"{path}[{key!r}]")
             for key, value in given.items()
         }
-    # A str is an iterable of its letters, and a partition one of its two fields.
+    # A str is an iterable of its letters, and a partition an iterable of its two fields.
     if isinstance(given, str | bytes | TopicPartition) or not isinstance(given, Iterable):
         raise Mistake(path, given, words(kind))
     if origin is tuple and parts[-1] is not Ellipsis:
@@ -292,7 +295,7 @@ def _row(kind: Any, parts: tuple[Any, ...], given: tuple[Any, ...], path: str) -
 
 
 def _as_is(kind: Any, given: Any, path: str) -> Any:
-    """Callables; what cannot be compared is taken for what it should be."""
+    """Accept a callable, or a value that cannot be checked, unchanged."""
     if get_origin(kind) is not None and not callable(given):
         raise Mistake(path, given, words(kind))
     return given

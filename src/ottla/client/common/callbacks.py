@@ -1,4 +1,4 @@
-"""Calls of users' callbacks: what one raises is reported with its name, from its own code on."""
+"""Calls users' callbacks: errors are reported with the callback's name and its own traceback."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -18,8 +18,8 @@ async def call_listener(
 ) -> None:
     """Call a listener and wait for it.
 
-    Raises CallbackFailed, caused by what the listener raised; an error of Ottla, which a call
-    inside of the listener has raised, as it is.
+    Raises CallbackFailed, caused by the listener's error; an error of Ottla, raised by a call
+    inside the listener, is passed on unchanged.
     """
     if listener is None:
         return
@@ -34,15 +34,15 @@ async def call_listener(
 
 
 def call_callback(name: str, callback: Callable[[Given], object], given: Given) -> None:
-    """Call a callback whose caller goes on in any case: what it raises is logged."""
+    """Call a callback whose errors must not stop the caller: they are logged."""
     try:
         callback(given)
-    except Exception as error:  # The supervisor of callbacks: others are called.
+    except Exception as error:  # The supervisor of callbacks: the others are still called.
         _logger.error("%s raised %r", name, error, exc_info=_from_its_own_code(error))
 
 
 def _from_its_own_code(error: Exception) -> Exception:
-    """The error with a traceback that leaves out our frame, where there is another."""
+    """Return the error with a traceback without our frame, if there are other frames."""
     trace = error.__traceback__
     if trace is not None and trace.tb_next is not None:
         return error.with_traceback(trace.tb_next)

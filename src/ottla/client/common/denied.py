@@ -1,4 +1,4 @@
-"""What a client says where it is refused: which ACL is missing, and how it has logged in."""
+"""Error messages for denied access: the missing ACL, and the client's login."""
 
 import shlex
 from collections.abc import Iterable
@@ -24,20 +24,20 @@ class Needs(NamedTuple):
 
 _NAME = "User:NAME"
 _IN_THE_LOG = " (the broker's log has the principal)"
-# Of a login, and those that ACLs decide about.
+# Errors of a login, and errors decided by ACLs.
 _OF_ACCESS = frozenset({*_KINDS, ErrorCode.SASL_AUTHENTICATION_FAILED})
 
 
 class LoginName(NamedTuple):
-    """Who a client is to brokers, for messages; no secret is in it."""
+    """The identity that brokers see, for messages; contains no secret."""
 
     words: str = "does not log in"
-    principal: str | None = None  # Where the client knows what brokers make of its login.
-    file: str | None = None  # Where its settings stand; None: a program gave them.
+    principal: str | None = None  # None if the client does not know its principal.
+    file: str | None = None  # The file with its settings; None if the program passed them.
 
 
 def with_login(code: ErrorCode, message: str, login: LoginName, host: str) -> str | None:
-    """The message of a refusal, with who was refused; None where it is about something else."""
+    """Return the message of a refusal with the login added; None for other errors."""
     if code not in _OF_ACCESS:
         return None
     if login.principal is not None:
@@ -47,7 +47,7 @@ def with_login(code: ErrorCode, message: str, login: LoginName, host: str) -> st
 
 
 def remedy_of(code: ErrorCode, needed: Iterable[Needs]) -> str | None:
-    """How to allow what `code` says is denied; None where that is about something else."""
+    """Return how to allow what `code` denies; None for other errors."""
     kind = _KINDS.get(code)
     for one in needed:
         if one.kind == kind:

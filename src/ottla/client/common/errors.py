@@ -1,4 +1,4 @@
-"""What can go wrong between a client and its cluster, said with cause and remedy."""
+"""The errors of clients, each with cause and remedy."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -69,7 +69,7 @@ _REMEDIES = {
 
 
 def code_of(number: int) -> ErrorCode:
-    """The error of that number; numbers from newer brokers become UNKNOWN_SERVER_ERROR."""
+    """Return the error with that number; unknown numbers become UNKNOWN_SERVER_ERROR."""
     try:
         return ErrorCode(number)
     except ValueError:
@@ -85,21 +85,24 @@ class BrokerRefused(ClientError):
 
 
 class ConnectionFailed(ClientError):
-    """No connection to an address, or it broke. What was in flight may or may not have happened."""
+    """No connection to an address, or it broke.
+
+    Requests in flight may or may not have been executed.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
 
 
 class BootstrapFailed(ClientError):
-    """No bootstrap address has ever answered, for as long as `bootstrap_timeout_ms`."""
+    """No bootstrap address has answered within `bootstrap_timeout_ms`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.BROKER_NOT_AVAILABLE, message)
 
 
 class CallbackFailed(ClientError):
-    """A callback of the user has raised the error that is the cause of this one."""
+    """A callback of the user raised an error, which is the cause of this one."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.INVALID_REQUEST, message)
@@ -113,7 +116,10 @@ class RequestTimedOut(ClientError):
 
 
 def ended(failure: Failure) -> ConnectionFailed | RequestTimedOut:
-    """The error of a request on a connection that ended; a new one for each, as tracebacks grow."""
+    """Return the error for a request on an ended connection.
+
+    New each time, since tracebacks grow.
+    """
     if failure.code is ErrorCode.REQUEST_TIMED_OUT:
         return RequestTimedOut(failure.message)
     return ConnectionFailed(failure.message)
@@ -134,7 +140,7 @@ class UnknownTopic(ClientError):
 
 
 class TopicMadeAnew(ClientError):
-    """The topic that was asked for by its id was deleted; another one has its name now."""
+    """The topic requested by id was deleted; a new topic has its name now."""
 
     def __init__(self, topic: str, was: object, now: object) -> None:
         super().__init__(
@@ -144,24 +150,24 @@ class TopicMadeAnew(ClientError):
 
 
 class DeliveryFailed(ClientError):
-    """Records were given up: the code says why the last attempt failed."""
+    """The producer gave up sending records: the code says why the last attempt failed."""
 
 
 class OffsetOutOfRange(ClientError):
-    """A position lies outside of what the log holds, and no rule says where to go on."""
+    """A position is outside of the log, and no reset rule is set."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, message)
 
 
 class CommitFailed(ClientError):
-    """The group has moved on: the partitions now belong to other members."""
+    """The group has rebalanced: the partitions now belong to other members."""
 
 
 class ProducerFenced(ClientError):
-    """Another producer has this transactional id now, or the coordinator ended the transaction.
+    """Another producer uses this transactional id now, or the coordinator ended the transaction.
 
-    Nothing can be done with this producer any more: close it.
+    This producer cannot be used any more: close it.
     """
 
     def __init__(self, code: ErrorCode, transactional_id: str, doing: str) -> None:
@@ -175,7 +181,7 @@ class ProducerFenced(ClientError):
 
 
 class TransactionFailed(ClientError):
-    """The open transaction cannot be committed any more: abort it, then do it again."""
+    """The open transaction cannot be committed any more: abort it, then repeat it."""
 
 
 class Closed(ClientError):
@@ -188,9 +194,9 @@ class Closed(ClientError):
 def refused(
     number: int, doing: str, detail: str | None = None, needed: Iterable[Needs] = ()
 ) -> BrokerRefused:
-    """The error for a code in an answer; `doing` continues "the broker refused to …".
+    """Return the error for a code in an answer; `doing` continues "the broker refused to …".
 
-    `needed` are the ACLs that it takes.
+    `needed` are the ACLs that the request requires.
     """
     code = code_of(number)
     remedy = remedy_for(code, needed)
@@ -208,12 +214,12 @@ def check(number: int, doing: str, detail: str | None = None, needed: Iterable[N
 
 
 def remedy_for(code: ErrorCode, needed: Iterable[Needs] = ()) -> str:
-    """What a person can do about `code`; empty where nothing is known."""
+    """Return what a user can do about `code`; empty if nothing is known."""
     return remedy_of(code, needed) or _REMEDIES.get(code, "")
 
 
 def unknown_topic(name: str, existing: Iterable[str]) -> UnknownTopic:
-    """The error for a topic the cluster lacks, naming those spelled most alike."""
+    """Return the error for a missing topic, naming topics with similar names."""
     near = get_close_matches(name, list(existing), n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "list the topics to see what exists"
     return UnknownTopic(f"there is no topic {name!r}; {hint}")
@@ -222,7 +228,7 @@ def unknown_topic(name: str, existing: Iterable[str]) -> UnknownTopic:
 def connection_refused(
     host: str, port: int, why: str, *, advertised_by: str | None
 ) -> ConnectionFailed:
-    """The error for an address where no broker answers."""
+    """Return the error for an address where no broker answers."""
     if advertised_by is None:
         advice = f"is a broker running there? Check with `nc -vz {host} {port}`"
     else:

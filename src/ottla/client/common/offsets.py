@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class GroupMetadata(NamedTuple):
-    """A group and a member of one generation; with the group's name alone, no member is checked."""
+    """A group and one of its members; with only the group's name, brokers check no member."""
 
     group_id: str
     generation: int = -1
@@ -13,7 +13,7 @@ class GroupMetadata(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed position: the offset to read next, and a note of the committer."""
+    """A committed position: the next offset to read, and a note of the committer."""
 
     offset: int
     metadata: str = ""

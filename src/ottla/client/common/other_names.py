@@ -1,15 +1,15 @@
-"""What other clients of Kafka call things: the errors for their names say what they are here."""
+"""Names in other Kafka clients; errors about them give the name used here."""
 
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NoReturn
 
-# How each client is made.
+# How to create each client.
 EXAMPLES: Final = {
     "Producer": 'Producer("host:9092", acks="all")',
     "Consumer": 'Consumer("host:9092", "topic", group_id="g"): the address of the cluster is first',
     "Admin": 'Admin("host:9092")',
 }
-# Options of other clients whose names here are not alike.
+# Options of other clients that have a different name here.
 OTHER_OPTIONS: Final = {
     "assignors": "partition_assignment_strategy",
     "batch_bytes": "batch_size",
@@ -34,7 +34,7 @@ OTHER_OPTIONS: Final = {
     "request_required_acks": "acks",
     "socket_timeout_ms": "request_timeout_ms",
 }
-# Options of other clients that are no options here: what there is in their place.
+# Options of other clients that do not exist here, with the replacement.
 NO_OPTIONS: Final = {
     "consumer_timeout_ms": "poll(timeout=…) returns nothing where nothing came in time",
     "group_protocol": "groups of this client are of the classic protocol",
@@ -89,7 +89,7 @@ _ADMIN: Final = {
 
 
 class OtherNames:
-    """A client: an attribute that it lacks is an AttributeError that names the right call."""
+    """A client whose missing attributes raise an AttributeError that names the right call."""
 
     if not TYPE_CHECKING:
 

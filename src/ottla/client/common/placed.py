@@ -1,8 +1,9 @@
-"""The batches of a Fetch answer, as far as they are where they should be.
+"""The batches of a Fetch answer whose positions are plausible.
 
-No checksum covers a batch's base offset, and a broker sends what its disk gives. So a flipped bit
-there would move records to other offsets, and a reader over those that follow. What shows it: the
-batches of a log rise, the first reaches the offset asked for, and all are below the high watermark.
+No checksum covers a batch's base offset, and a broker sends the bytes of its disk. So a flipped bit
+there would move records to other offsets, and readers would skip the following ones. It is detected
+by three rules: the offsets of a log's batches rise, the first batch reaches the requested offset,
+and all are below the high watermark.
 """
 
 from typing import NamedTuple
@@ -12,9 +13,9 @@ from ottla.record.reader import CorruptBatch, batches
 
 
 class Placed(NamedTuple):
-    """Whole batches, the offset after the last (-1: none), and its leader epoch (-1: unknown).
+    """Whole batches, the next offset (-1: none), and its leader epoch (-1: unknown).
 
-    `damage`: why what follows them was left out; None where it is only incomplete.
+    `damage`: why the following bytes were left out; None if they are only incomplete.
     """
 
     batches: memoryview
@@ -24,7 +25,7 @@ class Placed(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """Behind a batch: its place in the answer, and the next offset."""
+    """The position after a batch: its place in the answer, and the next offset."""
 
     end: int
     next_offset: int
@@ -33,15 +34,15 @@ class _Behind(NamedTuple):
 
 # Hot: its loop once per batch.
 def placed(records: object, offset: int, high_watermark: int) -> Placed:
-    """Look at the headers of what a fetch from `offset` brought. Checksums are not computed."""
+    """Check the batch headers of a fetch from `offset`. Checksums are not computed."""
     view = memoryview(records if isinstance(records, bytes | bytearray | memoryview) else b"")
-    # `sure`: behind the last batch that begins where the one before ended.
+    # `sure`: after the last batch that begins exactly at the end of the one before.
     last = sure = _Behind(0, offset, -1)
     damage: CorruptBatch | None = None
     try:
         for position, header in batches(view):
             if header.base_offset < last.next_offset and not _reaches(header, last):
-                # This batch or the one before it is out of place: not one that follows another.
+                # This batch or the one before it is misplaced: they are not consecutive.
                 last = sure
                 raise CorruptBatch(
                     f"a batch of offsets {header.base_offset} to {header.last_offset} stands where "
@@ -66,12 +67,15 @@ def placed(records: object, offset: int, high_watermark: int) -> Placed:
 
 
 def _reaches(header: BatchHeader, last: _Behind) -> bool:
-    """Whether this is an answer's first batch, which may begin before the offset asked for."""
+    """Whether this may be an answer's first batch, which may begin before the requested offset."""
     return last.end == 0 and header.last_offset >= last.next_offset
 
 
 def _incomplete(view: memoryview) -> CorruptBatch:
-    """A leader gives one whole batch at least (KIP-74)."""
+    """Return the result for an incomplete batch.
+
+    A leader sends at least one whole batch (KIP-74).
+    """
     header = read_header(view)
     return CorruptBatch(
         f"batch at offset {header.base_offset} claims {header.size} bytes, and the log gives "

@@ -1,8 +1,8 @@
-"""The names of settings of Kafka's clients, and what is wrong with settings that are given. Pure.
+"""The names of Kafka clients' settings, and checks of given settings. Pure.
 
-A name that no client of Kafka has is refused: a typing mistake in `security.protocol` would let a
-client connect without TLS. Names that other clients read and Ottla's do not are accepted, as one
-file serves them all; those that change which broker is trusted are refused with their equivalent.
+A name that no Kafka client has is refused: a typing mistake in `security.protocol` would let a
+client connect without TLS. Names that only other clients use are accepted, so that one file serves
+all clients; those that change which broker is trusted are refused with their equivalent.
 """
 
 import re
@@ -63,7 +63,7 @@ _OF_KAFKA: Final = """
     ssl.truststore.location ssl.truststore.password ssl.truststore.type transaction.timeout.ms
     transaction.two.phase.commit.enable transactional.id value.deserializer value.serializer
 """
-# Of librdkafka, where its name is another.
+# The names in librdkafka that differ.
 _OF_LIBRDKAFKA: Final = """
     api.version.fallback.ms api.version.request api.version.request.timeout.ms
     auto.commit.enable batch.num.messages broker.address.family broker.address.ttl
@@ -90,7 +90,7 @@ _OF_LIBRDKAFKA: Final = """
     topic.metadata.refresh.fast.cnt topic.metadata.refresh.fast.interval.ms
     topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
 """
-# Their names go on as a provider or a serializer of others likes.
+# The rest of such a name depends on a provider or serializer.
 _PREFIXES: Final = ("config.providers.", "schema.registry.", "basic.auth.", "bearer.auth.")
 _PEM = "write ssl.truststore.type=PEM and ssl.truststore"
 _OWN_PEM = "write ssl.keystore.type=PEM and ssl.keystore"
@@ -116,7 +116,7 @@ _REFUSED: Final = {
 }
 _KNOWN: Final = {*_OF_KAFKA.split(), *_OF_LIBRDKAFKA.split(), *_REFUSED}
 
-# What `ottla.client` reads; the others have no effect on it.
+# The settings that `ottla.client` reads; the others have no effect on it.
 _USED: Final = re.compile(
     r"security\.protocol|sasl\.(mechanisms?|jaas\.config|username|password)"
     r"|sasl\.oauthbearer\.(client\..*|scope|token\.endpoint\.url)"
@@ -124,7 +124,7 @@ _USED: Final = re.compile(
     r"|ssl\.((keystore|truststore)\..*|key\.password|enabled\.protocols|cipher\.suites"
     r"|endpoint\.identification\.algorithm)"
 )
-# What may be shown of a name: a line of a key or a password, taken for one, looks different.
+# Names that may be shown; a line of a key or a password, taken for a name, looks different.
 _LIKE_A_NAME: Final = re.compile(r"[a-z][a-z_-]*(\.[a-z][a-z0-9_-]*)+", re.IGNORECASE)
 _SHOWN_MAX = 80
 
@@ -135,7 +135,7 @@ def is_known_setting(name: str) -> bool:
 
 
 def check_names(config: Mapping[str, str]) -> None:
-    """Raise ClientError(INVALID_CONFIG) for a name that no client knows, or that is refused."""
+    """Raise ClientError(INVALID_CONFIG) for a name that is unknown or refused."""
     for name in config:
         if name in _REFUSED:
             raise _wrong(f"{name} is not read by Ottla's clients; {_REFUSED[name]}")
@@ -148,9 +148,10 @@ def check_names(config: Mapping[str, str]) -> None:
 
 
 def check_use(config: Mapping[str, str]) -> None:
-    """Raise ClientError for a security.protocol that does not exist, or leaves settings unused.
+    """Raise ClientError for an unknown security.protocol, or one that leaves settings unused.
 
-    Settings of TLS or of a login without a protocol that has it mean that it was forgotten.
+    TLS or login settings with a protocol that does not use them mean that the protocol was
+    forgotten.
     """
     protocol = config.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
@@ -170,7 +171,7 @@ def check_use(config: Mapping[str, str]) -> None:
 
 
 def unused(names: Iterable[str]) -> list[str]:
-    """Those of `names` that have no effect on Ottla's clients, in order."""
+    """Return those of `names` that have no effect on Ottla's clients, in order."""
     return sorted(name for name in names if not _USED.fullmatch(name))
 
 

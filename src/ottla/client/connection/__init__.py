@@ -1,4 +1,4 @@
-"""Connections to brokers, metadata of the cluster, coordinators.
+"""Connections to brokers, the cluster's metadata, and coordinators.
 
 Begin with `cluster`; `connection` and `blocking` are the two transports.
 """

@@ -1,4 +1,4 @@
-"""Bootstrap addresses as people write them: `host:port, host, [::1]:9092`."""
+"""Parses bootstrap addresses: `host:port, host, [::1]:9092`."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ DEFAULT_PORT = 9092
 
 
 class Address(NamedTuple):
-    """Where a broker listens."""
+    """The address of a broker."""
 
     host: str
     port: int
@@ -20,7 +20,7 @@ class Address(NamedTuple):
 
 
 def parse_bootstrap(bootstrap: str | Iterable[str]) -> tuple[Address, ...]:
-    """Return the addresses in their order. Raises ClientError where one cannot be read."""
+    """Return the addresses in their order. Raises ClientError if one is invalid."""
     parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
     addresses = tuple(_parse_one(part.strip()) for part in parts if part.strip())
     if not addresses:
@@ -32,7 +32,7 @@ def parse_bootstrap(bootstrap: str | Iterable[str]) -> tuple[Address, ...]:
 
 def _parse_one(text: str) -> Address:
     if "@" in text:
-        # Without the text: it may show a password.
+        # Without the text, which may contain a password.
         raise ClientError(
             ErrorCode.INVALID_REQUEST,
             "an address of a broker has no user and no password; write host:port, and settings of"

@@ -1,4 +1,4 @@
-"""How long to wait before trying again: doubling, with a little chance in it."""
+"""Delays between attempts: doubling, with a random part."""
 
 from dataclasses import dataclass
 from random import Random
@@ -6,16 +6,16 @@ from random import Random
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits from `first_ms` doubling up to `most_ms`, each spread by a fifth either way.
+    """Delays that double from `first_ms` up to `most_ms`, each varied by up to a fifth.
 
-    The spread keeps many clients that lost the same broker from coming back in step.
+    The variation keeps clients that lost the same broker from reconnecting at the same time.
     """
 
     first_ms: int = 100
     most_ms: int = 1_000
 
     def delay_s(self, attempt: int, chance: Random) -> float:
-        """Seconds to wait after failed attempt number `attempt` (from 0)."""
+        """Return the seconds to wait after failed attempt number `attempt` (from 0)."""
         assert attempt >= 0
         plain_ms = min(self.most_ms, self.first_ms << min(attempt, 20))
         return plain_ms * (0.8 + 0.4 * chance.random()) / 1000

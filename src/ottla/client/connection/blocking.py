@@ -1,7 +1,7 @@
-"""A blocking connection for tasks that read in a straight line: no loop, no threads.
+"""A blocking connection for sequential tasks: no event loop, no threads.
 
 A shell over `network.exchange` whose clock runs only while it waits for the broker: a task may work
-for minutes between two answers that it asked for ahead, and no deadline passes meanwhile.
+for minutes between two answers to requests sent ahead, and no deadline passes meanwhile.
 """
 
 import socket
@@ -38,7 +38,7 @@ Response = TypeVar("Response")
 # How much later than its deadline a request may fail.
 _LATE_S = 0.01
 
-# An address and a time limit in seconds to a connected socket. Raises OSError.
+# Connects a socket to an address within a time limit in seconds. Raises OSError.
 Connect = Callable[[Address, float], socket.socket]
 
 
@@ -51,13 +51,13 @@ def _secured(plain: socket.socket, tls: ssl.SSLContext, host: str) -> socket.soc
 
 
 class BlockingConnection:
-    """One negotiated connection. Requests may be sent ahead; answers come in their order.
+    """One connection with agreed versions. Requests may be sent ahead; answers come in their order.
 
-    It is to be connected within `setup_s`, and its versions known in as long again; None: within
-    `timeout_s`, as each answer is.
+    Connecting may take `setup_s`, and agreeing on versions as long again; None means `timeout_s`,
+    the limit for each answer.
 
-    Raises ConnectionFailed and RequestTimedOut, after which it is of no further use. `connect` and
-    `now_s` are all that it needs of the system.
+    Raises ConnectionFailed and RequestTimedOut, after which it cannot be used any more. `connect`
+    and `now_s` are its only access to the system.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class BlockingConnection:
         self._now_s = now_s
         # Seconds spent waiting so far: the exchange's clock.
         self._waited_s = 0.0
-        # The socket's own, as it was set last.
+        # The timeout last set on the socket.
         self._limit_s = -1.0
-        # When to log in again, by the clock: the session is over a little later.
+        # The clock time of the next login; the session expires a little later.
         self._log_in_s = inf
         self._allowed_s = 0.0
         self._identity = security.identity
@@ -128,7 +128,7 @@ class BlockingConnection:
         return AgreedVersions(answer.api_keys)
 
     def _log_in(self, identity: SaslIdentity) -> None:
-        """Log in, for as long as the session lasts. Nothing is in flight."""
+        """Log in, for as long as the session lasts. No request may be in flight."""
         requests = login_requests(ready_identity(identity), str(self.address), random_bytes)
         request = next(requests)
         began_s, self._log_in_s = self._now_s(), inf
@@ -148,7 +148,7 @@ class BlockingConnection:
                 raise BrokerRefused(error.code, error.message) from None
 
     def _log_in_again(self) -> None:
-        """Receive what was asked for, then log in: brokers allow no requests in between."""
+        """Receive the pending answers, then log in, since brokers allow no requests in between."""
         assert self._identity is not None
         early: deque[tuple[None, Any]] = deque()
         while self._exchange.in_flight or self._answers:
@@ -158,15 +158,15 @@ class BlockingConnection:
         self._answers.extend(early)
 
     def speaks(self, key: int, version: int) -> bool:
-        """Whether the broker knows `version` of the API, which may be above the agreed one."""
+        """Whether the broker supports `version` of the API, which may be above the agreed one."""
         return self._newest.get(key, -1) >= version
 
     def version(self, key: int) -> int:
-        """The version agreed with this broker. Raises UnsupportedByBroker."""
+        """Return the version agreed with this broker. Raises UnsupportedByBroker."""
         return version_for(self.versions, key, str(self.address))
 
     def ask(self, message: Message, response_type: type[Response]) -> Response:
-        """Send `message` and wait for its answer. Nothing else may be in flight."""
+        """Send `message` and wait for its answer. No other request may be in flight."""
         assert not self._exchange.in_flight
         assert not self._answers
         self.send(message)
@@ -177,10 +177,10 @@ class BlockingConnection:
     def send(
         self, message: Message, timeout_s: float | None = None, *, version: int | None = None
     ) -> None:
-        """Send `message`; `receive` gives its answer later.
+        """Send `message`; `receive` returns its answer later.
 
-        `timeout_s`, the connection's if it is None, is how long calls may wait until it is there.
-        `version` is one that the broker `speaks`; else the agreed one is sent.
+        `timeout_s` (default: the connection's) limits how long calls may wait for it. `version`
+        must be one that the broker `speaks`; the default is the agreed one.
         """
         if self._log_in_s < inf and self._now_s() >= self._log_in_s:
             self._log_in_again()
@@ -198,7 +198,7 @@ class BlockingConnection:
         self._require_open()
 
     def receive(self) -> Any:
-        """The next answer. Records in it are views of the buffer it was received into."""
+        """Return the next answer. Its records are views of the receive buffer."""
         while not self._answers:
             self._require_open()
             assert self._exchange.in_flight, "nothing was sent"
@@ -210,7 +210,7 @@ class BlockingConnection:
         return self._answers.popleft()[1]
 
     def _wait(self, call: Callable[[], int | None]) -> int | None:
-        """Do `call` on the socket, until the next deadline at most. None where it failed."""
+        """Run `call` on the socket, until the next deadline at most. Returns None if it failed."""
         exchange = self._exchange
         if exchange.next_deadline_s <= self._waited_s:
             exchange.time_passed(self._waited_s)
@@ -229,9 +229,9 @@ class BlockingConnection:
         return None
 
     def _limit_wait(self, left_s: float) -> None:
-        """Have the socket time out in `left_s`, or hundredths of a second later.
+        """Set the socket's timeout to `left_s`, or hundredths of a second more.
 
-        What is set stands for the next calls as well, since setting it costs as much as a read.
+        The timeout is kept for the next calls, since setting it costs as much as a read.
         """
         if not left_s <= self._limit_s <= left_s + 2 * _LATE_S:
             self._limit_s = left_s + min(left_s / 100, _LATE_S)

@@ -51,10 +51,10 @@ class ClusterOptions:
     client_id: str = "ottla"
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
-    # For how long a first answer of any bootstrap address is waited for.
+    # How long to wait for a first answer of any bootstrap address.
     bootstrap_timeout_ms: int = BOOTSTRAP_TIMEOUT_MS
     metadata_max_age_ms: int = 300_000
-    # How long a call that may be repeated is repeated before its last error is raised.
+    # How long an idempotent call is retried before its last error is raised.
     retry_timeout_ms: int = 60_000
     backoff: Backoff = field(default_factory=Backoff)
     allow_topic_creation: bool = False
@@ -62,7 +62,7 @@ class ClusterOptions:
 
 
 class Cluster:
-    """Shared by the producer, the consumer and the administration of one client.
+    """The connections and metadata of one producer, consumer or administration client.
 
     Belongs to the event loop that first uses it.
     """
@@ -83,9 +83,9 @@ class Cluster:
         self._closed = False
 
     def check_loop(self) -> None:
-        """Raise ClientError on another event loop than that of the first call.
+        """Raise ClientError unless this is the event loop of the first call.
 
-        Connections, timers and what waits belong to that one: on another they would never end.
+        Connections, timers and waiters belong to that loop; on another one they would never finish.
         """
         loop = asyncio.get_running_loop()
         if self._loop is None:
@@ -100,15 +100,15 @@ class Cluster:
 
     @property
     def named(self) -> str:
-        """The bootstrap addresses, as a person writes them."""
+        """Return the bootstrap addresses as text."""
         return ",".join(map(str, self.bootstrap))
 
     # -- connections
 
     async def connection(self, broker_id: int, purpose: str = "") -> Connection:
-        """The connection to a broker, opened if need be.
+        """Return the connection to a broker, opening it if needed.
 
-        Connections for different purposes are apart, so that a long poll delays nothing else.
+        Each purpose has its own connection, so that a long poll delays no other requests.
         """
         broker = self.view.brokers.get(broker_id)
         if broker is None:
@@ -119,7 +119,7 @@ class Cluster:
         return await self._connection_to(broker.address, purpose)
 
     def open_connection(self, broker_id: int, purpose: str = "") -> Connection | None:
-        """The connection to a broker if it is open now."""
+        """Return the connection to a broker if it is open now."""
         broker = self.view.brokers.get(broker_id)
         if broker is None:
             return None
@@ -127,9 +127,9 @@ class Cluster:
         return connection if connection is not None and connection.is_open else None
 
     async def any_connection(self) -> Connection:
-        """A connection to any broker: an open one, else any known or bootstrap address.
+        """Return a connection to any broker: an open one, else any known or bootstrap address.
 
-        Raises ConnectionFailed, RequestTimedOut; BootstrapFailed where none has ever answered.
+        Raises ConnectionFailed, RequestTimedOut; BootstrapFailed if no broker has ever answered.
         """
         self.check_loop()
         self._first_contact.begin(self._now_s())
@@ -148,7 +148,7 @@ class Cluster:
         raise self._first_contact.failed(failure, self._now_s())
 
     async def _another_connection(self) -> Connection:
-        """A connection to another broker than the one of the last metadata, if one can be reached.
+        """Connect, if possible, to another broker than the one that sent the last metadata.
 
         That broker may be cut off from the others, and its metadata out of date.
         """
@@ -204,11 +204,14 @@ class Cluster:
     # -- metadata
 
     async def topic(self, name: str) -> TopicView:
-        """A topic's partitions, asked for if unknown. Raises UnknownTopic, naming the nearest."""
+        """Return a topic's partitions, requested if unknown.
+
+        Raises UnknownTopic, with similar names.
+        """
         view = self.view.topics.get(name)
         if view is not None:
             return view
-        name_list([name])  # A name that is no string would spoil every later question.
+        name_list([name])  # An invalid name would make every later request fail.
         self._wanted.add(name)
         deadline_s = self._deadline_s()
         attempt = 0
@@ -223,7 +226,7 @@ class Cluster:
                 return view
             code = self.view.errors.get(name, ErrorCode.LEADER_NOT_AVAILABLE)
             if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # This request may have created the topic; it appears within moments.
+                # This request may have created the topic, which then appears within moments.
                 patience = 5 if self.options.allow_topic_creation else 2
                 if attempt >= patience:
                     self._wanted.discard(name)
@@ -237,7 +240,7 @@ class Cluster:
             attempt += 1
 
     async def partition(self, name: TopicPartition) -> PartitionView:
-        """A partition of a topic, as `topic` finds it. Raises UnknownTopic."""
+        """Return a partition of a topic, looked up as by `topic`. Raises UnknownTopic."""
         partitions = (await self.topic(name.topic)).partitions
         if not 0 <= name.partition < len(partitions):
             raise UnknownTopic(
@@ -247,12 +250,12 @@ class Cluster:
         return partitions[name.partition]
 
     async def topic_names(self) -> list[str]:
-        """Names of all topics that this client may see, in order."""
+        """Return the names of all topics that this client may see, in order."""
         answer = await self.ask_any(MetadataRequest(topics=None), MetadataResponse)
         return sorted(topic.name for topic in answer.topics if topic.name is not None)
 
     def want(self, topics: Iterable[str]) -> None:
-        """Ask for these topics in every refresh from now on."""
+        """Include these topics in every refresh from now on."""
         self._wanted.update(name_list(topics))
 
     @property
@@ -262,7 +265,7 @@ class Cluster:
         return age_s * 1000 > self.options.metadata_max_age_ms
 
     async def refresh(self) -> None:
-        """Ask for the wanted topics once; concurrent callers share the request."""
+        """Request metadata of the wanted topics once; concurrent callers share the request."""
         self.check_loop()
         if self._refreshing is None:
             self._refreshing = asyncio.ensure_future(self._refresh())
@@ -276,7 +279,7 @@ class Cluster:
 
     async def _refresh(self) -> None:
         asked = sorted(self._wanted)
-        # An early refresh means that the last metadata was wrong: ask another broker.
+        # An early refresh means that the last metadata was wrong, so ask another broker.
         if self.is_stale:
             connection = await self.any_connection()
         else:
@@ -305,7 +308,7 @@ class Cluster:
         )
 
     async def ask_any(self, message: Message, response_type: type[Response]) -> Response:
-        """Ask any broker, trying again while none can be reached."""
+        """Ask any broker, retrying while none can be reached."""
         attempt = 0
         deadline_s = self._deadline_s()
         while True:
@@ -321,7 +324,7 @@ class Cluster:
     async def _answer_of(
         self, connection: Connection, message: Message, response_type: type[Response]
     ) -> Response:
-        """Ask the broker of `connection`, which may be the first to answer this client."""
+        """Ask the broker of `connection`, which may be the first one to answer this client."""
         try:
             answer = await connection.request(
                 message, response_type, self.options.request_timeout_ms / 1000
@@ -332,7 +335,7 @@ class Cluster:
         return answer
 
     async def controller(self) -> int:
-        """Id of the controlling broker (any broker where the cluster names none)."""
+        """Return the id of the controller (or of any broker if the cluster names none)."""
         if self.view.controller_id not in self.view.brokers:
             await self.refresh()
         if self.view.controller_id in self.view.brokers:
@@ -340,7 +343,9 @@ class Cluster:
         return next(iter(self.view.brokers), NO_LEADER)
 
     async def coordinator(self, name: str, kind: int = GROUP) -> int:
-        """Id of the broker that coordinates a group (or other kind), waiting for one."""
+        """Return the id of the broker that coordinates a group (or other kind), waiting if there is
+        none.
+        """
         attempt = 0
         deadline_s = self._deadline_s()
         while True:
@@ -380,7 +385,7 @@ class Cluster:
         return self._now_s() + self.options.retry_timeout_ms / 1000
 
     async def close(self) -> None:
-        """Close every connection. Nothing is sent any more."""
+        """Close every connection, for good."""
         self.check_loop()
         self._closed = True
         for task in list(self._connecting.values()):
@@ -400,5 +405,5 @@ class Client(Protocol):
 
 
 def connections_of(client: Client) -> Cluster:
-    """What a client reaches its cluster by, for requests that it has no call for."""
+    """Return a client's connections, for requests without a method of their own."""
     return client._connections

@@ -28,28 +28,28 @@ Response = TypeVar("Response")
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A negotiated connection. Open it with `connect`; it is never reopened.
+    """A connection with agreed versions. Open it with `connect`; it is never reopened.
 
-    Deliberately does not retry and does not know topics: `Cluster` does.
+    It deliberately does not retry and does not know topics: `Cluster` does.
     """
 
     def __init__(self, address: Address, client_id: str, *, protocol: str = "") -> None:
         self.address = address
         self.versions: AgreedVersions = AgreedVersions(())
-        # What the cluster has switched on, by name (KIP-584).
+        # The enabled features of the cluster, by name (KIP-584).
         self.features: dict[str, int] = {}
         self._exchange: Exchange[asyncio.Future[Any]] = Exchange(
             str(address), client_id, protocol=protocol
         )
         self._shell = LoopExchange(self._exchange, self._end)
         self._failure: ClientError | None = None
-        # Where the login's session ends.
+        # Schedules the next login of the session.
         self._session: LoginSession | None = None
-        # False while the system takes no more bytes: what is sent then fills our memory.
+        # False while the system accepts no more bytes: data sent then would fill our memory.
         self.is_writable = True
         self._when_writable: list[Callable[[], None]] = []
 
-    # -- what others call
+    # -- called by users
 
     @property
     def is_open(self) -> bool:
@@ -57,21 +57,21 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def in_flight(self) -> int:
-        """Requests given and not yet answered."""
+        """Return the number of requests without an answer."""
         held = 0 if self._session is None else self._session.held
         return self._exchange.in_flight + held
 
     def version(self, key: int) -> int:
-        """The version agreed with this broker. Raises UnsupportedByBroker."""
+        """Return the version agreed with this broker. Raises UnsupportedByBroker."""
         return version_for(self.versions, key, str(self.address))
 
     def submit(
         self, message: Message, timeout_s: float, at_most: int | None = None
     ) -> "asyncio.Future[Any]":
-        """Send `message` now and return its answer to come.
+        """Send `message` now and return a future of its answer.
 
-        `at_most` is a version not to go beyond, where a later one means something else. The future
-        fails with ConnectionFailed or RequestTimedOut; either closes the connection.
+        `at_most` limits the version, if a later one means something else. The future fails with
+        ConnectionFailed or RequestTimedOut; either closes the connection.
         """
         version = self.version(message.__api_key__)
         if at_most is not None:
@@ -97,17 +97,17 @@ class Connection(asyncio.BufferedProtocol):
         timeout_s: float,
         at_most: int | None = None,
     ) -> Response:
-        """Send `message` and wait for its answer, which is of `response_type`."""
+        """Send `message` and wait for its answer of type `response_type`."""
         answer = await self.submit(message, timeout_s, at_most)
         assert isinstance(answer, response_type)
         return answer
 
     def when_writable(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once the system takes bytes again."""
+        """Call `callback` once the system accepts bytes again."""
         self._when_writable.append(callback)
 
     def close(self, why: ClientError | None = None) -> None:
-        """Close now; requests in flight fail, with `why` if it is given."""
+        """Close now; requests in flight fail, with `why` if given."""
         self._exchange.closed()
         self._end(why)
 
@@ -127,7 +127,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- ending
 
     def _end(self, why: ClientError | None = None) -> None:
-        """End, because of the exchange's failure where `why` is not given."""
+        """End the connection; without `why`, because of the exchange's failure."""
         if self._failure is not None:
             return
         failure = self._exchange.failure
@@ -139,7 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._session is not None:
             self._session.end(lambda: why or ended(failure))
 
-    # -- asyncio's protocol
+    # -- called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._shell.made(transport)
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         answers = self._exchange.receive(nbytes)
         while answers:
             answer, message = answers.popleft()
-            # Its waiter may have given up.
+            # Its waiter may have been cancelled.
             if not answer.done():
                 answer.set_result(message)
         if self._exchange.failure is not None:
@@ -173,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- opening
 
     async def negotiate(self, timeout_s: float) -> None:
-        """Ask which versions the broker serves; falls back to version 0 where it must."""
+        """Ask for the versions that the broker serves; fall back to version 0 if necessary."""
         request = ApiVersionsRequest(
             client_software_name="ottla", client_software_version=__version__
         )
@@ -190,11 +190,11 @@ class Connection(asyncio.BufferedProtocol):
     async def log_in(self, identity: SaslIdentity, timeout_s: float) -> None:
         """Log in by SASL, now and before each end of a session.
 
-        Raises BrokerRefused, and ClientError where there is no token.
+        Raises BrokerRefused, and ClientError if there is no token.
         """
 
         def send(message: Message) -> "asyncio.Future[Any]":
-            # Answers come in order: what was sent before may take its own time.
+            # Answers come in order, so earlier requests may delay this one.
             now_s = self._shell.loop.time()
             patience_s = max(0.0, self._exchange.last_deadline_s(now_s) - now_s) + timeout_s
             return self._submit(message, self.version(message.__api_key__), patience_s)
@@ -208,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
             self._session.opened(lifetime_ms, began_s)
 
     def _dispatch(self, held: HeldRequest) -> None:
-        """Send a request that had to wait for a login."""
+        """Send a request that was held during a login."""
         if held.answer is None:
             self._shell.send_unanswered(held.message, held.version)
         elif not held.answer.done():
@@ -223,9 +223,9 @@ async def connect(
     advertised_by: str | None = None,
     security: ClientSecurity = ClientSecurity(),  # noqa: B008  # A value.
 ) -> Connection:
-    """Open a connection, agree on versions and log in where `security` says so.
+    """Open a connection, agree on versions and, if `security` requires it, log in.
 
-    Raises ConnectionFailed with what to check, or BrokerRefused where the login is refused.
+    Raises ConnectionFailed with advice, or BrokerRefused if the login is refused.
     """
     loop = asyncio.get_running_loop()
     try:

@@ -1,4 +1,4 @@
-"""A coordinator: found, asked, found again when it has moved. Knows nothing of members."""
+"""Finds a coordinator, sends it requests, and finds it again after it moved. Ignores membership."""
 
 import asyncio
 import logging
@@ -50,18 +50,18 @@ LOST = frozenset(
 
 
 class Coordinator:
-    """Requests about one group; or, as its `kind` says, about one transactional id."""
+    """Sends requests about one group or, depending on `kind`, one transactional id."""
 
     def __init__(self, cluster: Cluster, group_id: str, kind: int = GROUP) -> None:
         self.cluster = cluster
         self.group_id = group_id
         self._kind = kind
         self._broker_id: int | None = None
-        # The connection on which a JoinGroup or SyncGroup waits for its answer.
+        # The connection on which a JoinGroup or SyncGroup is waiting for its answer.
         self._rebalancing: Connection | None = None
 
     def moved(self) -> None:
-        """Look for the coordinator anew before the next request."""
+        """Look up the coordinator again before the next request."""
         self._broker_id = None
 
     async def ask(
@@ -73,12 +73,12 @@ class Coordinator:
         *,
         rebalances: bool = False,
     ) -> Response:
-        """Ask the coordinator once, in a version of `at_most` where that is given.
+        """Ask the coordinator once, in a version up to `at_most` if given.
 
-        A broken connection makes it be looked for anew. `rebalances` marks a JoinGroup or
-        SyncGroup, which is answered once all members have sent theirs. Since a broker answers in
-        order, other requests take another connection meanwhile: they would be late behind it. If
-        such a request times out the coordinator stands still, and the rebalance fails, too.
+        After a broken connection the coordinator is looked up again. `rebalances` marks a JoinGroup
+        or SyncGroup, which is answered once all members have sent theirs. Since a broker answers in
+        order, other requests meanwhile use another connection; otherwise they would wait for it. If
+        such a request times out, the coordinator hangs, and the rebalance fails, too.
         """
         beside = self._rebalancing is not None and not rebalances
         try:
@@ -101,9 +101,9 @@ class Coordinator:
                 self._rebalancing = None
 
     async def connection(self) -> Connection:
-        """The connection to it, found and opened if need be.
+        """Return the connection to the coordinator, found and opened if needed.
 
-        Where that fails it is looked for anew the next time: another broker may have taken over.
+        After a failure it is looked up again: another broker may have taken over.
         """
         try:
             return await self._connection(beside=False)
@@ -118,7 +118,7 @@ class Coordinator:
         return await self.cluster.connection(self._broker_id, purpose)
 
     async def version(self, key: int) -> int:
-        """The version the coordinator speaks of an API."""
+        """Return the version of an API that the coordinator supports."""
         return (await self.connection()).version(key)
 
     # -- offsets
@@ -133,7 +133,7 @@ class Coordinator:
     ) -> None:
         """Commit; retried while the coordinator moves or loads.
 
-        Raises CommitFailed if the group has moved on, BrokerRefused otherwise.
+        Raises CommitFailed if the group has rebalanced, BrokerRefused otherwise.
         """
         request = OffsetCommitRequest(
             group_id=self.group_id,
@@ -161,8 +161,8 @@ class Coordinator:
                     return
                 self._raise_unless_passing(failed, deadline_s)
                 if unknown := failed.get(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-                    # A coordinator knows a new topic within moments; one that does
-                    # not exist is refused for as long as any other call asks for it.
+                    # A coordinator learns about a new topic within moments; a missing topic is
+                    # refused after the same time as in any other call.
                     await self._require_known(TopicPartition(*unknown), attempt)
             await self.cluster.pause(attempt)
             attempt += 1
@@ -185,7 +185,7 @@ class Coordinator:
                 self.moved()
 
     async def _require_known(self, partition: TopicPartition, attempt: int) -> None:
-        """Raise UnknownTopic for a partition that the cluster does not have."""
+        """Raise UnknownTopic if the cluster lacks the partition."""
         if attempt == 0:
             _logger.warning(
                 "the commit of %s for group %r waits: the coordinator knows no such partition",
@@ -199,7 +199,10 @@ class Coordinator:
     async def committed(
         self, partitions: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Committed offsets of `partitions` (None: of all); those without are left out."""
+        """Return committed offsets of `partitions` (None: of all).
+
+        Partitions without one are left out.
+        """
         wanted = None if partitions is None else sorted(partitions)
         deadline_s = self._deadline_s()
         attempt = 0
@@ -241,7 +244,7 @@ class Coordinator:
         return OffsetFetchRequest(groups=[group], require_stable=True)
 
     def _told(self, answer: OffsetFetchResponse) -> dict[TopicPartition, OffsetAndMetadata]:
-        # Both forms of the answer have the same fields below the group.
+        # Both forms of the answer have the same fields inside the group.
         group: Any = answer.groups[0] if answer.groups else answer
         needed = [Needs("describe", "group", self.group_id)]
         check(group.error_code, f"fetch the offsets of group {self.group_id!r}", None, needed)
@@ -282,7 +285,7 @@ def _commit_topics(
 
 
 def group_error(code: ErrorCode, group_id: str, doing: str) -> BrokerRefused:
-    """The error where a coordinator refuses a member for good."""
+    """Return the error if a coordinator refuses a member permanently."""
     remedy = remedy_for(code, [Needs("read", "group", group_id)])
     return BrokerRefused(
         code,

@@ -1,8 +1,7 @@
-"""A client's first contact with its cluster: whether a bootstrap address has ever answered.
+"""Tracks whether any bootstrap address has ever answered.
 
-An address that never answered is probably wrong, and a client that waits for it without a word
-looks as if it worked. Once one has answered, brokers that are away are waited for. Pure, but for
-the log.
+An address that never answered is probably wrong, and a client that waits for it silently seems to
+work. Once one has answered, the client waits for unreachable brokers. Pure, except for the log.
 """
 
 import logging
@@ -15,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class FirstContact:
-    """Belongs to a `Cluster`."""
+    """The contact state of a `Cluster`."""
 
     def __init__(self, bootstrap: Iterable[Address], timeout_ms: int) -> None:
         self._where = ", ".join(map(str, bootstrap))
@@ -26,20 +25,20 @@ class FirstContact:
         self._has_warned = False
 
     def made(self) -> None:
-        """A broker has answered a request."""
+        """Note that a broker has answered a request."""
         self._is_made = True
 
     def limit_s(self, limit_s: float) -> float:
-        """How long a connection may take to open, where that is at most `limit_s`."""
+        """Return how long opening a connection may take, at most `limit_s`."""
         return limit_s if self._is_made else min(limit_s, self._timeout_s)
 
     def begin(self, now_s: float) -> None:
-        """An attempt begins; the time limit counts from the first."""
+        """Note the begin of an attempt; the time limit counts from the first one."""
         if self._began_s is None:
             self._began_s = now_s
 
     def failed(self, failure: ClientError, now_s: float) -> ClientError:
-        """What to raise for an attempt that failed: after the time limit, an error for good."""
+        """Return the error to raise for a failed attempt; after the time limit it is final."""
         if self._is_made or self._began_s is None:
             return failure
         self._failure = failure
@@ -51,7 +50,7 @@ class FirstContact:
         )
 
     def about_to_retry(self) -> None:
-        """Warn, the first time, that nothing has answered yet."""
+        """Warn, the first time, that no address has answered yet."""
         if self._failure is None or self._is_made or self._has_warned:
             return
         self._has_warned = True

@@ -10,21 +10,21 @@ from ottla.client.common.errors import BrokerRefused, ClientError
 from ottla.security.sasl.client import SaslIdentity, login_requests
 from ottla.wire.notation import Message
 
-# The parts of a session after which the client prepares to log in again, and after which requests
-# wait until it has.
+# The fractions of a session after which the client prepares a new login, and after which requests
+# wait for it.
 BEGIN: Final = 0.85
 _HOLD: Final = 0.95
-# Brokers refuse a login that begins within a second of the one before.
+# Brokers refuse a login within a second of the previous one.
 APART_S: Final = 1.1
-# Between tries to get a token.
+# The pause between attempts to get a token.
 _AGAIN_S: Final = 1.0
 
-# Sends a request of a login, in front of those that are held, and gives its answer.
+# Sends a login request ahead of the held requests, and returns its answer.
 Send = Callable[[Message], Awaitable[Any]]
 
 
 def ready_identity(identity: SaslIdentity) -> SaslIdentity:
-    """The identity with a good token. May block; raises ClientError."""
+    """Return the identity with a valid token. May block; raises ClientError."""
     try:
         return identity.ready()
     except OttlaError as error:
@@ -32,7 +32,7 @@ def ready_identity(identity: SaslIdentity) -> SaslIdentity:
 
 
 async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
-    """The same beside the loop."""
+    """Do the same in a thread."""
     if identity.token is None:
         return identity
     # Few clients need it.
@@ -42,7 +42,7 @@ async def ready_in_thread(identity: SaslIdentity) -> SaslIdentity:
 
 
 async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
-    """Returns for how many milliseconds the session lasts; 0 without end. Raises BrokerRefused."""
+    """Log in; return the session's lifetime in ms, 0 if unlimited. Raises BrokerRefused."""
     requests = login_requests(identity, server, random_bytes)
     request = next(requests)
     while True:
@@ -57,7 +57,7 @@ async def log_in(identity: SaslIdentity, server: str, send: Send) -> int:
 
 
 class HeldRequest(NamedTuple):
-    """A request that waits for the login; without `answer` it has none."""
+    """A request that waits for the login; `answer` is None if it gets no answer."""
 
     message: Message
     version: int
@@ -66,11 +66,10 @@ class HeldRequest(NamedTuple):
 
 
 class LoginSession:
-    """The session of one connection: logs in again when a request is due late in it.
+    """The session of one connection: logs in again when a request comes late in the session.
 
-    Nothing happens on an idle connection: a session that is over is renewed by the login, which
-    brokers allow then, too. While the login goes on, requests are held: the broker would take
-    them for mistakes.
+    An idle connection does nothing; an expired session is renewed by a login, which brokers still
+    allow. Requests are held during a login, because the broker would treat them as errors.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class LoginSession:
         dispatch: Callable[[HeldRequest], None],
         fail: Callable[[ClientError], None],
     ) -> None:
-        """`dispatch` sends a held request; `fail` closes the connection."""
+        """Create the session. `dispatch` sends a held request; `fail` closes the connection."""
         self._identity = identity
         self._server = server
         self._send = send
@@ -95,14 +94,16 @@ class LoginSession:
         self._held: list[HeldRequest] | None = None
 
     def opened(self, lifetime_ms: int, began_s: float) -> None:
-        """A login that began at `began_s` of the loop has opened a session that ends."""
+        """Note that a login that began at the loop's time `began_s` has opened a session that
+        expires.
+        """
         self._begin_s = began_s + lifetime_ms / 1000 * BEGIN
         self._hold_s = began_s + lifetime_ms / 1000 * _HOLD
         self._allowed_s = began_s + APART_S
 
-    # Hot where sessions end: once per request.
+    # Hot if sessions expire: once per request.
     def holds(self) -> bool:
-        """Whether the request that is due now is to be held."""
+        """Whether the next request must be held."""
         now_s = self._loop.time()
         if now_s >= self._begin_s:
             if self._task is None:
@@ -114,7 +115,7 @@ class LoginSession:
     def hold(
         self, message: Message, version: int, timeout_s: float, *, is_answered: bool
     ) -> "asyncio.Future[Any]":
-        """Keep a request until the login is done; its answer to come."""
+        """Hold a request until the login is done; return a future of its answer."""
         assert self._held is not None
         future: asyncio.Future[Any] = self._loop.create_future()
         self._held.append(HeldRequest(message, version, timeout_s, future if is_answered else None))
@@ -122,11 +123,11 @@ class LoginSession:
 
     @property
     def held(self) -> int:
-        """Requests that wait for the login."""
+        """Return the number of requests that wait for the login."""
         return 0 if self._held is None else len(self._held)
 
     def end(self, error: Callable[[], ClientError]) -> None:
-        """The connection has ended: fail what is held."""
+        """Fail the held requests, because the connection has ended."""
         if self._task is not None and self._task is not asyncio.current_task():
             self._task.cancel()
         held, self._held = self._held or [], None
@@ -154,7 +155,10 @@ class LoginSession:
             self._dispatch(each)
 
     async def _ready(self) -> SaslIdentity:
-        """The identity with a good token: requests go on meanwhile, until the session's end."""
+        """Return the identity with a valid token.
+
+        Requests continue meanwhile, until the session's end.
+        """
         while True:
             try:
                 return await ready_in_thread(self._identity)

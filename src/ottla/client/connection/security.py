@@ -1,7 +1,7 @@
-"""How a client reaches a secured cluster: the settings of Kafka's clients, from a file.
+"""The security of a client's connections: the settings of Kafka's clients, from a file.
 
-OTTLA_CONFIG names the file, for every client of the process; so does the option `--config` of
-commands. Secrets are read from there only, never from arguments.
+OTTLA_CONFIG names the file for every client of the process; the option `--config` does so for
+commands. Secrets are read only from there, never from arguments.
 """
 
 import logging
@@ -24,7 +24,7 @@ from ottla.security.sasl import bearer
 from ottla.security.sasl.client import SaslIdentity, identity_of
 from ottla.security.sasl.jaas import Jaas, parse_jaas
 
-# The path of a file of settings, or the settings; None: what OTTLA_CONFIG says.
+# The path of a file of settings, or the settings; None: the file named by OTTLA_CONFIG.
 ClientConfig = str | Mapping[str, str] | None
 _FILES = ("ssl.keystore.location", "ssl.truststore.location")
 _log = logging.getLogger(__name__)
@@ -32,21 +32,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ClientSecurity:
-    """What a client does before its first request; the repr has no secrets."""
+    """The TLS and login of a client's connections; `repr` leaves the secrets out."""
 
     protocol: str = "PLAINTEXT"
-    # Who logs in, on a SASL listener.
+    # The identity to log in with, on a SASL listener.
     identity: SaslIdentity | None = None
-    # The TLS context of a new connection, by the files as they are then.
+    # Returns the TLS context of a new connection, from the current contents of the files.
     tls: Callable[[], ssl.SSLContext] | None = field(default=None, repr=False, compare=False)
-    # Where the settings stand; None: they are a program's.
+    # The file of the settings; None if the program passed them.
     file: str | None = None
-    # The file of the certificate that it shows.
+    # The file of the client's certificate.
     certificate: str | None = None
 
     @property
     def login_name(self) -> LoginName:
-        """Who it is to brokers, as far as is known here."""
+        """Return the client's identity towards brokers, as far as it is known here."""
         if self.identity is None:
             if self.certificate is None:
                 return LoginName("does not log in", "User:ANONYMOUS", self.file)
@@ -58,7 +58,7 @@ class ClientSecurity:
 
 
 def security_by(config: ClientConfig) -> ClientSecurity:
-    """What a client does that is given `config`. Raises ClientError."""
+    """Return the security for `config`. Raises ClientError."""
     if config is None:
         return default_security()
     return _of_file(config) if isinstance(config, str) else security_of(config)
@@ -71,7 +71,10 @@ def _of_file(path: str) -> ClientSecurity:
 
 
 def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
-    """The error; where access was refused, with who was refused, by which file and where."""
+    """Return the error.
+
+    If access was refused, with the client's identity and the settings' file.
+    """
     if not isinstance(error, BrokerRefused):
         return error
     code = ErrorCode(error.code)
@@ -80,13 +83,19 @@ def refusal_named(error: OttlaError, security: ClientSecurity) -> OttlaError:
 
 
 def default_security() -> ClientSecurity:
-    """That of the file which OTTLA_CONFIG names; nothing without it. Raises ClientError."""
+    """Return the security of the file named by OTTLA_CONFIG; none without it.
+
+    Raises ClientError.
+    """
     path = os.environ.get(CONFIG_VARIABLE)
     return ClientSecurity() if not path else _of_file(path)
 
 
 def read_config(path: str) -> dict[str, str]:
-    """The settings in a file, each of a name that Kafka's clients have. Raises ClientError."""
+    """Return the settings in a file; all names must be those of Kafka clients.
+
+    Raises ClientError.
+    """
     if not os.path.exists(path):
         try:
             require_path(path, "the path of the client's settings")
@@ -109,7 +118,7 @@ def read_config(path: str) -> dict[str, str]:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Let errors in settings say which file has them."""
+    """Add the file's name to errors about its settings."""
     try:
         yield
     except OttlaError as error:
@@ -117,7 +126,9 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
-    """The settings; files of keys that are not in the working folder are in that of `path`."""
+    """Return the settings with relative key files resolved: in the working directory, else next to
+    `path`.
+    """
     for name in _FILES:
         place = config.get(name)
         if place and not os.path.isabs(place) and not os.path.exists(place):
@@ -126,10 +137,10 @@ def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
 
 
 def security_of(config: Mapping[str, str]) -> ClientSecurity:
-    """Of Kafka's settings, of which others than those of TLS and logins have no effect here.
+    """Return the security of Kafka's settings; only those of TLS and logins have an effect here.
 
-    Raises ClientError for a name that no client of Kafka has, and where TLS or a login is set and
-    security.protocol is not.
+    Raises ClientError for a name that no Kafka client has, and if TLS or a login is set without
+    security.protocol.
     """
     check_names(config)
     check_use(config)
@@ -150,13 +161,13 @@ def security_of(config: Mapping[str, str]) -> ClientSecurity:
 
 @cache
 def _note_unused(names: tuple[str, ...]) -> None:
-    """Once per process, for a file that other clients read, too."""
+    """Log ignored settings once per process, because other clients may share the file."""
     if names:
         _log.info("no effect on this client have the settings %s", ", ".join(names))
 
 
 def _tls(config: Mapping[str, str]) -> Callable[[], ssl.SSLContext]:
-    # Commands begin faster without these modules, which read the table of all settings.
+    # Commands start faster without these modules, which load the table of all settings.
     from ottla.network.tls.options import client_options  # noqa: PLC0415
     from ottla.network.tls.source import client_source  # noqa: PLC0415
 
@@ -173,7 +184,7 @@ def _bearer_identity(config: Mapping[str, str]) -> SaslIdentity:
 
 
 def _jaas(config: Mapping[str, str], mechanism: str) -> Jaas:
-    """`sasl.jaas.config`, or librdkafka's `sasl.username` and `sasl.password`."""
+    """Return `sasl.jaas.config`, or librdkafka's `sasl.username` and `sasl.password`."""
     text = config.get("sasl.jaas.config")
     if text is not None:
         return parse_jaas(text)

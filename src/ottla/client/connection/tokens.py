@@ -1,4 +1,4 @@
-"""Where a client's tokens for OAUTHBEARER come from: its settings, or the program itself."""
+"""The source of a client's OAUTHBEARER tokens: its settings, or the program itself."""
 
 import os
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ _suppliers: Final[list[Supplier]] = []
 
 
 def supply_tokens(supplier: Supplier | None) -> None:
-    """Have `supplier` give the tokens of all clients that this process makes from now on.
+    """Let `supplier` provide the tokens of all clients that this process creates from now on.
 
-    It returns a JWT as text, or a `Token`; it is called in a thread when a client logs in and most
-    of the last token's time is over, and may block. None: tokens come from
+    It returns a JWT as text, or a `Token`. It is called in a thread when a client logs in and most
+    of the last token's lifetime is over, and may block. None: use
     `sasl.oauthbearer.token.endpoint.url` again. The settings (OTTLA_CONFIG) name the mechanism,
-    OAUTHBEARER, and need nothing more for it.
+    OAUTHBEARER; no other setting is needed.
     """
     _suppliers[:] = [] if supplier is None else [supplier]
 
 
 def supplier_of_program() -> Supplier | None:
-    """What the program has given."""
+    """Return the supplier set by the program."""
     return _suppliers[0] if _suppliers else None
 
 
 ALLOWED_VARIABLE: Final = "OTTLA_OAUTHBEARER_ALLOWED_URLS"
-# What librdkafka calls Kafka's names.
+# The names of Kafka's settings in librdkafka.
 _OTHER_NAMES: Final = {
     "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
     "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
@@ -43,11 +43,14 @@ _supplied: Final[dict[Supplier, TokenSource]] = {}
 
 
 def source_of(config: Mapping[str, str]) -> TokenSource:
-    """The tokens of a client with these settings. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the token source of a client with these settings.
+
+    Raises OttlaError(INVALID_CONFIG).
+    """
     supplier = supplier_of_program()
     if supplier is not None:
         if supplier not in _supplied:
-            # A program has one supplier: the tokens of a former one are not kept.
+            # A program has one supplier, so tokens of a former one are dropped.
             _supplied.clear()
             _supplied[supplier] = TokenSource(supplier)
         return _supplied[supplier]

@@ -1,4 +1,4 @@
-"""Which version of each API to speak with a broker: the newest both sides know (KIP-35)."""
+"""Chooses the version of each API: the newest that client and broker know (KIP-35)."""
 
 from collections.abc import Iterable
 
@@ -7,8 +7,8 @@ from ottla.wire.api import ApiKey, key_name
 from ottla.wire.messages.api_versions import ApiVersion
 from ottla.wire.notation import REQUESTS
 
-# From these versions on, a topic is named by its id alone, or an API means something this
-# client does not use, or is not stable in Kafka; the version before says the same.
+# Later versions name a topic only by its id, or give an API a meaning that this client does not
+# use, or are unstable in Kafka; these versions are otherwise equivalent.
 _OWN_MAXIMUM: dict[int, int] = {
     ApiKey.PRODUCE: 12,
     ApiKey.FETCH: 12,
@@ -19,9 +19,9 @@ _OWN_MAXIMUM: dict[int, int] = {
 
 
 class AgreedVersions:
-    """The version to use per API; an API without a common version is not in it.
+    """The version per API; an API without a common version is missing.
 
-    Found when it is first asked for: the messages of an API are imported with what sends them.
+    Computed on first use, because an API's messages are imported by the code that sends them.
     """
 
     __slots__ = ("_advertised", "_agreed")

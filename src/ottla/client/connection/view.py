@@ -1,4 +1,4 @@
-"""A client's metadata: brokers, topics, leaders. Values; nothing here does I/O."""
+"""A client's view of the metadata: brokers, topics, leaders. Values; nothing here does I/O."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -54,7 +54,7 @@ class ClusterView:
     errors: dict[str, ErrorCode] = field(default_factory=dict)
 
     def leader(self, topic: str, partition: int) -> int:
-        """Id of the leading broker; NO_LEADER where none is known."""
+        """Return the id of the leader; NO_LEADER if unknown."""
         view = self.topics.get(topic)
         if view is None or partition >= len(view.partitions):
             return NO_LEADER
@@ -69,7 +69,7 @@ class ClusterView:
 
 
 def merged(old: ClusterView, answer: MetadataResponse, asked: Iterable[str] | None) -> ClusterView:
-    """`old` brought up to date by an answer about the topics `asked` (None: about all)."""
+    """Return `old` updated by an answer about the topics `asked` (None: about all)."""
     brokers = {
         broker.node_id: BrokerView(broker.node_id, Address(broker.host, broker.port), broker.rack)
         for broker in answer.brokers
@@ -115,7 +115,7 @@ def _topic(topic: MetadataResponseTopic) -> TopicView:
 
 
 def _fenced(new: TopicView, old: TopicView | None) -> TopicView:
-    """Keep the newer leader epoch: a lagging broker may answer with an earlier leader (KIP-320)."""
+    """Keep the newer leader epoch: a lagging broker may report an earlier leader (KIP-320)."""
     if old is None or old.topic_id != new.topic_id:
         return new
     partitions = tuple(

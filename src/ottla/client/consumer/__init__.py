@@ -1,4 +1,4 @@
-"""Records read from leaders: positions, fetching ahead, handing out; the member of a classic group.
+"""The consumer: positions, prefetching, delivering records, and membership in a classic group.
 
 Begin with `consumer`, then `fetcher` and `session`. Assignors are in `ottla.client.assignors`.
 """

@@ -1,4 +1,4 @@
-"""The consumer: reads partitions of its choice, or those that its group assigns to it."""
+"""The consumer: reads chosen partitions, or those that its group assigns to it."""
 
 import asyncio
 import re
@@ -55,17 +55,17 @@ _NOTHING: Iterator[Record] = iter(())
 class Consumer(OtherNames):
     """Reads records. Use it as `async with Consumer("host:9092", "topic", group_id="g") as c`.
 
-    It reads `topics` (see `subscribe`), as a member of `group_id` or else all their partitions; or
-    the partitions that `assign` names. Then `async for record in consumer`, or `poll` for many at
-    once, or `fetch_batches` for bytes.
+    It reads `topics` (see `subscribe`), either as a member of `group_id` or, without a group, all
+    their partitions; or it reads the partitions given to `assign`. Then use `async for record in
+    consumer`, `poll` for many records at once, or `fetch_batches` for bytes.
 
-    A record counts as processed when the next one (or the next `poll`) is asked for; automatic
-    commits, and those at rebalances, never go beyond that. An explicit `commit` includes the
-    records handed out last. Not for several loops or threads: see `ottla.client.sync`.
+    A record counts as processed when the next one (or the next `poll`) is requested; automatic
+    commits, and commits during rebalances, never go beyond that. An explicit `commit` includes the
+    records returned last. Not for several loops or threads: see `ottla.client.sync`.
 
     `on_assigned`, `on_revoked` and `on_lost` are called with the set of partitions concerned,
-    inside the call during which the rebalance happens; `on_lost` (default: `on_revoked`) means
-    that others may read them already.
+    inside the call during which the rebalance happens; `on_lost` (default: `on_revoked`) means that
+    other members may read them already.
     """
 
     @checks
@@ -100,13 +100,13 @@ class Consumer(OtherNames):
             coordinator = Coordinator(self._connections, group_id)
             listeners = (on_assigned, on_revoked, on_lost)
             self._group = GroupSession(coordinator, options, self._fetcher, self._wake, listeners)
-        # What `async for` is handing out: the records of one batch.
+        # The batch whose records `async for` is returning.
         self._fetched: Fetched | None = None
         self._records: Iterator[Record] = _NOTHING
         # The same, deserialized.
         self._batch: Iterator[Record | ConsumedRecord] = _NOTHING
         self._state = PartitionState("", -1)
-        # Set where `async for` must leave its batch: seek, pause, rebalance, a commit that is due.
+        # Set if `async for` must leave its batch: seek, pause, rebalance, a due commit.
         self._is_interrupted = False
         self._commit_at_s = float("inf")
         self._commit_timer: asyncio.TimerHandle | None = None
@@ -128,7 +128,7 @@ class Consumer(OtherNames):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # After an error, what was being processed is not committed.
+        # After an error, the record being processed is not committed.
         await self.close(commit=error is None)
 
     # -- what to read
@@ -136,8 +136,8 @@ class Consumer(OtherNames):
     async def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, without being a member of a group.
 
-        They start at the offsets committed by `group_id`, if there is one, else where
-        `auto_offset_reset` says; `seek` to start elsewhere. Raises UnknownTopic.
+        Reading starts at the offsets committed by `group_id`, if there is one, else as
+        `auto_offset_reset` says; use `seek` to start elsewhere. Raises UnknownTopic.
         """
         self._check_open()
         if self._is_subscribed:
@@ -153,7 +153,7 @@ class Consumer(OtherNames):
         else:
             for partition in new:
                 self._fetcher.states[partition].forget_position(self._reset_to)
-        # The caller may seek before anything is asked for.
+        # Delayed, because the caller may seek before the first fetch.
         asyncio.get_running_loop().call_soon(self._fetcher.pump)
 
     @checks
@@ -163,11 +163,10 @@ class Consumer(OtherNames):
         *,
         pattern: str | re.Pattern[str] | None = None,
     ) -> None:
-        """Read topics: one, several, or all whose whole name matches a pattern.
+        """Read topics: one, several, or all whose full name matches a pattern.
 
-        As a member of the group, where the consumer has a `group_id`: then topics that do not exist
-        yet are read once they do. Without a group all partitions are read. They come with the next
-        `poll`.
+        With a `group_id` the consumer joins the group; topics that do not exist yet are read once
+        they do. Without a group it reads all partitions. Reading starts with the next `poll`.
         """
         self._check_open()
         if self._fetcher.states and not self._is_subscribed:
@@ -191,11 +190,11 @@ class Consumer(OtherNames):
         return self._whole_topics.is_subscribed
 
     def subscription(self) -> set[str]:
-        """The topics that were subscribed to by their names."""
+        """Return the topics subscribed to by name."""
         return set((self._group or self._whole_topics).topics)
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
+        """Return the partitions that are read now."""
         return set(self._fetcher.states)
 
     @checks_awaited
@@ -206,9 +205,9 @@ class Consumer(OtherNames):
 
     @checks
     def pause(self, partitions: Partitions | str, number: int | None = None) -> None:
-        """Hand out nothing of these until `resume`; positions and membership stay.
+        """Return no records of these partitions until `resume`; positions and membership are kept.
 
-        Partitions, or a topic and a partition's number.
+        Takes partitions, or a topic and a partition number.
         """
         self._interrupt()
         for partition in _several(partitions, number):
@@ -216,7 +215,7 @@ class Consumer(OtherNames):
 
     @checks
     def resume(self, partitions: Partitions | str, number: int | None = None) -> None:
-        """Go on with paused partitions."""
+        """Continue with paused partitions."""
         for partition in _several(partitions, number):
             self._state_of(partition).is_paused = False
         self._fetcher.pump()
@@ -228,7 +227,7 @@ class Consumer(OtherNames):
     def seek(
         self, partition: TopicPartition | str, number: int | None = None, offset: int | None = None
     ) -> None:
-        """Read on from an offset, which need not be the number of an existing record.
+        """Continue at an offset; a record with exactly this offset need not exist.
 
         `seek(partition, offset)`, or with topic and partition number: `seek("topic", 0, offset)`.
         """
@@ -244,24 +243,24 @@ class Consumer(OtherNames):
 
     @checks
     def seek_to_time(self, timestamp_ms: int, partitions: Partitions | None = None) -> None:
-        """Read on from the first record at or after a time; from the end where none is."""
+        """Continue with the first record at or after a time; at the end if there is none."""
         not_negative("timestamp_ms", timestamp_ms)
         self._reset(timestamp_ms, partitions)
 
     @checks
     def seek_to_beginning(self, partitions: Partitions | None = None) -> None:
-        """Read on from the first record there is."""
+        """Continue with the first available record."""
         self._reset(EARLIEST, partitions)
 
     @checks
     def seek_to_end(self, partitions: Partitions | None = None) -> None:
-        """Read only what comes from now on."""
+        """Continue with records written from now on."""
         self._reset(LATEST, partitions)
 
     def _reset(self, reset_to: int, partitions: Partitions | None) -> None:
         self._interrupt()
         if partitions is None:
-            # Those that a subscription without a group will find, too.
+            # Also for partitions that a subscription without a group finds later.
             self._whole_topics.reset_to = reset_to
         for partition in self.assignment() if partitions is None else partition_list(partitions):
             self._state_of(partition).forget_position(reset_to)
@@ -269,7 +268,7 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def position(self, partition: TopicPartition | str, number: int | None = None) -> int:
-        """The offset of the next record to hand out, found out first if need be.
+        """Return the offset of the next record to return, determining it first if needed.
 
         `position(partition)`, or `position("topic", 0)`.
         """
@@ -284,7 +283,7 @@ class Consumer(OtherNames):
     def high_watermark(
         self, partition: TopicPartition | str, number: int | None = None
     ) -> int | None:
-        """The partition's end as of the last fetch; None before the first."""
+        """Return the partition's high watermark as of the last fetch; None before the first."""
         offset = self._state_of(one_partition(partition, number)).high_watermark
         return None if offset < 0 else offset
 
@@ -302,7 +301,10 @@ class Consumer(OtherNames):
     async def offsets_for_times(
         self, times_ms: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Per partition the first record at or after a time in ms; offset -1 where none is."""
+        """Return per partition the first record at or after a time in ms.
+
+        Offset -1 if there is none.
+        """
         return await list_offsets(self._connections, times_ms, self._isolation_level)
 
     async def _offsets(self, partitions: Partitions, which: int) -> dict[TopicPartition, int]:
@@ -314,10 +316,10 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def poll(self, timeout: float = 1.0, max_records: int | None = None) -> ConsumerRecords:
-        """Records that are there, or come within `timeout` seconds; empty if none do.
+        """Return available records, or wait up to `timeout` seconds for some; may be empty.
 
-        At most `max_records`, else the option `max_poll_records`. What earlier calls returned
-        counts as processed from now on.
+        Returns at most `max_records` (default: option `max_poll_records`). Records returned by
+        earlier calls count as processed from now on.
         """
         seconds("timeout", timeout)
         most = self._options["max_poll_records"] if max_records is None else max_records
@@ -341,7 +343,7 @@ class Consumer(OtherNames):
             except OttlaError:
                 if not found:
                     raise
-                # Records before the damage are handed out; the next call raises the error.
+                # Records before the damage are returned; the next call raises the error.
                 break
             if taken is None:
                 break
@@ -356,7 +358,7 @@ class Consumer(OtherNames):
 
     # Hot: once per record; see bench/client.py.
     async def __anext__(self) -> ConsumedRecord:
-        """The next record, however long it takes. Cancelling it loses nothing."""
+        """Wait for the next record. Cancelling the wait loses nothing."""
         while True:
             if not self._is_interrupted:
                 for record in self._batch:
@@ -377,7 +379,7 @@ class Consumer(OtherNames):
             await self._advance()
 
     async def _advance(self) -> None:
-        """Take up the next batch to hand out one by one; the one before is processed."""
+        """Continue with the next batch; the previous one counts as processed."""
         self._put_back()
         while not await self._settle(_now_s() + 3600):
             pass
@@ -392,11 +394,14 @@ class Consumer(OtherNames):
         if self._key is not None or self._value is not None:
             topic, partition = self._state.topic, self._state.partition
             self._batch = consumed(topic, partition, self._records, self._key, self._value)
-        # Moved on record by record, so that a commit in between is exact.
+        # Advanced record by record, so that a commit in between is exact.
         self._state.position = records[0].offset
 
     def _put_back(self) -> None:
-        """Return what `__anext__` has decoded and not handed out; all before it is processed."""
+        """Put back the records that `__anext__` has decoded and not returned.
+
+        Earlier ones are processed.
+        """
         self._is_interrupted = False
         fetched, self._fetched = self._fetched, None
         rest, self._records = list(self._records), _NOTHING
@@ -410,10 +415,10 @@ class Consumer(OtherNames):
 
     @checks_awaited
     async def poll_batches(self, timeout: float = 1.0) -> list[RawBatches]:
-        """Answers as whole batches of bytes, undecoded: those there, or within `timeout` seconds.
+        """Return answers as whole undecoded batches: available ones, or within `timeout` seconds.
 
-        The first batch may begin before the position; aborted transactions and control
-        batches are not left out.
+        The first batch may begin before the position; aborted transactions and control batches are
+        included.
         """
         seconds("timeout", timeout)
         deadline_s = _now_s() + timeout
@@ -439,10 +444,10 @@ class Consumer(OtherNames):
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | None = None
     ) -> None:
-        """Commit positions after the records handed out so far, or the offsets given.
+        """Commit positions after the last returned records, or the given offsets.
 
-        An offset is that of the next record to read. Raises CommitFailed if the partitions
-        are no longer this member's, ClientError for a negative offset.
+        An offset is that of the next record to read. Raises CommitFailed if the partitions are no
+        longer this member's, ClientError for a negative offset.
         """
         group = self._need_group()
         if offsets is None:
@@ -464,7 +469,7 @@ class Consumer(OtherNames):
     async def committed(
         self, partition: TopicPartition | str, number: int | None = None
     ) -> int | None:
-        """The offset that the group has committed for a partition; None without one.
+        """Return the group's committed offset of a partition; None without one.
 
         `committed(partition)`, or `committed("topic", 0)`; `Admin.groups.offsets` has all of them.
         """
@@ -473,7 +478,10 @@ class Consumer(OtherNames):
         return found[wanted].offset if wanted in found else None
 
     def group_metadata(self) -> GroupMetadata:
-        """This member, for `Producer.send_offsets`. Call it for each transaction."""
+        """Return this member's metadata, for `Producer.send_offsets`.
+
+        Call it for each transaction.
+        """
         group = self._need_group()
         member = group.membership
         if member is None:
@@ -501,7 +509,7 @@ class Consumer(OtherNames):
             self._group.commit_behind()
             self._start_commit_timer()
 
-    # -- the machinery
+    # -- internals
 
     async def _settle(self, deadline_s: float) -> bool:
         """Raise errors, commit, rebalance; False if a rebalance lasts beyond the deadline."""
@@ -528,7 +536,7 @@ class Consumer(OtherNames):
             raise failure
 
     async def _wait(self, timeout_s: float) -> None:
-        """Until something has come, or a rebalance or commit needs attention."""
+        """Wait until records arrive, or a rebalance or commit is due."""
         self._news.clear()
         if self._fetcher.has_ready():
             return
@@ -572,7 +580,7 @@ class Consumer(OtherNames):
             raise Closed("the consumer is closed; make a new one")
 
     async def close(self, *, commit: bool = True) -> None:
-        """Commit what is processed (if commits are automatic, and `commit`), leave, disconnect."""
+        """Commit processed records (if commits are automatic, and `commit`), leave, disconnect."""
         if self._closed:
             return
         self._connections.check_loop()

@@ -1,4 +1,4 @@
-"""Hands out what was fetched, and moves the positions as it does."""
+"""Returns fetched records and advances the positions."""
 
 from ottla.base.errors import OttlaError
 from ottla.client.consumer.fetcher import Fetched, Fetcher
@@ -13,10 +13,10 @@ class Cursor:
         self._fetcher = fetcher
 
     def take(self, limit: int) -> tuple[Fetched, list[Record]] | None:
-        """Up to `limit` (> 0) records of one batch, None if nothing is there.
+        """Return up to `limit` (> 0) records of one batch, None if nothing is available.
 
-        The partition's position is then the offset after the last of them. Raises
-        CorruptBatch, again and again until the consumer seeks past the damage.
+        The partition's position is then the offset after the last of them. Raises CorruptBatch,
+        again and again until the consumer seeks past the damage.
         """
         while True:
             fetched = self._fetcher.take()
@@ -46,7 +46,7 @@ class Cursor:
             return fetched, found
 
     def take_raw(self) -> RawBatches | None:
-        """The next answer as it came, None if nothing is there."""
+        """Return the next answer unchanged, None if nothing is available."""
         fetched = self._fetcher.take()
         if fetched is None:
             return None

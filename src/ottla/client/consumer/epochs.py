@@ -1,8 +1,8 @@
-"""Where epochs end in the logs of the leaders, so that a consumer notices a truncation (KIP-320).
+"""Looks up where leader epochs end, so that a consumer notices a truncation (KIP-320).
 
-After an unclean election a log may lack records that were read already. Offsets alone do not show
-it, as others may have them by now. A position together with the leader epoch of the last record
-before it does.
+After an unclean election a log may lack records that were already read. Offsets alone do not show
+it, because other records may have them by now. A position together with the leader epoch of the
+last record before it does.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _CONSUMER = -1
 class LogTruncated(OffsetOutOfRange):
     """Records that were read were truncated: an unclean election lost them.
 
-    The log and what was read part at `offset`, which is where to seek to go on.
+    The log differs from the records read from `offset` on; seek there to continue.
     """
 
     def __init__(self, partition: TopicPartition, position: int, offset: int) -> None:
@@ -39,29 +39,29 @@ class LogTruncated(OffsetOutOfRange):
 
 
 class EpochEnd(NamedTuple):
-    """The greatest epoch the leader knows that is not above the one asked for, and its end.
+    """The leader's greatest epoch up to the requested one, and its end offset.
 
-    Both -1 where it knows none as old.
+    Both are -1 if the leader knows no such epoch.
     """
 
     leader_epoch: int
     end_offset: int
 
     def is_truncated(self, offset: int, leader_epoch: int) -> bool:
-        """Whether the record before `offset`, read in `leader_epoch`, is not in this log."""
+        """Whether this log lacks the record before `offset` that was read in `leader_epoch`."""
         return self.end_offset < offset or self.leader_epoch != leader_epoch
 
     def parting(self, offset: int) -> int:
-        """The offset below `offset` to go back to: from there on this log may differ."""
+        """Return the offset to go back to, below `offset`: from there on this log may differ."""
         return max(min(self.end_offset, offset - 1), 0)
 
 
 async def ends_of_epochs(
     cluster: Cluster, leader: int, wanted: Mapping[TopicPartition, tuple[int, int]]
 ) -> dict[TopicPartition, EpochEnd]:
-    """Ask one leader; `wanted` has the leader's present epoch and the one to look up.
+    """Ask one leader; `wanted` has the leader's current epoch and the epoch to look up.
 
-    Partitions it does not answer for are left out. Raises ConnectionFailed, RequestTimedOut.
+    Partitions without an answer are left out. Raises ConnectionFailed, RequestTimedOut.
     """
     if leader == NO_LEADER:
         return {}

@@ -1,4 +1,4 @@
-"""What a fetcher waits for before its next request: answers, back-off, newer metadata."""
+"""The events before a fetcher's next request: answers, back-off, newer metadata."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -10,7 +10,7 @@ from ottla.client.consumer.partition_state import PartitionState
 
 
 class Waiting:
-    """Tasks, one timer and one refresh of the metadata at a time; then `pump` is called."""
+    """Tasks, one timer and one metadata refresh at a time; each then calls `pump`."""
 
     def __init__(self, cluster: Cluster, backoff: Backoff, pump: Callable[[], None]) -> None:
         self._cluster = cluster
@@ -18,13 +18,13 @@ class Waiting:
         self._pump = pump
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        # Of the loop's time. uvloop's handle of a time that has passed does not say it.
+        # In the loop's time. uvloop's handle of an expired timer does not tell its time.
         self._timer_at_s = 0.0
         self._refreshing = False
         self.closed = False
 
     def run(self, work: Coroutine[object, object, None]) -> None:
-        """Let `work` go on by itself."""
+        """Run `work` in the background."""
         if self.closed:
             work.close()
             return
@@ -42,7 +42,7 @@ class Waiting:
             self.until(state.not_before_s)
 
     def until(self, when_s: float) -> None:
-        """Pump at `when_s` of the loop's time at the latest."""
+        """Call `pump` at the loop's time `when_s` at the latest."""
         if self._timer is not None and self._timer_at_s <= when_s:
             return
         if self._timer is not None:
@@ -55,7 +55,7 @@ class Waiting:
         self._pump()
 
     def refresh(self) -> None:
-        """Refresh the metadata, and pump once it has come."""
+        """Refresh the metadata, then call `pump`."""
         if not self._refreshing:
             self._refreshing = True
             self.run(self._refresh_and_pump())
@@ -70,7 +70,7 @@ class Waiting:
         self._pump()
 
     async def close(self) -> None:
-        """Cancel the tasks and the timer; start none any more."""
+        """Cancel the tasks and the timer, and start no more."""
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -1,7 +1,7 @@
-"""Fetches batches ahead of the consumer, within a bound of memory.
+"""Prefetches batches for the consumer, in bounded memory.
 
-A leader is asked for all partitions that have room, with a long poll; while that waits, others
-may ask it on a second connection. Answers are kept as bytes until they are consumed.
+It sends a leader a long poll for all partitions that have room; meanwhile, other partitions may be
+fetched on a second connection. Answers are kept as bytes until they are consumed.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ from ottla.wire.messages.fetch import (
 
 _LANES = ("fetch", "fetch-2")
 
-# An answer that begins with damage is asked for so often: the bits may have flipped on the way.
+# An answer that begins with damage is requested this often: bits may flip on the way.
 _DAMAGED_ANSWERS_MAX = 3
 
-# Asking the same again later may succeed, perhaps of another leader.
+# Temporary errors: a later attempt may succeed, perhaps at another leader.
 _PASSING = frozenset(
     {ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT}
 )
@@ -43,7 +43,7 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """How much is asked for at once. Times in milliseconds, sizes in bytes."""
+    """The limits of one fetch. Times in milliseconds, sizes in bytes."""
 
     min_bytes: int
     max_wait_ms: int
@@ -65,12 +65,12 @@ class Fetched:
     size: int
     # The offset after the last batch.
     next_offset: int
-    # Records of a batch that were decoded and not handed out.
+    # Decoded records of a batch that were not returned yet.
     rest: list[Record]
 
 
 class Fetcher:
-    """Runs on the consumer's loop. `ready` holds answers that were not taken yet."""
+    """Runs on the consumer's loop. `ready` holds the answers not consumed yet."""
 
     def __init__(
         self, cluster: Cluster, options: FetchOptions, on_ready: Callable[[], None]
@@ -80,7 +80,7 @@ class Fetcher:
         self._on_ready = on_ready
         self.states: dict[TopicPartition, PartitionState] = {}
         self.ready: deque[Fetched] = deque()
-        # An error that no retry mends; the next poll raises it.
+        # A permanent error; the next poll raises it.
         self.failure: OttlaError | None = None
         self._under_way: dict[tuple[int, str], frozenset[TopicPartition]] = {}
         self._waiting = Waiting(cluster, options.backoff, self.pump)
@@ -93,10 +93,10 @@ class Fetcher:
             on_failure=self._on_failure,
         )
 
-    # -- what is read
+    # -- partitions
 
     def replace(self, wanted: Iterable[TopicPartition]) -> None:
-        """Read exactly `wanted`; what stays keeps its position and what is buffered.
+        """Read exactly `wanted`; remaining partitions keep their positions and buffered answers.
 
         New ones wait for a position: `seek` or `forget_position` on their state.
         """
@@ -109,7 +109,7 @@ class Fetcher:
         self._cluster.want(partition.topic for partition in wanted)
 
     def take(self) -> Fetched | None:
-        """The next answer that is still wanted, oldest first; paused partitions are left."""
+        """Return the oldest answer that is still wanted, skipping paused partitions."""
         for _ in range(len(self.ready)):
             fetched = self.ready.popleft()
             if fetched.term != fetched.state.term:
@@ -121,22 +121,22 @@ class Fetcher:
         return None
 
     def has_ready(self) -> bool:
-        """Whether `take` would find something."""
+        """Whether `take` would return an answer."""
         return any(
             fetched.term == fetched.state.term and not fetched.state.is_paused
             for fetched in self.ready
         )
 
     def give_back(self, fetched: Fetched) -> None:
-        """Put an answer back that is not consumed to its end."""
+        """Put back an answer that is not fully consumed."""
         self.ready.appendleft(fetched)
 
     def finish(self, fetched: Fetched) -> None:
-        """An answer is consumed: its room is free."""
+        """Note that an answer is consumed, which frees its room."""
         if fetched.term == fetched.state.term:
             fetched.state.buffered_bytes -= fetched.size
 
-    # -- asking
+    # -- requests
 
     def pump(self) -> None:
         """Fetch all partitions that have room and are not being fetched."""
@@ -156,7 +156,7 @@ class Fetcher:
                 self._ask(leader, lane, states)
 
     def _fetchable(self) -> dict[int, list[PartitionState]]:
-        """Partitions to ask for now, by leader (NO_LEADER among them)."""
+        """Return the partitions to fetch now, by leader (NO_LEADER included)."""
         now_s = asyncio.get_running_loop().time()
         busy = frozenset[TopicPartition]().union(*self._under_way.values())
         view = self._cluster.view
@@ -271,7 +271,7 @@ class Fetcher:
         aborted = (data.aborted_transactions or ()) if committed_only else None
         chunk = Chunk(found.batches, aborted, check_crc=self._options.check_crcs)
         state.fetch_offset = found.next_offset
-        # Leader epochs rise; a lower one, which no checksum covers either, says nothing.
+        # Leader epochs only rise; a lower one, which has no checksum either, is ignored.
         is_lower = found.leader_epoch < state.read_epoch
         state.read_epoch = -1 if is_lower else found.leader_epoch
         state.damaged_answers = 0
@@ -279,7 +279,7 @@ class Fetcher:
         self.ready.append(Fetched(state, state.term, chunk, size, found.next_offset, []))
 
     def _on_damage(self, state: PartitionState, damage: CorruptBatch) -> None:
-        """Fetch again; the same damage several times is an error."""
+        """Fetch again; repeated damage is an error."""
         self._waiting.delay([state])
         state.damaged_answers += 1
         if state.damaged_answers >= _DAMAGED_ANSWERS_MAX:
@@ -303,7 +303,7 @@ class Fetcher:
 
     def _on_out_of_range(self, state: PartitionState) -> None:
         if state.buffered_bytes > 0:
-            # Records fetched before are handed out first; the error comes again after them.
+            # Records fetched earlier are returned first; then the error occurs again.
             self._waiting.delay([state])
         elif self._options.reset_to is not None:
             state.forget_position(self._options.reset_to)
@@ -315,5 +315,5 @@ class Fetcher:
             )
 
     async def close(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         await self._waiting.close()

@@ -39,7 +39,7 @@ from ottla.wire.messages.sync_group import (
 _logger = logging.getLogger(__name__)
 
 NO_GENERATION = -1
-# Refusals one after another before a warning: some seconds, with growing pauses.
+# Consecutive refusals before a warning: some seconds, with growing pauses.
 _WARNED_AT = 5
 
 
@@ -55,7 +55,7 @@ class MemberOptions:
 
 
 class Rebalancing:
-    """What the consumer does at the steps of a rebalance. All may be asynchronous."""
+    """The consumer's callbacks for the steps of a rebalance. All may be asynchronous."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Rebalancing:
         wake: Callable[[], None],
     ) -> None:
         self.topics = topics
-        # Give up partitions in order: what is processed may still be committed.
+        # Revokes partitions; processed records may still be committed.
         self.revoke = revoke
-        # They were taken away: others may read them already.
+        # Reports lost partitions: other members may read them already.
         self.lose = lose
-        # (all that are now owned, those new among them)
+        # Called with all owned partitions, and the new ones among them.
         self.assign = assign
-        # Something needs the consumer's attention.
+        # Wakes the consumer, which has something to do.
         self.wake = wake
 
 
@@ -86,10 +86,10 @@ class Membership:
         self.generation = NO_GENERATION
         self.owned: set[TopicPartition] = set()
         self.needs_join = True
-        # From before partitions are given up until the new assignment has come.
+        # True from before the revocation until the new assignment.
         self._is_joining = False
         self.failure: OttlaError | None = None
-        # Answers one after another that there is no coordinator here, or none ready.
+        # Consecutive answers without a ready coordinator.
         self._refusals = 0
         # In the time of the loop; set before it is read.
         self.last_poll_s = 0.0
@@ -101,14 +101,14 @@ class Membership:
         self._topics: list[str] = []
         self._partition_counts: dict[str, int] = {}
         self._is_leader = False
-        # What sticky assignors get: kept while partitions are revoked for a rebalance.
+        # Passed to sticky assignors; kept while partitions are revoked for a rebalance.
         self._last_assigned: frozenset[TopicPartition] = frozenset()
         self._last_generation = NO_GENERATION
 
     # -- joining
 
     async def join(self) -> None:
-        """Rebalance until this member has its assignment. Raises errors that no retry mends."""
+        """Rebalance until this member has its assignment. Raises permanent errors."""
         attempt = 0
         while self.needs_join:
             self.last_poll_s = asyncio.get_running_loop().time()
@@ -156,10 +156,10 @@ class Membership:
             self.owned = set()
 
     async def _send_join(self) -> JoinGroupResponse | None:
-        """One JoinGroup; None where it is to be tried again."""
+        """Send one JoinGroup; return None if it must be retried."""
         options = self._options
         owned = sorted(self.owned)
-        # An eager member has given its partitions up by now, but may say what they were.
+        # An eager member has revoked its partitions by now, but may name them.
         request = JoinGroupRequest(
             group_id=self._coordinator.group_id,
             session_timeout_ms=options.session_timeout_ms,
@@ -194,7 +194,7 @@ class Membership:
         return None
 
     async def _send_sync(self, joined: JoinGroupResponse) -> tuple[TopicPartition, ...] | None:
-        """One SyncGroup, with all assignments if this member leads; None: try again."""
+        """Send one SyncGroup, with all assignments if this member leads; None: retry."""
         self._assignor = next(
             one for one in self._options.assignors if one.name == joined.protocol_name
         )
@@ -251,8 +251,8 @@ class Membership:
         gone = self.owned - owned
         new = owned - self.owned
         if gone:
-            # Cooperative: only what another member is waiting for, which then needs one more
-            # generation to get it (KIP-429).
+            # Cooperative: these partitions must first be revoked for other members, which get them
+            # in one more generation (KIP-429).
             self.needs_join = True
             await self._rebalancing.revoke(gone)
         self.owned = owned
@@ -261,7 +261,7 @@ class Membership:
         try:
             await self._rebalancing.assign(owned, new)
         except BaseException:
-            # Where to read from is not known: the new partitions are assigned once more.
+            # The start positions are unknown, so the new partitions are assigned again.
             self.owned = owned - new
             self.needs_join = True
             raise
@@ -294,7 +294,7 @@ class Membership:
         self.generation = NO_GENERATION
         self.needs_join = True
 
-    # -- staying
+    # -- heartbeats
 
     async def _beat(self) -> None:
         interval_s = self._options.heartbeat_interval_ms / 1000
@@ -304,7 +304,8 @@ class Membership:
                 continue
             idle_s = asyncio.get_running_loop().time() - self.last_poll_s
             if idle_s * 1000 > self._options.max_poll_interval_ms:
-                # Processing takes too long: leave, so that others get the partitions (KIP-62).
+                # Processing takes too long: leave, so that other members get the partitions
+                # (KIP-62).
                 await self.leave()
                 self._forget_place()
                 self._rebalancing.wake()
@@ -347,7 +348,7 @@ class Membership:
         self._rebalancing.wake()
 
     async def _look_for_changes(self) -> None:
-        """Rebalance when topics change (the leader), or match the pattern anew (any member)."""
+        """Rebalance when topics change (the leader), or match the pattern again (any member)."""
         cluster = self._coordinator.cluster
         if not cluster.is_stale:
             return
@@ -368,9 +369,9 @@ class Membership:
     # -- leaving
 
     async def leave(self) -> None:
-        """Leave at the coordinator, so that the others need not wait for the session to end.
+        """Leave the group, so that the others need not wait for the session to expire.
 
-        A static member says nothing: it may come back under its instance id.
+        A static member does not leave: it may come back under its instance id.
         """
         if self._options.instance_id is not None or not self.member_id:
             return
@@ -383,7 +384,7 @@ class Membership:
                 request.members = [MemberIdentity(member_id=self.member_id, reason=reason)]
             await self._coordinator.ask(request, LeaveGroupResponse, 5.0)
         except OttlaError:
-            # The session will end by itself.
+            # The session will expire by itself.
             return
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Offsets by name or time, from the leaders (KIP-79, KIP-734)."""
+"""Looks up offsets by name or time at the leaders (KIP-79, KIP-734)."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -31,7 +31,7 @@ READ_COMMITTED = 1
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An offset, its record's timestamp in ms, its leader epoch; -1 where there is none."""
+    """An offset, its record's timestamp in ms, its leader epoch; -1 means none."""
 
     offset: int
     timestamp_ms: int
@@ -43,9 +43,10 @@ async def list_offsets(
     wanted: Mapping[TopicPartition, int],
     isolation_level: int = READ_UNCOMMITTED,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """Per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms since 1970.
+    """Return per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms since
+    1970.
 
-    A time gives the first record at or after it, offset -1 where there is none. Retries while
+    A time selects the first record at or after it, offset -1 if there is none. Retries while
     leaders move; raises UnknownTopic, BrokerRefused, ConnectionFailed.
     """
     found: dict[TopicPartition, OffsetAndTimestamp] = {}
@@ -68,7 +69,7 @@ async def _refresh_quietly(cluster: Cluster) -> None:
     try:
         await cluster.refresh()
     except (ConnectionFailed, RequestTimedOut):
-        # The next attempt finds out, and says so if it is the last.
+        # The next attempt will fail, too, and raise the error if it is the last.
         return
 
 
@@ -78,7 +79,7 @@ async def _ask_leaders(
     isolation_level: int,
     found: dict[TopicPartition, OffsetAndTimestamp],
 ) -> ClientError | None:
-    """Ask each leader once; put offsets into `found`, return an error that may pass."""
+    """Ask each leader once; put offsets into `found`, return an error worth a retry."""
     failure: ClientError | None = None
     by_leader: dict[int, list[TopicPartition]] = {}
     for partition in left:

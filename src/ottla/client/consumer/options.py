@@ -1,4 +1,4 @@
-"""How a consumer reads: every setting with its default."""
+"""The options of a consumer, with defaults."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Literal, TypedDict
@@ -25,17 +25,17 @@ _RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 
 
 class ConsumerOptions(TypedDict, total=False):
-    """How a consumer reads: keyword arguments of `Consumer`, by Kafka's names.
+    """Keyword arguments of `Consumer`, by Kafka's names.
 
     Times in milliseconds, sizes in bytes. `group` is short for `group_id`. `auto_offset_reset`:
-    where to read from when a partition has no committed offset, or an offset is no longer in the
-    log: `earliest` (default: skip nothing), `latest` or `none` (raise).
-    `partition_assignment_strategy`: by preference, of `range`, `roundrobin`, `sticky`,
-    `cooperative-sticky`; a group uses one that all its members offer. `key_deserializer`,
-    `value_deserializer`: called with keys and values that are not None, in records that are handed
-    out one by one. `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is
-    waited for; BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by
-    their names, or the path of a file with them; None: the file that OTTLA_CONFIG names.
+    where to start if a partition has no committed offset, or its offset is no longer in the log:
+    `earliest` (default: skip nothing), `latest` or `none` (raise). `partition_assignment_strategy`:
+    in order of preference, `range`, `roundrobin`, `sticky`, `cooperative-sticky`; a group uses one
+    that all its members offer. `key_deserializer`, `value_deserializer`: called with keys and
+    values that are not None, of records returned one by one. `bootstrap_timeout_ms`: how long to
+    wait for a first answer of any bootstrap address before BootstrapFailed is raised. `config`:
+    settings of Kafka's clients for TLS and logins, as a mapping or the path of a file; None: the
+    file that OTTLA_CONFIG names.
     """
 
     group_id: str | None
@@ -98,7 +98,7 @@ DEFAULTS: Final = ConsumerOptions(
 
 
 def cluster_options(options: ConsumerOptions) -> ClusterOptions:
-    """The part that concerns reaching the cluster."""
+    """Return the options for connecting to the cluster."""
     return ClusterOptions(
         client_id=options["client_id"],
         security=security_by(options["config"]),
@@ -111,7 +111,7 @@ def cluster_options(options: ConsumerOptions) -> ClusterOptions:
 
 
 def fetch_options(options: ConsumerOptions) -> FetchOptions:
-    """The part that concerns fetching. Raises ClientError for an unknown reset."""
+    """Return the options for fetching. Raises ClientError for an unknown reset."""
     if options["auto_offset_reset"] not in _RESETS:
         raise ClientError(
             ErrorCode.INVALID_CONFIG,
@@ -136,7 +136,7 @@ def fetch_options(options: ConsumerOptions) -> FetchOptions:
 
 
 def member_options(options: ConsumerOptions) -> MemberOptions:
-    """The part that concerns the group. Raises ClientError for assignors that do not mix."""
+    """Return the options for the group. Raises ClientError for incompatible assignors."""
     assignors = tuple(assignor_named(name) for name in options["partition_assignment_strategy"])
     if not assignors:
         raise ClientError(

@@ -1,4 +1,4 @@
-"""Where a consumer stands in each partition it reads."""
+"""The consumer's state of each partition, and the records it returns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ NO_OFFSET = -1
 
 @dataclass(frozen=True, slots=True)
 class Records(Sequence[Record]):
-    """Records of one partition in the order of their offsets, as `poll` hands them out.
+    """Records of one partition in the order of their offsets, as `poll` returns them.
 
     A sequence of them: `len(batch)`, `batch[0]`, `for record in batch`; `records` is the list.
     """
@@ -37,9 +37,9 @@ class Records(Sequence[Record]):
 
 
 class ConsumedRecord(NamedTuple):
-    """One record with the place it came from. Times in ms; headers in their order.
+    """One record with its topic, partition and offset. Times in ms; headers in their order.
 
-    `key` and `value` are bytes or None, or what the consumer's deserializers make of bytes.
+    `key` and `value` are bytes or None, or the results of the consumer's deserializers.
     """
 
     topic: str
@@ -57,7 +57,7 @@ Deserializer = Callable[[bytes], Any] | None
 def consumed(
     topic: str, partition: int, records: Iterable[Record], key: Deserializer, value: Deserializer
 ) -> Iterator[ConsumedRecord]:
-    """Records with the place they came from, keys and values deserialized."""
+    """Return records with topic and partition, keys and values deserialized."""
     for each in records:
         yield ConsumedRecord(
             topic,
@@ -71,7 +71,7 @@ def consumed(
 
 
 class ConsumerRecords(Sequence[ConsumedRecord]):
-    """What `poll` returns: records of one or more partitions, in their order in each.
+    """The result of `poll`: records of one or more partitions, in their order in each.
 
     `by_partition` has the same records as lists, with keys and values as bytes.
     """
@@ -107,7 +107,7 @@ class ConsumerRecords(Sequence[ConsumedRecord]):
 
 
 class RawBatches(NamedTuple):
-    """Whole batches as the log holds them; the first may begin before the position asked for."""
+    """Whole batches as the log contains them; the first may begin before the requested position."""
 
     topic: str
     partition: int
@@ -125,26 +125,26 @@ class PartitionState:
 
     topic: str
     partition: int
-    # The offset of the next record to hand out: what `commit` commits.
+    # The offset of the next record to return; `commit` commits it.
     position: int = NO_OFFSET
-    # The offset of the next record to ask for; ahead of `position` by what is buffered.
+    # The offset of the next record to fetch; ahead of `position` by the buffered records.
     fetch_offset: int = NO_OFFSET
     buffered_bytes: int = 0
     is_paused: bool = False
     high_watermark: int = NO_OFFSET
     last_stable_offset: int = NO_OFFSET
     log_start_offset: int = NO_OFFSET
-    # Rises with every seek: answers to what was asked before are thrown away.
+    # Rises with every seek, so that answers to earlier requests are discarded.
     term: int = 0
     # No fetch before this time (monotonic seconds): set after errors.
     not_before_s: float = 0.0
     attempts: int = 0
-    # Answers one after another that begin with a damaged batch.
+    # Consecutive answers that begin with a damaged batch.
     damaged_answers: int = 0
-    # Where the position comes from when it is not known: an offset's name, or a time in ms.
+    # Determines an unknown position: the name of an offset, or a time in ms.
     reset_to: int | None = None
     is_resolving: bool = False
-    # The leader epoch of the record before `fetch_offset`; -1 while nothing is known of it.
+    # The leader epoch of the record before `fetch_offset`; -1 if unknown.
     read_epoch: int = -1
     # The leader epoch in which `fetch_offset` was last found to continue the leader's log.
     checked_epoch: int = -1
@@ -155,7 +155,7 @@ class PartitionState:
         return TopicPartition(self.topic, self.partition)
 
     def seek(self, offset: int, leader_epoch: int = -1) -> None:
-        """Read on from `offset`; what was fetched ahead is void.
+        """Continue at `offset`, and discard the buffered records.
 
         `leader_epoch`: that of the record before it, if known.
         """
@@ -168,10 +168,12 @@ class PartitionState:
         self.checked_epoch = -1
 
     def must_check(self, leader_epoch: int) -> bool:
-        """Whether the log of a leader of that epoch may differ from what was read (KIP-320)."""
+        """Whether the log of a leader with that epoch may differ from the records read
+        (KIP-320).
+        """
         return 0 <= self.read_epoch < leader_epoch and self.checked_epoch < leader_epoch
 
     def forget_position(self, reset_to: int | None) -> None:
-        """Let the position be found anew: at `reset_to` (EARLIEST, LATEST or a time in ms)."""
+        """Determine the position again: at `reset_to` (EARLIEST, LATEST or a time in ms)."""
         self.seek(NO_OFFSET)
         self.reset_to = reset_to

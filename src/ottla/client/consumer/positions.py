@@ -1,6 +1,6 @@
-"""Positions that must be found out before a partition can be read.
+"""Determines positions before a partition can be read.
 
-Either only where to begin is said, or a new leader may not have what was read.
+Needed if only the kind of start is given, or a new leader may lack records that were read.
 """
 
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class _EpochCheck(NamedTuple):
-    """A position whose last record is looked up in the log of a new leader (KIP-320)."""
+    """A position whose last record is checked against the log of a new leader (KIP-320)."""
 
     state: PartitionState
     term: int
@@ -27,10 +27,10 @@ class _EpochCheck(NamedTuple):
 
 
 class Positions:
-    """Belongs to a fetcher.
+    """The unknown positions of a fetcher.
 
-    `reset_to` is where to go on without a position, None where that is an error. `on_known` is
-    called when positions are known that were not, `on_failure` with what no retry will mend.
+    `reset_to` determines missing positions; None makes them an error. `on_known` is called when
+    positions became known, `on_failure` with permanent errors.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Positions:
     # -- after a change of the leader
 
     def check(self, leader: int, states: list[PartitionState]) -> None:
-        """See whether what was read is in the log of a new leader, before more is read there."""
+        """Check that a new leader's log contains the records read, before reading more there."""
         epoch_of = self._cluster.view.leader_epoch
-        # Kept as they are now: the program may seek before the request is made.
+        # Copied now, because the program may seek before the request is made.
         asked = [
             _EpochCheck(state, state.term, epoch_of(*state.topic_partition), state.read_epoch)
             for state in states
@@ -92,7 +92,7 @@ class Positions:
         """Go back to the truncation offset; without a reset rule fail with LogTruncated."""
         parting = end.parting(state.fetch_offset)
         if state.position <= parting:
-            # The truncated records were fetched ahead and not handed out.
+            # The truncated records were prefetched, but not returned.
             state.seek(state.position, end.leader_epoch)
         elif self._reset_to is not None:
             _log.warning(
@@ -111,7 +111,7 @@ class Positions:
     # -- without a position
 
     def resolve(self, states: Iterable[PartitionState]) -> None:
-        """Find the positions of those whose position is unknown and that say where to begin."""
+        """Determine the unknown positions of partitions that have a start rule."""
         unknown = [
             state
             for state in states
@@ -132,7 +132,7 @@ class Positions:
             )
             missing = [state for state, _, _ in asked if found[state.topic_partition].offset < 0]
             if missing:
-                # No record is as late as the time asked for: read what comes from now on.
+                # No record is as late as the requested time: read from the end.
                 found |= await list_offsets(
                     self._cluster, dict.fromkeys((s.topic_partition for s in missing), LATEST)
                 )

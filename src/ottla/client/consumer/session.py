@@ -25,7 +25,7 @@ _logger = logging.getLogger(__name__)
 
 
 class GroupSession:
-    """Membership and commits of one consumer. Without subscription, commits only."""
+    """Membership and commits of one consumer. Without a subscription, only commits."""
 
     def __init__(
         self,
@@ -45,13 +45,13 @@ class GroupSession:
         self._pattern: re.Pattern[str] | None = None
         self._joining: asyncio.Task[None] | None = None
         self._commits: set[asyncio.Task[None]] = set()
-        # Offsets known to be committed, so that nothing is committed twice.
+        # The last committed offsets, so that no offset is committed twice.
         self._committed: dict[TopicPartition, int] = {}
 
     # -- membership
 
     def subscribe(self, topics: Iterable[str], pattern: re.Pattern[str] | None) -> None:
-        """Join, or join anew with other topics, at the next `settle`."""
+        """Join, or rejoin with other topics, at the next `settle`."""
         self.topics = sorted(set(topics))
         self._pattern = pattern
         if self.membership is None:
@@ -64,7 +64,7 @@ class GroupSession:
         self.membership.needs_join = True
 
     async def settle(self, timeout_s: float) -> bool:
-        """Take part in a rebalance if there is one; False if it takes longer than that."""
+        """Take part in a pending rebalance; return False if it lasts longer than allowed."""
         membership = self.membership
         if membership is None:
             return True
@@ -111,7 +111,7 @@ class GroupSession:
         self._wake()
 
     async def start_from_committed(self, partitions: set[TopicPartition]) -> None:
-        """Put partitions at their committed offsets, else where auto_offset_reset says."""
+        """Set partitions to their committed offsets, or as auto_offset_reset says."""
         committed = await self.coordinator.committed(partitions) if partitions else {}
         for partition in partitions:
             state = self._fetcher.states.get(partition)
@@ -136,7 +136,7 @@ class GroupSession:
     def uncommitted(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Positions that are not committed yet, of `partitions` or of all."""
+        """Return the uncommitted positions of `partitions` or of all."""
         wanted = self._fetcher.states.keys() if partitions is None else partitions
         states = self._fetcher.states
         return {
@@ -148,7 +148,7 @@ class GroupSession:
         }
 
     async def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Commit now. Raises CommitFailed if the group has moved on."""
+        """Commit now. Raises CommitFailed if the group has rebalanced."""
         if not offsets:
             return
         member = self.membership
@@ -163,7 +163,7 @@ class GroupSession:
                 self._committed[partition] = entry.offset
 
     def commit_behind(self) -> None:
-        """Commit what is processed without waiting for the answer (automatic commits)."""
+        """Commit processed records in the background (automatic commits)."""
         if self._commits:
             return
         offsets = self.uncommitted()
@@ -180,13 +180,13 @@ class GroupSession:
             if self.membership is not None and error.code is not ErrorCode.REBALANCE_IN_PROGRESS:
                 self.membership.needs_join = True
         except OttlaError as error:
-            # The next one, or another member, commits as much or reads again.
+            # The next commit covers these offsets, or another member reads the records again.
             _logger.warning("automatic commit: %s", error.message)
 
     # -- the end
 
     async def close(self, *, commit: bool) -> None:
-        """Commit what is processed (if automatic commits are on and `commit`), then leave."""
+        """Commit processed records (if automatic commits are on and `commit`), then leave."""
         if self._joining is not None:
             self._joining.cancel()
             await asyncio.gather(self._joining, return_exceptions=True)

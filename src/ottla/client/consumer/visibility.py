@@ -1,4 +1,4 @@
-"""Which records of fetched batches a reader may see."""
+"""Selects the visible records of fetched batches."""
 
 from collections.abc import Sequence
 
@@ -31,11 +31,11 @@ class Chunk:
         if aborted is not None:
             self._aborted = AbortedTransactions()
             self._aborted.learn((entry.producer_id, entry.first_offset) for entry in aborted)
-        # The offset after the last batch that was looked at.
+        # The offset after the last examined batch.
         self.next_offset = -1
 
     def take(self, from_offset: int) -> list[Record] | None:
-        """Records of the next batch at or after `from_offset`; None at the end of the chunk.
+        """Return records of the next batch at or after `from_offset`; None at the end of the chunk.
 
         An empty list is a batch without visible records. Raises CorruptBatch.
         """

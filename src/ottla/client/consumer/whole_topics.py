@@ -1,4 +1,4 @@
-"""Topics that a consumer without a group subscribes to: it reads all their partitions."""
+"""The topics of a consumer without a group: it reads all their partitions."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from ottla.client.consumer.fetcher import Fetcher
 async def matching_topics(
     cluster: Cluster, topics: Iterable[str], pattern: re.Pattern[str] | None
 ) -> list[str]:
-    """The topics, or those of the cluster that match a pattern; never internal ones."""
+    """Return the topics, or the cluster's topics that match a pattern; never internal ones."""
     if pattern is None:
         return list(topics)
     names = await cluster.topic_names()
@@ -20,9 +20,9 @@ async def matching_topics(
 
 
 class WholeTopics:
-    """Belongs to a consumer. `reset_to` is where to begin; None: raise.
+    """The subscription of a consumer without a group. `reset_to` is the start; None: raise.
 
-    Partitions that are added, and new topics of a pattern, are read once the metadata is due again.
+    New partitions, and new topics that match a pattern, are read after the next metadata refresh.
     """
 
     def __init__(self, cluster: Cluster, fetcher: Fetcher, reset_to: int | None) -> None:
@@ -35,24 +35,26 @@ class WholeTopics:
 
     @property
     def is_subscribed(self) -> bool:
-        """Whether there is anything to read."""
+        """Whether there are topics to read."""
         return bool(self.topics) or self._pattern is not None
 
     def subscribe(self, topics: Iterable[str], pattern: re.Pattern[str] | None) -> None:
-        """Read these instead, from the next `settle` on."""
+        """Read these topics instead, from the next `settle` on."""
         self.topics = sorted(set(topics))
         self._pattern = pattern
         self._due_s = float("-inf")
 
     def claim(self, partition: TopicPartition) -> bool:
-        """Read a partition of a subscribed topic already, as its position is being set."""
+        """Start reading a partition of a subscribed topic now, because its position is being
+        set.
+        """
         if partition.topic not in self.topics:
             return False
         self._fetcher.replace({*self._fetcher.states, partition})
         return True
 
     async def settle(self) -> None:
-        """Read the partitions that have come since the last time. Raises UnknownTopic."""
+        """Start reading the partitions found since the last call. Raises UnknownTopic."""
         now_s = asyncio.get_running_loop().time()
         if now_s < self._due_s:
             return
@@ -62,7 +64,7 @@ class WholeTopics:
         for topic in await matching_topics(self._cluster, self.topics, self._pattern):
             view = await self._cluster.topic(topic)
             wanted |= {TopicPartition(topic, entry.index) for entry in view.partitions}
-        # Those whose positions were set already come first.
+        # Partitions whose positions were set already are fetched first.
         self._fetcher.pump()
         new = wanted - self._fetcher.states.keys()
         self._fetcher.replace(wanted)
