@@ -343,9 +343,7 @@ class Cluster:
         return next(iter(self.view.brokers), NO_LEADER)
 
     async def coordinator(self, name: str, kind: int = GROUP) -> int:
-        """Return the id of the broker that coordinates a group (or other kind), waiting if there is
-        none.
-        """
+        """Return the id of a group's (or other) coordinator, waiting if there is none."""
         attempt = 0
         deadline_s = self._deadline_s()
         while True:

@@ -94,9 +94,7 @@ class LoginSession:
         self._held: list[HeldRequest] | None = None
 
     def opened(self, lifetime_ms: int, began_s: float) -> None:
-        """Note that a login that began at the loop's time `began_s` has opened a session that
-        expires.
-        """
+        """Note that a login begun at the loop's time `began_s` has opened an expiring session."""
         self._begin_s = began_s + lifetime_ms / 1000 * BEGIN
         self._hold_s = began_s + lifetime_ms / 1000 * _HOLD
         self._allowed_s = began_s + APART_S

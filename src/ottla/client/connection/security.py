@@ -126,9 +126,7 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _beside(path: str, config: dict[str, str]) -> dict[str, str]:
-    """Return the settings with relative key files resolved: in the working directory, else next to
-    `path`.
-    """
+    """Return the settings with key files resolved: in the working directory, else near `path`."""
     for name in _FILES:
         place = config.get(name)
         if place and not os.path.isabs(place) and not os.path.exists(place):

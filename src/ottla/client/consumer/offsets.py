@@ -43,8 +43,7 @@ async def list_offsets(
     wanted: Mapping[TopicPartition, int],
     isolation_level: int = READ_UNCOMMITTED,
 ) -> dict[TopicPartition, OffsetAndTimestamp]:
-    """Return per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms since
-    1970.
+    """Return per partition the offset for EARLIEST, LATEST, MAX_TIMESTAMP or a time in ms.
 
     A time selects the first record at or after it, offset -1 if there is none. Retries while
     leaders move; raises UnknownTopic, BrokerRefused, ConnectionFailed.

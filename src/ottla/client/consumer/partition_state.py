@@ -168,9 +168,7 @@ class PartitionState:
         self.checked_epoch = -1
 
     def must_check(self, leader_epoch: int) -> bool:
-        """Whether the log of a leader with that epoch may differ from the records read
-        (KIP-320).
-        """
+        """Whether a leader's log in that epoch may differ from the records read (KIP-320)."""
         return 0 <= self.read_epoch < leader_epoch and self.checked_epoch < leader_epoch
 
     def forget_position(self, reset_to: int | None) -> None:

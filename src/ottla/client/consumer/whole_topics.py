@@ -45,9 +45,7 @@ class WholeTopics:
         self._due_s = float("-inf")
 
     def claim(self, partition: TopicPartition) -> bool:
-        """Start reading a partition of a subscribed topic now, because its position is being
-        set.
-        """
+        """Start reading a partition of a subscribed topic now: its position is being set."""
         if partition.topic not in self.topics:
             return False
         self._fetcher.replace({*self._fetcher.states, partition})

@@ -1,6 +1,6 @@
-"""Records on their way into batches: one open for each partition, in bounded memory.
+"""Collects records into batches: one open batch per partition, in bounded memory.
 
-Decides nothing about brokers and does no I/O; `Sender` takes what is ready.
+It does no I/O and decides nothing about brokers; `Sender` takes the ready batches.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ from ottla.base.errors import ErrorCode
 from ottla.client.common.errors import ClientError
 from ottla.client.producer.queues import Batch, Headers, PartitionQueue
 
-# An open batch takes memory from the budget so much at a time: large batches cost nothing where
-# many partitions have few records each.
+# An open batch reserves memory in steps of this size: large batches cost nothing if many partitions
+# have few records each.
 _RESERVED_STEP_BYTES = 16 << 10
 # More than a batch's header, and what a record has beside its key, its value and its headers.
 _BATCH_OVERHEAD = 61
@@ -24,10 +24,10 @@ _RECORD_OVERHEAD = 32
 class Accumulator:
     """Bounded memory for unacknowledged records of all partitions. Sizes in bytes.
 
-    An open batch takes memory from the budget before it needs it, in steps, and gives back what
-    it did not need when it closes, so that the bound costs nothing per record.
+    An open batch reserves memory in steps before it needs it, and returns the unused part when it
+    closes, so that the bound costs nothing per record.
 
-    Where one thread appends and another sends, both use the same `lock`: callers of `append` and
+    If one thread appends and another sends, both use the same `lock`: callers of `append` and
     `close` hold it, the other methods take it themselves.
     """
 
@@ -62,9 +62,9 @@ class Accumulator:
     ) -> Batch | None:
         """Put a record into the queue's open batch and return the batch, or None.
 
-        None: with `has_news`, the batch was full and is now closed, and the record may be put
-        again; without, memory is full. A batch that this record fills is closed, too. Raises
-        OttlaError INVALID_TIMESTAMP.
+        None means, with `has_news`, that the batch was full and is now closed, so that the record
+        may be put again; without `has_news`, that memory is full. A batch that this record fills is
+        closed, too. Raises OttlaError INVALID_TIMESTAMP.
         """
         size = _RECORD_OVERHEAD + len(key or b"") + len(value or b"")
         pairs: Sequence[tuple[str, bytes | None]] = ()
@@ -83,11 +83,11 @@ class Accumulator:
             is_in = self._put(batch, key, value, timestamp_ms, pairs, size)
         except Exception:
             if batch.builder.record_count == 0:
-                # No linger would end it, as its first record was refused.
+                # No linger timer would close it, as its first record was refused.
                 self.close(queue)
             raise
         if not is_in:
-            # The caller routes the record again: a partition's turn ends with its batch.
+            # The caller routes the record again, because a partition's turn ends with its batch.
             self.close(queue)
             return None
         if batch.builder.size_estimate >= self.batch_bytes:
@@ -103,7 +103,7 @@ class Accumulator:
         headers: Sequence[tuple[str, bytes | None]],
         size: int,
     ) -> bool:
-        """Whether the batch may grow as much as the record needs; it is then in the batch."""
+        """Add the record if the batch may grow enough; return whether it was added."""
         builder = batch.builder
         if headers:
             while builder.record_count and builder.size_estimate + size > batch.reserved:
@@ -129,7 +129,7 @@ class Accumulator:
         return batch
 
     def _reserve_more(self, batch: Batch) -> bool:
-        """Let an open batch grow, where it and the memory for it are not at their limits."""
+        """Let an open batch grow, unless it or the memory is at its limit."""
         more = min(_RESERVED_STEP_BYTES, self.batch_bytes - batch.reserved)
         if more <= 0 or not self.has_room(more):
             return False
@@ -139,18 +139,18 @@ class Accumulator:
         return True
 
     def new_batch(self, queue: PartitionQueue, limit_bytes: int) -> Batch:
-        """An empty batch that is not yet anywhere, and may grow to `limit_bytes`."""
+        """Return an empty batch outside of all queues, which may grow to `limit_bytes`."""
         now_ms = self.clock.monotonic_ms()
         batch = Batch(queue.topic, queue.index, (next(self._serials), 0), now_ms, limit_bytes)
         batch.builder.limit_bytes = limit_bytes
         return batch
 
     def close(self, queue: PartitionQueue) -> None:
-        """Let nothing more into the queue's open batch, and make it ready to send."""
+        """Close the queue's open batch, and make it ready to send."""
         batch = queue.open
         assert batch is not None
         queue.open = None
-        # Another thread may hold it still, about to add a record without the lock.
+        # Another thread may still hold the builder, about to add a record without the lock.
         batch.builder.close()
         del self.open_queues[queue]
         if batch.builder.record_count == 0:
@@ -166,7 +166,7 @@ class Accumulator:
         self.has_news = True
 
     def add_closed(self, queue: PartitionQueue, batch: Batch) -> None:
-        """Take a finished batch made elsewhere; whatever was open before it is closed first."""
+        """Take a finished batch made elsewhere; an earlier open one is closed first."""
         with self.lock:
             if queue.open is not None:
                 self.close(queue)
@@ -184,7 +184,10 @@ class Accumulator:
                 self.close(queue)
 
     def close_older(self, created_before_ms: int) -> int | None:
-        """Close batches opened at or before that time; when the oldest left was opened, if any."""
+        """Close batches opened at or before that time.
+
+        Return when the oldest remaining one was opened.
+        """
         with self.lock:
             for queue in list(self.open_queues):
                 batch = queue.open
@@ -195,13 +198,15 @@ class Accumulator:
             return None
 
     def release(self, batch: Batch) -> None:
-        """Give a finished batch's memory back."""
+        """Return a finished batch's memory to the budget."""
         with self.lock:
             if self.unfinished.pop(batch, batch) is None:
                 self.used_bytes -= batch.reserved
 
     def replace(self, batch: Batch, parts: Sequence[Batch]) -> None:
-        """Let `parts` take over the memory of `batch`, which settles when all of them have."""
+        """Let `parts` take over the memory of `batch`, which settles when all parts have
+        settled.
+        """
         with self.lock:
             del self.unfinished[batch]
             self.used_bytes -= batch.reserved
@@ -215,12 +220,12 @@ class Accumulator:
 
 
 def headers_size(headers: Iterable[tuple[str, bytes | None]]) -> int:
-    """An upper bound, near enough, of the bytes headers take."""
+    """Return an approximate upper bound of the bytes that headers take."""
     return sum(10 + len(name) + (len(value) if value is not None else 0) for name, value in headers)
 
 
 def serializing(serializer: Callable[[Any], bytes] | None) -> Callable[[Any], bytes | None]:
-    """What makes bytes of keys or values: `as_bytes`, of what `serializer` returns if need be."""
+    """Return a function that converts keys or values to bytes, using `serializer` if needed."""
     if serializer is None:
         return as_bytes
 
@@ -231,7 +236,7 @@ def serializing(serializer: Callable[[Any], bytes] | None) -> Callable[[Any], by
 
 
 def as_bytes(value: object) -> bytes | None:
-    """Bytes of what users give as key or value: bytes-like, text (UTF-8) or None."""
+    """Convert a user's key or value to bytes: bytes-like, text (UTF-8) or None."""
     match value:
         case None | bytes():
             return value

@@ -13,7 +13,7 @@ from ottla.record.builder import are_bytes
 
 @runtime_checkable
 class ArrowColumn(Protocol):
-    """What this module needs of a pyarrow Array or ChunkedArray."""
+    """The required interface of a pyarrow Array or ChunkedArray."""
 
     def to_pylist(self) -> list[object]: ...
 
@@ -25,7 +25,7 @@ Column = Sequence[bytes | str | None] | ArrowColumn
 class Rows:
     """Records as parallel lists.
 
-    `keys` is None where none has a key, `timestamps` where all have `now_ms`.
+    `keys` is None if no record has a key, `timestamps` if all records have `now_ms`.
     """
 
     values: list[bytes | None]
@@ -34,7 +34,7 @@ class Rows:
     now_ms: int
 
     def take(self, chosen: list[int]) -> "Rows":
-        """The rows of those numbers."""
+        """Return the rows with those numbers."""
         return Rows(
             [self.values[row] for row in chosen],
             None if self.keys is None else [self.keys[row] for row in chosen],
@@ -44,7 +44,7 @@ class Rows:
 
 
 def rows(values: Column, keys: Column | None, timestamps_ms: list[int] | None, now_ms: int) -> Rows:
-    """Columns as checked lists of bytes. Raises ClientError where they differ in length."""
+    """Return columns as checked lists of bytes. Raises ClientError if their lengths differ."""
     value_list = _bytes_list("values", values)
     count = len(value_list)
     key_list = None if keys is None else _bytes_list("keys", keys)

@@ -10,12 +10,12 @@ from ottla.client.common.errors import ClientError, DeliveryFailed, RequestTimed
 
 
 class Delivery:
-    """The outcome of one batch. Await it, or call `result()` where no event loop runs.
+    """The outcome of one batch. Await it, or call `result()` in a thread without an event loop.
 
     `base_offset` is the offset of the batch's first record (-1 with acks 0: there is no answer);
-    the record sent as number `n` of the batch has offset `base_offset + n`. `timestamp_ms` is
-    the broker's time where the topic uses LogAppendTime, else -1. A batch that the topic found
-    too large went in parts: then `base_offset` holds for the first part only.
+    record number `n` of the batch has offset `base_offset + n`. `timestamp_ms` is the broker's time
+    if the topic uses LogAppendTime, else -1. A batch that was too large for the topic was sent in
+    parts: then `base_offset` is that of the first part only.
     """
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Delivery:
         self._is_done = False
         self._futures: list[asyncio.Future[Delivery]] = []
         self._callbacks: list[Callable[[Delivery], object]] = []
-        # Set once the outcome was awaited or read: `flush` does not raise the error again.
+        # Set once the outcome was awaited or read, so that `flush` does not raise the error again.
         self._is_reported = False
 
     def __repr__(self) -> str:
@@ -53,13 +53,13 @@ class Delivery:
         return self._wait().__await__()
 
     async def _wait(self) -> "Delivery":
-        # The caller gets the error.
+        # The caller receives the error.
         self._is_reported = True
         await self.settled()
         return self.result()
 
     async def settled(self) -> None:
-        """Wait until the outcome is known; raises nothing."""
+        """Wait until the outcome is known; never raises an error."""
         if not self._is_done:
             future: asyncio.Future[Delivery] = asyncio.get_running_loop().create_future()
             self._futures.append(future)
@@ -71,7 +71,7 @@ class Delivery:
 
     @property
     def offset(self) -> int:
-        """The record's offset, where it was sent alone. Raises ClientError for more records."""
+        """Return the offset of a record sent alone. Raises ClientError for more records."""
         if self.record_count > 1:
             raise ClientError(
                 ErrorCode.INVALID_REQUEST,
@@ -81,9 +81,9 @@ class Delivery:
         return self.base_offset
 
     def result(self, timeout: float | None = None) -> "Delivery":
-        """Self once delivered, waited for; `timeout` in seconds. Not on an event loop: await.
+        """Wait for delivery, `timeout` seconds, and return self. Not on an event loop: await.
 
-        Raises DeliveryFailed if the records were given up, RequestTimedOut.
+        Raises DeliveryFailed if the producer gave up the records, RequestTimedOut.
         """
         if not self._is_done:
             self._wait_here(timeout)
@@ -93,7 +93,7 @@ class Delivery:
         return self
 
     def _wait_here(self, timeout: float | None) -> None:
-        """Block this thread until the outcome is known, by the client's own thread."""
+        """Block this thread until the client's own thread knows the outcome."""
         if _is_on_a_loop():
             raise ClientError(
                 ErrorCode.INVALID_REQUEST,
@@ -107,32 +107,32 @@ class Delivery:
     def add_callback(self, callback: Callable[["Delivery"], object]) -> None:
         """Call `callback` with this delivery once its outcome is known, on the client's loop.
 
-        At once where it is known already. What it raises is logged.
+        If the outcome is known already, call it at once. Errors of the callback are logged.
         """
         self._callbacks.append(callback)
-        # Another thread may have finished meanwhile; the one that removes it calls it.
+        # Another thread may have finished meanwhile; the one that removes the callback calls it.
         if self._is_done and callback in self._callbacks:
             self._callbacks.remove(callback)
             call_callback("a callback of a delivery", callback, self)
 
     @property
     def _unreported_error(self) -> ClientError | None:
-        """The error, unless it was raised or read already."""
+        """Return the error, unless it was raised or read already."""
         return None if self._is_reported else self.error
 
     def _complete(self, base_offset: int, timestamp_ms: int) -> None:
-        """The broker has the records."""
+        """Note that the broker has the records."""
         self.base_offset = base_offset
         self.timestamp_ms = timestamp_ms
         self._finish()
 
     def _fail(self, error: DeliveryFailed) -> None:
-        """The records were given up."""
+        """Note that the producer gave up the records."""
         self.error = error
         self._finish()
 
     def _settle_as_is(self) -> None:
-        """All parts of a batch that was sent in parts are settled; their outcome is set."""
+        """Note that all parts of a divided batch have settled; their outcome is set."""
         self._finish()
 
     def _finish(self) -> None:

@@ -1,4 +1,4 @@
-"""A closed batch as bytes: made once, stamped anew when its numbers change, cut when too large."""
+"""A closed batch as bytes: encoded once, renumbered on retries, split if too large."""
 
 from struct import Struct
 
@@ -12,20 +12,23 @@ from ottla.record.header import (
 )
 from ottla.record.reader import records
 
-# The builder of an encoded batch: closed, as another thread may still try to add to it.
+# The builder of an encoded batch: closed, because another thread may still try to add to it.
 _EMPTIED = BatchBuilder()
 _EMPTIED.close()
-# Producer id, producer epoch, base sequence: side by side in the header.
+# Producer id, producer epoch, base sequence: adjacent in the header.
 _PRODUCER = Struct(">qhi")
 _PRODUCER_POSITION = 43
-# The lower half of the attributes.
+# The low byte of the attributes.
 _FLAGS_POSITION = ATTRIBUTES_POSITION + 1
 
 
 def encode(
     batch: Batch, compression: int, level: int | None, *, transactional: bool = False
 ) -> None:
-    """Give a finished batch its bytes. Its builder is emptied, as they hold all it held."""
+    """Encode a finished batch.
+
+    Its builder is dropped, because the bytes contain all its records.
+    """
     builder = batch.builder
     builder.compression, builder.level = compression, level
     builder.producer_id, builder.producer_epoch = batch.producer_id, batch.producer_epoch
@@ -44,7 +47,7 @@ def set_transactional(batch: Batch) -> None:
 
 
 def taken_as_encoded(batch: Batch, content: bytes, record_count: int) -> None:
-    """Give an empty batch the bytes of one that was encoded elsewhere."""
+    """Give an empty batch the bytes of a batch that was encoded elsewhere."""
     batch.builder = _EMPTIED
     batch.head, batch.payload = bytearray(content[:HEADER_SIZE]), content[HEADER_SIZE:]
     batch.size = len(content)
@@ -52,7 +55,7 @@ def taken_as_encoded(batch: Batch, content: bytes, record_count: int) -> None:
 
 
 def restamp(batch: Batch) -> None:
-    """Write the batch's producer id, epoch and sequence over those it was encoded with."""
+    """Overwrite the batch's producer id, epoch and sequence."""
     assert batch.head is not None
     _PRODUCER.pack_into(
         batch.head, _PRODUCER_POSITION, batch.producer_id, batch.producer_epoch, batch.base_sequence
@@ -61,9 +64,9 @@ def restamp(batch: Batch) -> None:
 
 
 def split(batch: Batch) -> tuple[Batch, Batch]:
-    """Two batches with the halves of an encoded one, not yet encoded themselves.
+    """Split an encoded batch into two halves, which are not encoded yet.
 
-    They share its serial, and its range of sequences between them.
+    They share its serial, and divide its range of sequences.
     """
     assert batch.head is not None
     assert batch.record_count > 1

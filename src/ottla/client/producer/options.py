@@ -1,4 +1,4 @@
-"""How a producer collects and sends: every setting with its default."""
+"""The options of a producer, with defaults."""
 
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypedDict
@@ -18,17 +18,17 @@ PartitionerName = Literal["default", "round_robin", "uniform"]
 
 
 class ProducerOptions(TypedDict, total=False):
-    """How records are collected and sent: keyword arguments of `Producer`, by Kafka's names.
+    """Keyword arguments of `Producer`, by Kafka's names.
 
     Times in milliseconds, sizes in bytes. `compression` is short for `compression_type`.
-    `enable_idempotence` None means: on where `acks` is "all" and at most 5 requests are in flight.
-    `key_serializer`, `value_serializer`: called with what is not bytes, str or None already.
-    `transactional_id`: records are sent within transactions only. `transaction_timeout_ms`: what is
-    open for longer is aborted by the coordinator, and its producer fenced.
-    `transaction_version_max`: 1 is as clients did before KIP-890, whatever the cluster offers.
-    `bootstrap_timeout_ms`: for how long a first answer of any bootstrap address is waited for;
-    BootstrapFailed then. `config`: settings of Kafka's clients for TLS and logins, by their names,
-    or the path of a file with them; None: the file that OTTLA_CONFIG names.
+    `enable_idempotence` None means: on if `acks` is "all" and at most 5 requests are in flight.
+    `key_serializer`, `value_serializer`: called with values that are not bytes, str or None
+    already. `transactional_id`: records are sent within transactions only.
+    `transaction_timeout_ms`: the coordinator aborts a transaction that is open for longer, and
+    fences its producer. `transaction_version_max`: 1 means behaviour as before KIP-890, even if the
+    cluster supports more. `bootstrap_timeout_ms`: how long to wait for a first answer of any
+    bootstrap address before BootstrapFailed is raised. `config`: settings of Kafka's clients for
+    TLS and logins, as a mapping or the path of a file; None: the file that OTTLA_CONFIG names.
     """
 
     acks: Acks
@@ -87,14 +87,17 @@ DEFAULTS: Final = ProducerOptions(
 
 
 def acks_number(acks: Acks) -> int:
-    """As the protocol has it: 0, 1, or -1 for all in-sync replicas. Raises ClientError."""
+    """Return `acks` as in the protocol: 0, 1, or -1 for all in-sync replicas.
+
+    Raises ClientError.
+    """
     if acks not in (0, 1, -1, "all"):
         raise ClientError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is 0, 1 or 'all', not {acks!r}")
     return -1 if acks == "all" else acks
 
 
 def is_idempotent(options: ProducerOptions) -> bool:
-    """Whether batches carry a producer id. Raises ClientError where it cannot work."""
+    """Whether batches have a producer id. Raises ClientError if the options contradict that."""
     possible = (
         acks_number(options["acks"]) == -1 and options["max_in_flight_requests_per_connection"] <= 5
     )
@@ -109,7 +112,7 @@ def is_idempotent(options: ProducerOptions) -> bool:
 
 
 def cluster_options(options: ProducerOptions) -> ClusterOptions:
-    """The part that concerns reaching the cluster."""
+    """Return the options for connecting to the cluster."""
     return ClusterOptions(
         client_id=options["client_id"],
         security=security_by(options["config"]),
@@ -123,9 +126,9 @@ def cluster_options(options: ProducerOptions) -> ClusterOptions:
 
 
 def sender_options(options: ProducerOptions) -> SenderOptions:
-    """The part that concerns sending batches.
+    """Return the options for sending batches.
 
-    Raises ClientError for an unknown codec, and for memory that holds no batch.
+    Raises ClientError for an unknown codec, and for memory too small for one batch.
     """
     if options["buffer_memory"] < options["batch_size"]:
         raise ClientError(

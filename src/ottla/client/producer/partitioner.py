@@ -1,4 +1,4 @@
-"""The partition of a record that is sent without one."""
+"""Chooses the partition of a record that is sent without one."""
 
 from collections.abc import Callable, Sequence
 from random import Random
@@ -12,7 +12,7 @@ Partitioner = Callable[[str, bytes | None, bytes | None, int], int]
 
 
 class RoundRobin:
-    """Each record to the next partition, whatever its key."""
+    """Sends each record to the next partition, whatever its key."""
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}
@@ -27,7 +27,7 @@ class RoundRobin:
 
 
 class Uniform:
-    """Keyed records by murmur2; the others to a random partition each."""
+    """Sends records with keys by murmur2; the others to a random partition each."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
@@ -42,9 +42,9 @@ class Uniform:
 
 
 def partitioner_named(name: str | Partitioner, chance: Random) -> Partitioner | None:
-    """The partitioner of that name; None is the default: murmur2 for keys, else sticky (KIP-794).
+    """Return the named partitioner; None is the default: murmur2 for keys, else sticky (KIP-794).
 
-    Names: `default`, `round_robin`, `uniform`. A callable is returned as it is.
+    Names: `default`, `round_robin`, `uniform`. A callable is returned unchanged.
     """
     if callable(name):
         return name
@@ -62,7 +62,7 @@ def partitioner_named(name: str | Partitioner, chance: Random) -> Partitioner | 
 
 
 def checked(partition: int, partition_count: int, topic: str) -> int:
-    """`partition` if the topic has it, else ClientError."""
+    """Return `partition` if the topic has it; otherwise raise ClientError."""
     if 0 <= partition < partition_count:
         return partition
     raise ClientError(
@@ -72,6 +72,6 @@ def checked(partition: int, partition_count: int, topic: str) -> int:
 
 
 def next_sticky(current: int, available: Sequence[int], chance: Random) -> int:
-    """Another partition of those with a leader, at random; `current` where there is no other."""
+    """Return another random partition that has a leader; `current` if there is no other."""
     others = [partition for partition in available if partition != current]
     return chance.choice(others) if others else current

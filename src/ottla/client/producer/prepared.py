@@ -1,4 +1,4 @@
-"""A batch that was built before it is sent, perhaps by another process on another machine."""
+"""A batch built before it is sent, perhaps by another process on another machine."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from ottla.record.header import HEADER_SIZE, computed_crc, read_header
 class PreparedBatch(NamedTuple):
     """Records of one partition as a whole record batch, without a producer's numbers.
 
-    `prepared`, beside this class, makes one of a `BatchBuilder`. The producer that sends it writes
-    producer id, epoch and sequence into it, so that any producer may send it, within a transaction
-    or not.
+    The function `prepared` makes one from a `BatchBuilder`. The producer that sends it writes
+    producer id, epoch and sequence into it, so any producer may send it, within a transaction or
+    not.
     """
 
     topic: str
@@ -25,14 +25,14 @@ class PreparedBatch(NamedTuple):
 
 
 def prepared(topic: str, partition: int, builder: BatchBuilder) -> PreparedBatch:
-    """The batch of a builder that has at least one record; it may be compressed."""
+    """Return the batch of a builder with at least one record; it may be compressed."""
     return PreparedBatch(topic, partition, builder.record_count, bytes(builder.build()))
 
 
 def to_queue(wanted: PreparedBatch, batch: Batch, *, transactional: bool) -> None:
-    """Let `batch` hold what was prepared. Raises ClientError where that is damaged."""
+    """Put the prepared bytes into `batch`. Raises ClientError if they are damaged."""
     content = wanted.content
-    # Sending computes the checksum anew, and would hide the damage.
+    # Sending recomputes the checksum, which would hide the damage.
     if (
         len(content) < HEADER_SIZE
         or (header := read_header(content)).crc != computed_crc(content, 0, len(content))

@@ -1,4 +1,4 @@
-"""The producer: records in, batches out, one outcome for each batch."""
+"""The producer: collects records into batches and sends them; one outcome per batch."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -34,9 +34,9 @@ from ottla.client.producer.transactions import Transactional, new_transactions
 
 __all__ = ["Delivery", "Producer", "ProducerOptions"]
 
-# A batch cut from columns, and where it goes.
+# A batch cut from columns, and its queue.
 Cut = tuple[PartitionQueue, Batch]
-# What Python raises where an argument of `send` is of a wrong type, or a number too large.
+# Python's errors if an argument of `send` has a wrong type, or a number is too large.
 MISTAKEN = (TypeError, AttributeError, ValueError, OverflowError)
 
 
@@ -93,10 +93,10 @@ class Producer(Transactional, OtherNames):
         self._is_default = self._router.is_default
         self._linger: asyncio.TimerHandle | asyncio.Handle | None = None
         self._waiting_for_room: list[asyncio.Future[None]] = []
-        # Deliveries that failed and that `flush` has not looked at yet.
+        # Failed deliveries that `flush` has not processed yet.
         self._failed: list[Delivery] = []
         self._closed = False
-        # Whether a record may be refused because of the producer's state.
+        # Whether the producer's state may refuse a record.
         self._must_check = self._transactions is not None
 
     def __repr__(self) -> str:
@@ -133,12 +133,12 @@ class Producer(Transactional, OtherNames):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Delivery:
-        """Accept one record; returns its batch's `Delivery` at once, or waits for memory.
+        """Accept one record; return its batch's `Delivery` at once, or wait for memory.
 
-        Text is sent as UTF-8, and what is neither text nor bytes as the serializers make it.
-        Without `partition` the partitioner chooses; without `timestamp_ms` (since 1970, UTC) it is
-        now. Raises UnknownTopic, and ClientError for what no broker would take, and where no
-        transaction is open though the producer has a transactional_id.
+        Text is sent as UTF-8; values other than text and bytes are serialized. Without `partition`
+        the partitioner chooses; without `timestamp_ms` (since 1970, UTC) it is now. Raises
+        UnknownTopic, and ClientError for a record that no broker would accept, or if no transaction
+        is open although the producer has a transactional_id.
         """
         try:
             queues = self._router.known.get(topic)
@@ -152,7 +152,7 @@ class Producer(Transactional, OtherNames):
             if timestamp_ms is None:
                 timestamp_ms = self._now_ms()
             if partition is None and headers is None and self._is_default:
-                # The common case, spelled out: there is room in the open batch.
+                # The common case, inlined: there is room in the open batch.
                 queue = queues.sticky if key is None else queues.by_key.get(key)
                 batch = None if queue is None else queue.open
                 if batch is not None and batch.builder.add(timestamp_ms, key, value):
@@ -170,7 +170,7 @@ class Producer(Transactional, OtherNames):
         timestamp_ms: int,
         headers: Headers | None,
     ) -> Delivery:
-        """Put a record where it belongs, opening and closing batches, waiting for memory."""
+        """Put a record into its queue, opening and closing batches, waiting for memory."""
         self._connections.check_loop()
         accumulator = self._accumulator
         while True:
@@ -223,8 +223,8 @@ class Producer(Transactional, OtherNames):
     ) -> list[Delivery]:
         """Send many records: parallel lists, or Arrow columns of binary or text.
 
-        Returns a `Delivery` per batch, in order per partition. Keyed records go where `send`
-        would put them; others fill one partition's batch after the other.
+        Returns a `Delivery` per batch, in order per partition. Records with keys are partitioned as
+        by `send`; the others fill batches of one partition after the other.
         """
         self._connections.check_loop()
         self._check_sendable()
@@ -244,7 +244,7 @@ class Producer(Transactional, OtherNames):
         """Send a batch that was built elsewhere, with one `Delivery`; waits for memory.
 
         Batches of a partition are sent in the order of the calls. Raises UnknownTopic, and
-        ClientError for a partition that does not exist and for a batch that is damaged.
+        ClientError for a partition that does not exist and for a damaged batch.
         """
         self._connections.check_loop()
         self._check_sendable()
@@ -260,10 +260,10 @@ class Producer(Transactional, OtherNames):
         return queued.delivery
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Send what is waiting and return once all of it is settled; `timeout` in seconds.
+        """Send all waiting records, and return once all have an outcome; `timeout` in seconds.
 
-        Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery`
-        has reported; RequestTimedOut, and then records are still on their way.
+        Raises the first DeliveryFailed that neither `on_delivery` nor an awaited `Delivery` has
+        reported; RequestTimedOut if records are still unacknowledged.
         """
         try:
             async with asyncio.timeout(timeout):
@@ -276,24 +276,24 @@ class Producer(Transactional, OtherNames):
                 raise delivery._unreported_error
 
     async def _settle_all(self) -> None:
-        """Send what is waiting; return once its outcome is known."""
+        """Send all waiting records; return once their outcome is known."""
         self._connections.check_loop()
         self._close_open()
         for batch in list(self._accumulator.unfinished):
             await (batch.part_of or batch).delivery.settled()
 
     async def close(self, timeout: float | None = None) -> None:
-        """Flush for at most `timeout` seconds, then end. By default every record gets its time.
+        """Flush for at most `timeout` seconds, then end.
 
-        An open transaction is aborted. Raises what `flush` raises; records not delivered by then
-        fail.
+        By default every record gets its full time. An open transaction is aborted. Raises the same
+        errors as `flush`; undelivered records fail.
         """
         if self._closed:
             return
         self._connections.check_loop()
         await self._abort_open()
         self._closed = self._must_check = True
-        # Records expire by themselves: this is for what should not happen.
+        # Records expire by themselves; this limit only guards against bugs.
         limit_s = self._options["delivery_timeout_ms"] / 1000 + 5 if timeout is None else timeout
         try:
             async with asyncio.timeout(limit_s):
@@ -351,7 +351,7 @@ class Producer(Transactional, OtherNames):
     async def _room(self) -> None:
         """Wait until some memory is free again."""
         if not self._accumulator.unfinished:
-            # Everything was delivered since the caller, perhaps another thread, found no room: no
+            # All batches were delivered since the caller, perhaps another thread, found no room: no
             # later delivery would wake it.
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -360,7 +360,7 @@ class Producer(Transactional, OtherNames):
         await future
 
     def _check_sendable(self) -> None:
-        """Raise what keeps a record from being sent."""
+        """Raise the error that prevents sending, if there is one."""
         self._check_open()
         if self._transactions is not None:
             self._transactions.check_open()
@@ -381,7 +381,7 @@ class Producer(Transactional, OtherNames):
 
 
 def _explaining(batches: Iterator[Cut], partition: object, timestamps_ms: object) -> Iterator[Cut]:
-    """`batches`, with errors that name arguments of `send_batch`."""
+    """Iterate over `batches`, with errors that name arguments of `send_batch`."""
     try:
         yield from batches
     except MISTAKEN as error:
@@ -396,9 +396,9 @@ def explained(
     timestamp_ms: object,
     headers: object,
 ) -> Exception:
-    """The error for arguments of `send` that made it fail; where they are not to blame, `error`.
+    """Return the error for wrong arguments of `send`; if they are valid, `error`.
 
-    Found out afterwards, so that arguments that are right cost nothing.
+    Checked only after a failure, so that valid arguments cost nothing.
     """
     given = {
         "topic": topic,

@@ -1,4 +1,4 @@
-"""The number that makes a producer's batches recognisable (KIP-98)."""
+"""The producer id, which lets brokers recognise a producer's batches (KIP-98)."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from ottla.client.common.errors import check
 from ottla.client.connection.cluster import Cluster
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-# What a producer without transactions sends as the transaction timeout.
+# The transaction timeout sent by a producer without transactions.
 _NO_TIMEOUT_MS = 0x7FFFFFFF
 
 
 class ProducerIds:
-    """Asks any broker for a producer id, again and again until one is given."""
+    """Asks brokers for a producer id, repeatedly until one answers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -23,14 +23,14 @@ class ProducerIds:
         self.current = -1
 
     def when_known(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once an id is known; request one if no request is under way."""
+        """Call `callback` once an id is known; request one if no request is in progress."""
         if callback not in self._callbacks:
             self._callbacks.append(callback)
         if self._task is None:
             self._task = asyncio.ensure_future(self._ask())
 
     def renew(self) -> None:
-        """Forget the id, as its epochs are used up; the next is asked for on demand."""
+        """Drop the id, because its epochs are used up; the next one is requested on demand."""
         self.current = -1
 
     async def _ask(self) -> None:

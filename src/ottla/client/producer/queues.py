@@ -1,4 +1,4 @@
-"""Batches that wait for their partitions. Plain state; `Accumulator` and `Sender` change it."""
+"""Queues of batches per partition. Plain state; `Accumulator` and `Sender` change it."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -8,18 +8,18 @@ from ottla.base.murmur2 import partition_of
 from ottla.client.producer.delivery import Delivery
 from ottla.record.builder import BatchBuilder
 
-# In their order; a mapping where no name comes twice. Text is sent as UTF-8.
+# In order; a mapping works if no name repeats. Text is sent as UTF-8.
 Headers = Sequence[tuple[str, bytes | str | None]] | Mapping[str, bytes | str | None]
 
-# A broker recognises so many of a producer's last batches as duplicates.
+# A broker recognises this many of a producer's last batches as duplicates.
 KNOWN_AGAIN = 5
 
 
 class Batch:
     """Records of one partition that are sent, and fail, together.
 
-    `builder` holds the records as bytes; once the batch is encoded `head` and `payload` do, its
-    header and what follows it.
+    `builder` holds the records as bytes; once the batch is encoded, `head` (its header) and
+    `payload` (the rest) do.
     """
 
     __slots__ = (
@@ -48,13 +48,13 @@ class Batch:
     ) -> None:
         self.topic = topic
         self.partition = partition
-        # (serial, first record): rises in the order of sending, and stays through every retry.
-        # Parts of a batch share its serial.
+        # (serial, first record): rises in the order of sending, and is kept on every retry. Parts
+        # of a batch share its serial.
         self.order = order
         self.created_ms = created_ms
         self.reserved = reserved
         self.builder = BatchBuilder()
-        # Both are known once nothing more goes in; the size is that before compression.
+        # Both are final once the batch is closed; the size is that before compression.
         self.size = 0
         self.record_count = 0
         self.attempts = 0
@@ -65,19 +65,19 @@ class Batch:
         # Once encoded.
         self.head: bytearray | None = None
         self.payload = b""
-        # A batch that was too large lives on as parts, which settle it together.
+        # A batch that was too large is replaced by parts, which settle it together.
         self.part_of: Batch | None = None
         self.parts_left = 0
         self.delivery = Delivery(topic, partition)
 
     def finish(self) -> None:
-        """Nothing more goes in."""
+        """Close the batch for further records."""
         self.size = self.builder.size_estimate
         self.record_count = self.delivery.record_count = self.builder.record_count
 
 
 class PartitionQueue:
-    """What waits for one partition: an open batch, closed ones, and those in flight."""
+    """The batches of one partition: an open one, closed ones, and those in flight."""
 
     __slots__ = (
         "closed",
@@ -107,21 +107,21 @@ class PartitionQueue:
         self.epoch = 0
         self.next_sequence = 0
         self.not_before_ms = 0
-        # After a failure: one batch at a time until one succeeds, so that order holds.
+        # After a failure: one batch at a time until one succeeds, to keep the order.
         self.recovering = False
-        # Whether the broker has had a batch of this producer, and so refuses a gap behind it.
+        # Whether the broker knows this producer, and so refuses a gap in the sequences.
         self.is_known = False
-        # The last that were numbered: those that the broker would know again.
+        # The last numbered batches, which the broker would recognise.
         self.window: deque[Batch] = deque(maxlen=KNOWN_AGAIN)
 
     @property
     def must_wait(self) -> bool:
-        """Whether one more numbered batch might be written before an unanswered one, or cost it.
+        """Whether sending another numbered batch could reorder or duplicate an unanswered one.
 
-        A broker without state of the producer takes any sequence (KIP-360): the first batch is
-        alone until it is answered, or the second would stand before it. Later a sixth batch would
-        make the broker forget an unanswered one: a retry of that would look like a gap in the
-        sequences, and would be written twice.
+        A broker without state of the producer accepts any sequence (KIP-360): so the first batch is
+        sent alone until it is answered, or the second might be written before it. Later a sixth
+        batch would make the broker forget an unanswered one: a retry of that batch would look like
+        a gap in the sequences, and would be written twice.
         """
         window = self.window
         if window and not self.is_known:
@@ -132,7 +132,7 @@ class PartitionQueue:
 
 
 class TopicQueues:
-    """The queues of one topic, and where the next record without a key goes."""
+    """The queues of one topic, and the partition for the next record without a key."""
 
     __slots__ = ("by_key", "name", "partitions", "sticky")
 
@@ -143,11 +143,11 @@ class TopicQueues:
         self.name = name
         self.partitions = [PartitionQueue(name, index) for index in range(partition_count)]
         self.sticky = self.partitions[sticky]
-        # Hashing is the most expensive step of a keyed send, and keys repeat.
+        # A cache: hashing is the most expensive step of sending with a key, and keys repeat.
         self.by_key: dict[bytes, PartitionQueue] = {}
 
     def place(self, key: bytes) -> PartitionQueue:
-        """The queue for a key, by murmur2 as Java's client does."""
+        """Return the queue for a key, by murmur2 as Java's client does."""
         queue = self.partitions[partition_of(key, len(self.partitions))]
         if len(self.by_key) >= self.KEYS_REMEMBERED:
             self.by_key.clear()
@@ -155,7 +155,7 @@ class TopicQueues:
         return queue
 
     def grow(self, partition_count: int) -> None:
-        """Take up partitions added to the topic; keys are placed anew from now on."""
+        """Add queues for new partitions of the topic; keys are hashed anew from now on."""
         known = len(self.partitions)
         if partition_count > known:
             self.partitions += [

@@ -1,4 +1,4 @@
-"""Where records go: a topic's queues, the partitioner, and columns cut into batches."""
+"""Routes records: a topic's queues, the partitioner, and columns cut into batches."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ottla.client.producer.queues import Batch, PartitionQueue, TopicQueues
 
 
 class Router:
-    """Knows the queues of every topic that was sent to."""
+    """Knows the queues of every topic used so far."""
 
     def __init__(
         self, cluster: Cluster, accumulator: Accumulator, partitioner: str | Partitioner
@@ -19,12 +19,12 @@ class Router:
         self._cluster = cluster
         self._accumulator = accumulator
         self._partitioner = partitioner_named(partitioner, cluster.chance)
-        # Whether records with keys go by murmur2, and those without to the sticky partition.
+        # Whether records with keys use murmur2, and the others the sticky partition.
         self.is_default = self._partitioner is None
         self.known: dict[str, TopicQueues] = {}
 
     async def queues(self, topic: str) -> TopicQueues:
-        """The topic's queues, its partitions asked for if unknown. Raises UnknownTopic."""
+        """Return the topic's queues, requesting its partitions if unknown. Raises UnknownTopic."""
         if not isinstance(topic, str):
             raise Mistake("topic", topic, "a str").error()
         view = await self._cluster.topic(topic)
@@ -37,7 +37,7 @@ class Router:
     def queue_for(
         self, queues: TopicQueues, key: bytes | None, value: bytes | None, partition: int | None
     ) -> PartitionQueue:
-        """Where a record goes. Raises ClientError for a partition that does not exist."""
+        """Return a record's queue. Raises ClientError for a partition that does not exist."""
         if partition is not None:
             return queues.partitions[checked(partition, len(queues.partitions), queues.name)]
         if self._partitioner is not None:
@@ -49,7 +49,7 @@ class Router:
         return queues.by_key.get(key) or queues.place(key)
 
     def move_on(self, queues: TopicQueues) -> None:
-        """After a batch: let records without a key go to another partition (KIP-794)."""
+        """After a batch, move records without a key to another partition (KIP-794)."""
         view = self._cluster.view.topics.get(queues.name)
         if view is None or queues.sticky.open is not None or self._partitioner is not None:
             return
@@ -68,7 +68,7 @@ class Router:
         partition: int | None,
         timestamps_ms: list[int] | None,
     ) -> Iterator[tuple[PartitionQueue, Batch]]:
-        """Cut columns into finished batches that are full, and say where each goes."""
+        """Cut columns into full, finished batches, each with its queue."""
         every = rows(values, keys, timestamps_ms, self._accumulator.clock.now_ms())
         if partition is None and (keys is not None or self._partitioner is not None):
             parts: dict[PartitionQueue, list[int]] = {}
@@ -90,7 +90,7 @@ class Router:
             yield queue, batch
 
     def _cut(self, queue: PartitionQueue, part: Rows, start: int) -> tuple[Batch, int]:
-        """A batch of the rows from `start` on, and the number of the first row not in it."""
+        """Return a batch of the rows from `start` on, and the number of the first remaining row."""
         batch = self._accumulator.new_batch(queue, self._accumulator.batch_bytes)
         stop = batch.builder.fill(part.timestamps, part.keys, part.values, start, part.now_ms)
         batch.finish()

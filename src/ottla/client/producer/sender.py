@@ -1,9 +1,9 @@
 """Sends closed batches to the leaders, in order, and settles their outcome.
 
-Order and idempotence: a partition has at most `max_in_flight` batches on the way. When one
-fails, the partition sends nothing more until all its batches on the way are answered; then
-they go again in their first order, one at a time until one succeeds. Sequences are given at
-the first sending and kept on every retry, so that a broker recognises a batch it already has.
+Order and idempotence: a partition has at most `max_in_flight` batches in flight. When one fails,
+the partition sends nothing more until all its batches in flight are answered; then they are sent
+again in their original order, one at a time until one succeeds. Sequences are assigned at the first
+sending and kept on every retry, so that a broker recognises a batch it already has.
 """
 
 import asyncio
@@ -36,14 +36,14 @@ from ottla.wire.messages.produce import (
 
 _log = logging.getLogger(__name__)
 
-# A batch that is tried again for longer than this is worth a warning, one for all in an interval.
+# A batch retried for longer than this causes a warning, one for all in an interval.
 _PATIENCE_MS = 2_000
 _REMINDER_MS = 10_000
 _PURPOSE = "produce"
 _SEQUENCE_MASK = 0x7FFFFFFF
 _PRODUCER_EPOCH_MAX = 32767
 
-# The broker does not know the sequence before this one, or the producer epoch is fenced.
+# The broker lacks the previous sequence, or the producer epoch is fenced.
 _SEQUENCE_LOST = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -55,7 +55,7 @@ _SEQUENCE_LOST = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SenderOptions:
-    """How batches are sent. Times in milliseconds, sizes in bytes."""
+    """The limits for sending batches. Times in milliseconds, sizes in bytes."""
 
     acks: int
     compression: int
@@ -68,7 +68,7 @@ class SenderOptions:
 
 
 class Sender:
-    """The producer's half that does I/O. All methods run on the event loop."""
+    """The I/O half of the producer. All methods run on the event loop."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Sender:
         self._connecting: set[int] = set()
         self._refreshing = False
         self._drain_timer: asyncio.TimerHandle | None = None
-        # Of the loop's time. uvloop's handle of a time that has passed does not say it.
+        # In the loop's time. uvloop's handle of an expired timer does not tell its time.
         self._drain_at_s = 0.0
         self._connect_attempts = 0
         self._silent_until_ms = 0
@@ -99,7 +99,7 @@ class Sender:
     # -- sending
 
     def drain(self) -> None:
-        """Send every closed batch that may go now; a timer or an answer sends the others."""
+        """Send every closed batch that may be sent now; timers and answers trigger the others."""
         queues = self._accumulator.ready_queues
         if not queues:
             return
@@ -110,7 +110,7 @@ class Sender:
         now_ms = self._clock.monotonic_ms()
         by_leader: dict[int, list[PartitionQueue]] = {}
         leader_unknown = False
-        # Come back in any case: what cannot be sent must expire.
+        # Run again in any case, because unsendable batches must expire.
         wait_ms = 1_000
         for queue in list(queues):
             self._expire(queue, now_ms)
@@ -157,7 +157,7 @@ class Sender:
             self._send_request(connection, leader, chosen)
             in_flight = self._in_flight.get(leader, 0)
             if start == len(queues):
-                # Partitions with more than one closed batch: a request each holds only one.
+                # Partitions with several closed batches: each request contains only one of them.
                 queues = [q for q in queues if q.closed and not (q.recovering or q.must_wait)]
                 start = 0
 
@@ -197,7 +197,7 @@ class Sender:
     def _take(self, queue: PartitionQueue, leader: int) -> Batch:
         """Move a queue's first closed batch to those in flight, encoded and numbered."""
         batch = queue.closed.popleft()
-        # The others' turn first, even if this queue has more.
+        # Other queues come first, even if this queue has more batches.
         del self._accumulator.ready_queues[queue]
         if queue.closed:
             self._accumulator.ready_queues[queue] = None
@@ -294,7 +294,7 @@ class Sender:
     def _retry_or_fail(
         self, queue: PartitionQueue, batch: Batch, code: ErrorCode, why: str
     ) -> None:
-        # Nothing before it is undecided: neither on its way nor waiting to go again.
+        # No earlier batch is undecided: neither in flight nor waiting for a retry.
         was_first = queue.in_flight[0] is batch and (
             not queue.closed or queue.closed[0].order > batch.order
         )
@@ -303,9 +303,9 @@ class Sender:
         now_ms = self._clock.monotonic_ms()
         expired = now_ms - batch.created_ms >= self._options.delivery_timeout_ms
         if expired and code is ErrorCode.REQUEST_TIMED_OUT and batch.last_failure is not None:
-            # The last attempt had no time left; the error of the one before it says more.
+            # The last attempt had no time left; the previous error is more informative.
             code, why = batch.last_failure
-        # What belongs to no transaction that may be committed need not arrive.
+        # Batches outside of a transaction that can be committed need not be delivered.
         is_void = self._transactions is not None and self._transactions.is_failed
         if expired or is_void or not (code.retriable or sequence_lost):
             self._give_up(batch, code, why)
@@ -319,19 +319,19 @@ class Sender:
         _put_back(queue, batch)
         self._accumulator.ready_queues[queue] = None
         if sequence_lost and batch.producer_epoch != queue.epoch:
-            # Numbered under an epoch that was given up already.
+            # Already numbered with an abandoned epoch.
             batch.base_sequence = -1
         elif sequence_lost and was_first:
             # So the broker has lost the producer's state (KIP-360).
             self._start_term(queue)
         delay_s = self._options.backoff.delay_s(batch.attempts - 1, self._cluster.chance)
         if code is ErrorCode.CONCURRENT_TRANSACTIONS:
-            # The markers of the last transaction are being written.
+            # The markers of the last transaction are still being written.
             delay_s = SOON_S
         queue.not_before_ms = now_ms + int(delay_s * 1000)
 
     def _warn_of_delay(self, batch: Batch, now_ms: int) -> None:
-        """Log at intervals why records are tried again and again."""
+        """Log at intervals why records are retried repeatedly."""
         if now_ms - batch.created_ms < _PATIENCE_MS or now_ms < self._silent_until_ms:
             return
         self._silent_until_ms = now_ms + _REMINDER_MS
@@ -349,8 +349,8 @@ class Sender:
         )
 
     def _give_up(self, batch: Batch, code: ErrorCode, why: str) -> None:
-        # Its sequence may now be missing at the broker. Only the broker knows: the next batch
-        # keeps its number, and if it is refused for that, a new term begins.
+        # Its sequence may now be missing at the broker. Only the broker knows: the next batch keeps
+        # its number, and if it is refused for that, a new epoch begins.
         self._accumulator.release(batch)
         remedy = remedy_for(code, [Needs("write", "topic", batch.topic)])
         error = DeliveryFailed(
@@ -379,9 +379,9 @@ class Sender:
             self._tell(whole)
 
     def _start_term(self, queue: PartitionQueue) -> None:
-        """Number the partition's waiting batches anew under the next producer epoch.
+        """Renumber the partition's waiting batches with the next producer epoch.
 
-        Batches still on their way keep theirs; what comes back of them is numbered anew too.
+        Batches in flight keep theirs; those that fail are renumbered, too.
         """
         assert self._producer_ids is not None
         if queue.epoch == _PRODUCER_EPOCH_MAX:
@@ -397,7 +397,7 @@ class Sender:
         queue.recovering = True
 
     def _split(self, queue: PartitionQueue, batch: Batch) -> None:
-        """Send a batch that the topic finds too large as two halves, under the same sequences."""
+        """Send a batch that is too large for the topic as two halves, with the same sequences."""
         queue.in_flight.remove(batch)
         halves = split(batch)
         for half in reversed(halves):
@@ -418,7 +418,7 @@ class Sender:
             code, why = batch.last_failure or (ErrorCode.REQUEST_TIMED_OUT, "never sent")
             self._give_up(batch, code, f"delivery_timeout_ms has passed; last: {why or code.name}")
 
-    # -- what sending waits for
+    # -- waiting before sending
 
     def _is_admitted(self, queue: PartitionQueue) -> bool:
         transactions = self._transactions
@@ -440,7 +440,7 @@ class Sender:
             await self._cluster.connection(leader, _PURPOSE)
             self._connect_attempts = 0
         except OttlaError:
-            # The leader is gone or unreachable: perhaps another has been elected.
+            # The leader is gone or unreachable; perhaps another one has been elected.
             await self._cluster.pause(self._connect_attempts)
             self._connect_attempts += 1
             self._refresh_metadata()
@@ -482,7 +482,7 @@ class Sender:
         task.add_done_callback(self._tasks.discard)
 
     def fail_all(self, code: ErrorCode, why: str) -> None:
-        """Give up everything that is not yet delivered (the producer is being closed)."""
+        """Fail all undelivered batches, because the producer is being closed."""
         for batch in list(self._accumulator.unfinished):
             if not batch.delivery.done():
                 self._accumulator.release(batch)
@@ -490,7 +490,7 @@ class Sender:
                 self._tell(batch)
 
     def drop_unsent(self, code: ErrorCode, why: str) -> None:
-        """Give up all that is not on its way (its transaction is being aborted)."""
+        """Fail all batches that are not in flight, because their transaction is being aborted."""
         self._accumulator.close_all()
         for queue in list(self._accumulator.ready_queues):
             del self._accumulator.ready_queues[queue]
@@ -507,7 +507,7 @@ class Sender:
 
 
 def _put_back(queue: PartitionQueue, batch: Batch) -> None:
-    """Return a batch to its place: before all that were closed after it."""
+    """Put a batch back into its place: before all that were closed later."""
     later = []
     while queue.closed and queue.closed[0].order < batch.order:
         later.append(queue.closed.popleft())

@@ -1,4 +1,4 @@
-"""The requests of a transactional producer to coordinators, retried until done or refused."""
+"""A transactional producer's requests to coordinators, retried until done or refused."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -39,16 +39,16 @@ from ottla.wire.notation import Message
 
 Response = TypeVar("Response")
 
-# The markers of the last transaction take moments to be written.
+# The markers of the last transaction are written within moments.
 SOON_S = 0.02
 FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _FEATURE = "transaction.version"
-# The newest versions that leave it to the client to add partitions, and keep the epoch.
+# The last versions in which clients add partitions, and the epoch is kept.
 _ADD_PARTITIONS_V1, _END_V1, _OFFSETS_V1 = 3, 4, 4
 
 
 class Identity(NamedTuple):
-    """What a producer calls itself in a transaction."""
+    """A producer's transactional id, producer id and epoch."""
 
     producer_id: int = -1
     epoch: int = -1
@@ -57,8 +57,8 @@ class Identity(NamedTuple):
 class TransactionRequests:
     """The requests of one transactional id.
 
-    All raise ProducerFenced; RequestTimedOut and ConnectionFailed where no broker answered in
-    `delivery_timeout_ms`; TransactionFailed where the coordinator wants an abort; BrokerRefused.
+    All raise ProducerFenced; RequestTimedOut and ConnectionFailed if no broker answered in
+    `delivery_timeout_ms`; TransactionFailed if the coordinator requires an abort; BrokerRefused.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class TransactionRequests:
         self._version_max = version_max
         self._coordinator = Coordinator(cluster, transactional_id, TRANSACTIONAL_ID)
         self._groups: dict[str, Coordinator] = {}
-        # Whether brokers add partitions by themselves, and the epoch rises with each transaction.
+        # Whether brokers add partitions by themselves, and each transaction raises the epoch.
         self.is_v2 = False
 
     async def take_epoch(self, last: Identity, doing: str) -> Identity:
-        """Fence the producer that had the id before; with `last`, only if that was this one."""
+        """Fence the previous producer with this id; with `last`, only if that was this producer."""
         request = InitProducerIdRequest(
             transactional_id=self._id,
             transaction_timeout_ms=self._timeout_ms,
@@ -89,7 +89,7 @@ class TransactionRequests:
         return Identity(answer.producer_id, answer.producer_epoch)
 
     async def add_partitions(self, me: Identity, partitions: list[TopicPartition]) -> None:
-        """Add partitions to the transaction, where brokers do not."""
+        """Add partitions to the transaction, if brokers do not do that."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self._id,
             v3_and_below_producer_id=me.producer_id,
@@ -116,7 +116,7 @@ class TransactionRequests:
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group: GroupMetadata,
     ) -> None:
-        """Commit offsets with the transaction. Raises CommitFailed if the group has moved on."""
+        """Commit offsets with the transaction. Raises CommitFailed if the group has rebalanced."""
         doing = f"commit offsets of group {group.group_id!r} with the transaction"
         needed = [Needs("read", "group", group.group_id)]
         needed += [Needs("read", "topic", one.topic) for one in offsets]
@@ -148,7 +148,7 @@ class TransactionRequests:
         await self._ask(coordinator, commit, TxnOffsetCommitResponse, doing, at_most, needed)
 
     async def end(self, me: Identity, *, committed: bool) -> Identity:
-        """Commit or abort; who the producer is from now on."""
+        """Commit or abort; return the producer's new identity."""
         request = EndTxnRequest(
             transactional_id=self._id,
             producer_id=me.producer_id,
@@ -214,14 +214,14 @@ class TransactionRequests:
 
 
 def _worst(answer: Any) -> ErrorCode:
-    """The error of an answer: of the whole, or one of its parts that cannot pass, or any."""
+    """Return an answer's most important error: of the whole, else a permanent one, else any."""
     numbers = [getattr(answer, "error_code", 0)]
     for topic in getattr(answer, "results_by_topic_v3_and_below", ()):
         numbers += [part.partition_error_code for part in topic.results_by_partition]
     for topic in getattr(answer, "topics", ()):
         numbers += [part.error_code for part in topic.partitions]
     codes = [code_of(number) for number in numbers if number]
-    # The others were not tried, as one of them could not be.
+    # These were not tried, because another one failed.
     codes = [code for code in codes if code is not ErrorCode.OPERATION_NOT_ATTEMPTED] or codes
     lasting = [code for code in codes if not code.retriable]
     return (lasting or codes or [ErrorCode.NONE])[0]

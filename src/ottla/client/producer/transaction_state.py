@@ -1,7 +1,7 @@
-"""The state of a transactional producer: the open transaction and how it may end.
+"""The state of a transactional producer: the open transaction, and whether it can be committed.
 
-Where the cluster has `transaction.version` 2 (KIP-890), brokers add partitions by themselves and
-each transaction has an epoch of its own; else partitions are added before anything is sent to them.
+If the cluster has `transaction.version` 2 (KIP-890), brokers add partitions by themselves and each
+transaction has its own epoch; otherwise partitions are added before records are sent to them.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from ottla.client.connection.cluster import Cluster
 from ottla.client.producer.queues import PartitionQueue
 from ottla.client.producer.transaction_requests import FENCED, Identity, TransactionRequests
 
-# The newest version that leaves it to the client to add partitions.
+# The last version in which clients must add partitions.
 _PRODUCE_V1 = 11
 
 
 class Phase(Enum):
-    """Where a transactional producer is."""
+    """The phases of a transactional producer."""
 
     NEW = auto()
     READY = auto()
@@ -36,7 +36,7 @@ class Phase(Enum):
 
 
 class Transactions:
-    """One producer's transactions, one after the other. Used on its loop only."""
+    """One producer's transactions, one after the other. Used only on its loop."""
 
     def __init__(
         self, cluster: Cluster, transactional_id: str, timeout_ms: int, version_max: int
@@ -45,31 +45,31 @@ class Transactions:
         self.phase = Phase.NEW
         self._requests = TransactionRequests(cluster, transactional_id, timeout_ms, version_max)
         self._me = Identity()
-        # Why the open transaction can only be aborted; why nothing can be done any more.
+        # Why the open transaction can only be aborted, or why the producer is unusable.
         self._failure: ClientError | None = None
         self._fatal: ClientError | None = None
         # Whether a broker may know of the open transaction.
         self._has_begun = False
-        # Without version 2: what is added, and what is to be.
+        # Without version 2: the added partitions, and those still to be added.
         self._added: set[TopicPartition] = set()
         self._to_add: dict[TopicPartition, None] = {}
         self._adding: asyncio.Task[None] | None = None
 
-    # -- what the sender asks
+    # -- called by the sender
 
     @property
     def is_failed(self) -> bool:
-        """Whether what is still to be sent would only be thrown away."""
+        """Whether records not yet sent would only be discarded."""
         failed = self._failure is not None or self._fatal is not None
         return failed or self.phase is Phase.ABORTING
 
     @property
     def produce_version_max(self) -> int | None:
-        """The version of Produce not to go beyond."""
+        """Return the highest usable version of Produce."""
         return None if self._requests.is_v2 else _PRODUCE_V1
 
     def admits(self, queue: PartitionQueue, when_added: Callable[[], None]) -> bool:
-        """Whether a partition's batches may be sent; else it is added, and `when_added` called."""
+        """Whether a partition's batches may be sent; if not, add it and call `when_added`."""
         if self._requests.is_v2:
             return True
         partition = TopicPartition(queue.topic, queue.index)
@@ -82,7 +82,7 @@ class Transactions:
         return False
 
     def enter(self, queue: PartitionQueue) -> None:
-        """Let a partition number its next batch for the open transaction."""
+        """Allow a partition to number its next batch for the open transaction."""
         self._has_begun = True
         if (queue.producer_id, queue.epoch) != self._me:
             queue.is_known = queue.is_known and queue.producer_id == self._me[0]
@@ -91,7 +91,7 @@ class Transactions:
             queue.window.clear()
 
     def fail(self, error: ClientError) -> None:
-        """Records of the open transaction were given up, or something else of it went wrong."""
+        """Note that the open transaction failed: records were given up, or another step failed."""
         if self._fatal is None and error.code in FENCED:
             fenced = isinstance(error, ProducerFenced)
             self._fatal = (
@@ -103,7 +103,7 @@ class Transactions:
     # -- the life of a transaction
 
     async def initialize(self) -> None:
-        """Take over the transactional id: what a producer before left open is aborted."""
+        """Take over the transactional id; a previous producer's open transaction is aborted."""
         self._check_not_fatal()
         if self.phase is not Phase.NEW:
             raise _wrong("the producer is initialized already", "call begin_transaction")
@@ -119,7 +119,7 @@ class Transactions:
         self.phase = Phase.OPEN
 
     def check_open(self) -> None:
-        """Raise what keeps a record from belonging to a transaction that may be committed."""
+        """Raise the error that prevents a record from joining the transaction, if there is one."""
         self._check_not_fatal()
         if self.phase is not Phase.OPEN:
             raise _wrong("no transaction is open", "call begin_transaction first")
@@ -132,14 +132,14 @@ class Transactions:
             ) from why
 
     def start_commit(self) -> None:
-        """From here on it is either committed, or nothing is known of it."""
+        """Begin to commit: from now on the transaction is committed, or its outcome is unknown."""
         self._check_not_fatal()
         if self.phase is not Phase.COMMITTING:
             self.check_open()
             self.phase = Phase.COMMITTING
 
     def start_abort(self) -> None:
-        """From here on it can only be aborted."""
+        """Begin to abort: from now on the transaction can only be aborted."""
         self._check_not_fatal()
         if self.phase is Phase.COMMITTING:
             raise _wrong(
@@ -151,7 +151,7 @@ class Transactions:
         self.phase = Phase.ABORTING
 
     async def end(self) -> None:
-        """Finish what was started. May be called again if no broker answered."""
+        """Finish the commit or abort. May be called again if no broker answered."""
         committed = self.phase is Phase.COMMITTING
         await self._stop_adding()
         if self._has_begun:
@@ -174,7 +174,7 @@ class Transactions:
         try:
             self._me = await self._requests.end(self._me, committed=committed)
         except BrokerRefused as error:
-            # Nothing was ever added: there is no transaction to abort.
+            # No partition was ever added, so there is no transaction to abort.
             if not had_failed or committed or error.code is not ErrorCode.INVALID_TXN_STATE:
                 raise
         if had_failed and not self._requests.is_v2:
@@ -195,11 +195,11 @@ class Transactions:
                 raise
 
     async def close(self) -> None:
-        """Ask nothing any more."""
+        """Send no more requests."""
         await self._stop_adding()
 
     async def _add(self, when_added: Callable[[], None]) -> None:
-        """Add to the open transaction what is to be added, until nothing is."""
+        """Add the pending partitions to the open transaction, until none is left."""
         try:
             while self._to_add:
                 adding = list(self._to_add)

@@ -1,4 +1,4 @@
-"""The transactions of a producer: records become visible together, with their source's offsets."""
+"""A producer's transactions: records become visible together, with their source's offsets."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
@@ -18,7 +18,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata | int]
 
 
 def new_transactions(cluster: Cluster, options: ProducerOptions) -> Transactions | None:
-    """The transactions of a producer with these options; None without a transactional id."""
+    """Return the transactions of a producer with these options; None without a transactional id."""
     transactional_id = options["transactional_id"]
     if transactional_id is None:
         return None
@@ -35,9 +35,10 @@ def new_transactions(cluster: Cluster, options: ProducerOptions) -> Transactions
 class Transactional:
     """The calls of a `Producer` that has a transactional id.
 
-    Of all producers with one `transactional_id` the last to begin a transaction, or to call
-    `init_transactions`, goes on; the others get ProducerFenced, and are of no use any more. After a
-    TransactionFailed (or any other error within a transaction) `abort_transaction` and do it again.
+    Of all producers with one `transactional_id`, only the last to begin a transaction, or to call
+    `init_transactions`, can continue; the others get ProducerFenced, and cannot be used any more.
+    After a TransactionFailed (or any other error within a transaction), call `abort_transaction`
+    and repeat the transaction.
     """
 
     _transactions: Transactions | None
@@ -61,14 +62,14 @@ class Transactional:
         return self._transactions
 
     async def init_transactions(self) -> None:
-        """Take over the transactional id: what another producer has open is aborted.
+        """Take over the transactional id; another producer's open transaction is aborted.
 
-        The first `begin_transaction` does it where this was not called.
+        Without this call, the first `begin_transaction` does it.
         """
         await self._ongoing().initialize()
 
     async def begin_transaction(self) -> None:
-        """Open a transaction. What is sent from now on belongs to it."""
+        """Open a transaction. All records sent from now on belong to it."""
         transactions = self._ongoing()
         if transactions.phase is Phase.NEW:
             await transactions.initialize()
@@ -76,10 +77,10 @@ class Transactional:
 
     @checks_awaited
     async def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Commit what was consumed with the transaction: for each partition the next offset.
+        """Commit consumed offsets with the transaction: for each partition the next offset.
 
-        `group` is the consumer's `group_metadata()`, so that a member whose partitions have gone
-        to another is refused (CommitFailed); or the name of a group without members.
+        `group` is the consumer's `group_metadata()`, so that a member whose partitions were
+        reassigned is refused (CommitFailed); or the name of a group without members.
         """
         transactions = self._ongoing()
         entries = {
@@ -90,22 +91,22 @@ class Transactional:
         await transactions.add_offsets(entries, group)
 
     async def commit_transaction(self) -> None:
-        """Send what waits, then make all of the transaction visible.
+        """Send the waiting records, then make the whole transaction visible.
 
-        Raises TransactionFailed where it can only be aborted, ProducerFenced; RequestTimedOut or
-        ConnectionFailed where it is not known whether it is committed: call it again to find out.
+        Raises TransactionFailed if it can only be aborted, ProducerFenced; RequestTimedOut or
+        ConnectionFailed if the outcome is unknown: call it again to find out.
         """
         transactions = self._ongoing()
         if transactions.phase is not Phase.COMMITTING:
             transactions.check_open()
             await self._settle_all()
-        # The error of the transaction covers records that were not delivered.
+        # The error of the transaction covers undelivered records.
         self._failed.clear()
         transactions.start_commit()
         await transactions.end()
 
     async def abort_transaction(self) -> None:
-        """Let nothing of the transaction be visible. Raises ProducerFenced."""
+        """Abort: none of the transaction's records becomes visible. Raises ProducerFenced."""
         transactions = self._ongoing()
         transactions.start_abort()
         self._sender.drop_unsent(ErrorCode.TRANSACTION_ABORTABLE, "the transaction was aborted")
@@ -121,17 +122,17 @@ class Transactional:
             yield
             await self.commit_transaction()
         except BaseException:
-            # Fenced, or no broker answers: the first error says more.
+            # Fenced, or no broker answers; the first error is more informative.
             with contextlib.suppress(OttlaError):
                 await self.abort_transaction()
             raise
 
     async def _abort_open(self) -> None:
-        """Before the end: what is open is aborted, and what did not arrive is not missed."""
+        """Before closing, abort the open transaction, and ignore its undelivered records."""
         if self._transactions is None:
             return
         if self._transactions.phase is Phase.OPEN:
             with contextlib.suppress(OttlaError):
                 await self.abort_transaction()
-        # It belonged to a transaction that is not committed.
+        # It belonged to an uncommitted transaction.
         self._failed.clear()

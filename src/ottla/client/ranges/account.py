@@ -1,4 +1,4 @@
-"""What a broker's ledger says of a range of offsets, as a value."""
+"""A broker's ledger of a range of offsets, as a value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from ottla.wire.messages.offset_ledger import OffsetLedgerResponse
 
 @dataclass(frozen=True, slots=True)
 class CompactedBy:
-    """`count` offsets went in pass `number` of the leader's replica, at `at_ms`.
+    """`count` offsets were removed in pass `number` of the leader's replica, at `at_ms`.
 
-    With `since` below `number` in one of those passes. 0: before the replica was copied from its
-    leader; -1: before a ledger was kept.
+    If `since` is below `number`, in one of the passes between. 0: before the replica was copied
+    from its leader; -1: before a ledger was kept.
     """
 
     number: int
@@ -35,7 +35,7 @@ class DeletedBy:
 
 @dataclass(frozen=True, slots=True)
 class LostBy:
-    """[start, end) was committed, and then lost with the election of `leader_epoch`."""
+    """[start, end) was committed, and then lost by the election of `leader_epoch`."""
 
     start: int
     end: int
@@ -45,10 +45,10 @@ class LostBy:
 
 @dataclass(frozen=True, slots=True)
 class OffsetAccount:
-    """What became of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
+    """The fate of the offsets [start, end), by the leader's ledger. Times in ms since 1970.
 
-    The terms from `data` to `unexplained` add up to end - start. `replaced` is no term: so many
-    were lost once, and are other records now.
+    The terms from `data` to `unexplained` add up to end - start. `replaced` is not a term: it
+    counts offsets that were lost once, and belong to other records now.
     """
 
     name: TopicPartition
@@ -74,7 +74,7 @@ class OffsetAccount:
 
 
 def account_of(name: TopicPartition, answer: OffsetLedgerResponse) -> OffsetAccount:
-    """A broker's answer as a value."""
+    """Convert a broker's answer to a value."""
     return OffsetAccount(
         name,
         answer.broker_id,

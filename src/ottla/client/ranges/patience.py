@@ -1,15 +1,15 @@
-"""How long a call is tried again while brokers or leaders are away, and when that is said. Pure."""
+"""Limits how long a call is retried during outages, and when to report that. Pure."""
 
-# After so long, where so much is left: shorter outages are no news, and an error ends them soon.
+# An outage is reported after this time, if at least this much is left; shorter ones are not.
 SAY_AFTER_S = 1.4
 SAY_BEFORE_S = 3.0
-# How long the first try to set up a connection may take. Each further one has twice as long, so
-# that one broker of several that is silent, or a silent cluster, is noticed at once.
+# The time limit of the first connection attempt. Each further one has twice as long, so that a
+# silent broker, or a silent cluster, is noticed at once.
 SETUP_S = 2.0
 
 
 class RetryPatience:
-    """One call, or the time since a stream of answers gave its last one."""
+    """The retries of one call, or since the last answer of a stream."""
 
     def __init__(self, limit_s: float, now_s: float) -> None:
         self._limit_s = limit_s
@@ -18,7 +18,7 @@ class RetryPatience:
         self.heard(now_s)
 
     def heard(self, now_s: float) -> None:
-        """An answer came: what is waited for next has all of the time."""
+        """Note an answer; the next wait has the full time again."""
         self._until_s = now_s + self._limit_s
         self._attempt = 0
         self._is_said = False
@@ -28,12 +28,15 @@ class RetryPatience:
         return now_s >= self._until_s
 
     def failed(self) -> int:
-        """The number of the attempt that failed, from 0."""
+        """Return the number of the failed attempt, from 0."""
         self._attempt += 1
         return self._attempt - 1
 
     def seconds_to_say(self, now_s: float) -> float | None:
-        """How long it will be tried yet, once in each wait; None where nothing is to be said."""
+        """Return the remaining seconds of retries, once per outage.
+
+        None if nothing is to be reported.
+        """
         left_s = self._until_s - now_s
         if self._is_said or self._limit_s - left_s < SAY_AFTER_S or left_s < SAY_BEFORE_S:
             return None
@@ -42,5 +45,5 @@ class RetryPatience:
 
 
 def setup_limit_s(failures: int, most_s: float) -> float:
-    """How long a connection may take to be set up, after so many failures in a row."""
+    """Return the time limit for connecting, after this many consecutive failures."""
     return min(most_s, SETUP_S * 2.0 ** min(failures, 10))

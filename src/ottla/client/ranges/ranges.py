@@ -1,8 +1,7 @@
-"""Read a range of offsets of one partition as raw batches: what a task of an offline load needs.
+"""Reads a range of offsets of one partition as raw batches, for a task of an offline load.
 
-Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the
-last batch header of each answer. All calls retry while leaders move; nothing that was yielded is
-ever yielded again.
+Blocking, over one connection to the leader, with one fetch sent ahead. Decodes nothing but the last
+batch header of each answer. All calls retry while leaders move; no batch is yielded twice.
 """
 
 import logging
@@ -74,18 +73,18 @@ from ottla.wire.messages.offset_ledger import OffsetLedgerRequest, OffsetLedgerR
 _log = logging.getLogger(__name__)
 
 FETCH_BYTES = 8 * 1024 * 1024
-# What `fetch_once` asks for; a larger batch is given whole.
+# The fetch size of `fetch_once`; a larger batch is returned whole.
 _ONCE_BYTES = 64 * 1024
 _WAIT_MS = 500
-# Between requests, where an answer is empty and names no time to wait.
+# The pause after an empty answer without a throttle time.
 _EMPTY_PAUSE_S = 0.1
 _TOPIC_RESOURCE = 2
-# From this version of Fetch on a topic is named by its id alone (KIP-516).
+# From this version of Fetch on a topic is named only by its id (KIP-516).
 _FETCH_BY_ID = 13
 _NO_ID = UUID(int=0)
 _CONSUMER = -1  # In place of a replica's id.
 
-# What a leader answers where its log is damaged: Kafka the first, Ottla the second.
+# A leader's errors for a damaged log: Kafka's is the first, Ottla's the second.
 DAMAGE_CODES = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.CORRUPT_MESSAGE})
 
@@ -93,12 +92,12 @@ Result = TypeVar("Result")
 
 
 class Fetched(NamedTuple):
-    """Whole batches as the log holds them, and what the leader said beside them.
+    """Whole batches as the log contains them, and the leader's offsets.
 
-    `batches` starts with the batch that contains the offset asked for, so that records before
-    the start and, in the last one, after the end of the range are to be skipped by offset.
-    `next_offset` is the one after the last batch.
-    `aborted` holds (producer id, first offset) of aborted transactions, with read_committed.
+    `batches` starts with the batch that contains the requested offset, so the reader must skip
+    records before the start and, in the last batch, after the end of the range. `next_offset`
+    follows the last batch. `aborted` holds (producer id, first offset) of aborted transactions,
+    with read_committed.
     """
 
     batches: memoryview
@@ -110,7 +109,10 @@ class Fetched(NamedTuple):
 
 
 class RangeClient:
-    """Blocking access to one cluster for a task: metadata, offsets, ranges. Not for threads."""
+    """Blocking access to one cluster for a task: metadata, offsets, ranges.
+
+    Not for several threads.
+    """
 
     def __init__(
         self,
@@ -132,7 +134,7 @@ class RangeClient:
         self._connections: dict[Address, BlockingConnection] = {}
         self._backoff = Backoff()
         self._chance = Random()
-        self._failures = 0  # In a row.
+        self._failures = 0  # Consecutive failures.
 
     def __enter__(self) -> Self:
         return self
@@ -146,14 +148,17 @@ class RangeClient:
             connection.close()
         self._connections.clear()
 
-    # -- what the lake asks
+    # -- calls of the lake
 
     def topic(self, name: str) -> TopicView:
-        """The topic's partitions, asked for anew. Raises UnknownTopic, naming the nearest."""
+        """Return the topic's partitions, freshly requested.
+
+        Raises UnknownTopic, with similar names.
+        """
         return self._retried(lambda: self._topic(name))
 
     def topic_names(self, *, internal: bool = True) -> list[str]:
-        """Names of all topics, in order; without `internal` none of the cluster's own."""
+        """Return the names of all topics, in order; without `internal` no internal ones."""
 
         def ask() -> list[str]:
             answer = self._any().ask(MetadataRequest(topics=None), MetadataResponse)
@@ -166,7 +171,7 @@ class RangeClient:
         return self._retried(ask)
 
     def cluster_id(self) -> str | None:
-        """The cluster's id."""
+        """Return the cluster's id."""
 
         def ask() -> str | None:
             return self._any().ask(MetadataRequest(topics=[]), MetadataResponse).cluster_id
@@ -174,7 +179,7 @@ class RangeClient:
         return self._retried(ask)
 
     def topic_settings(self, topic: str) -> dict[str, str | None]:
-        """All settings of the topic as they are in force, by name."""
+        """Return all effective settings of the topic, by name."""
 
         def ask() -> dict[str, str | None]:
             resource = DescribeConfigsResource(resource_type=_TOPIC_RESOURCE, resource_name=topic)
@@ -194,16 +199,17 @@ class RangeClient:
     def list_offsets(
         self, topic: str, timestamp_ms: int, partitions: Iterable[int] | None = None
     ) -> dict[int, OffsetAndTimestamp]:
-        """Per partition the first offset at or after a time, or EARLIEST, LATEST, MAX_TIMESTAMP.
+        """Return per partition the first offset at or after a time, or EARLIEST, LATEST,
+        MAX_TIMESTAMP.
 
-        LATEST is the high watermark, with read_committed the last stable offset. An offset of
-        -1 means that no record is as late. Default: all partitions of the topic.
+        LATEST is the high watermark, with read_committed the last stable offset. An offset of -1
+        means that no record is as late. Default: all partitions of the topic.
         """
         wanted = None if partitions is None else sorted(partitions)
         return self._retried(lambda: self._list_offsets(topic, timestamp_ms, wanted))
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
-        """Where the committed records of each partition end, with read_committed too."""
+        """Return the high watermark of each partition, even with read_committed."""
         return self._retried(
             lambda: {
                 partition: told.offset
@@ -214,9 +220,9 @@ class RangeClient:
         )
 
     def epoch_ends(self, topic: str, epochs: Mapping[int, int]) -> dict[int, int]:
-        """Where the leader's log ends in a leader epoch of each partition (KIP-320).
+        """Return where the leader's log ends in a leader epoch of each partition (KIP-320).
 
-        -1 where the leader knows no epoch as old, or does not answer for the partition.
+        -1 if the leader knows no such epoch, or does not answer for the partition.
         """
         return self._retried(lambda: self._epoch_ends(topic, epochs))
 
@@ -225,10 +231,10 @@ class RangeClient:
         return self._retried(lambda: OffsetLedgerRequest.__api_key__ in self._any().versions)
 
     def offset_account(self, topic: str, partition: int, start: int, end: int) -> OffsetAccount:
-        """What became of each offset in [start, end), by the leader's ledger.
+        """Explain each offset in [start, end), by the leader's ledger.
 
-        Raises BrokerRefused OFFSET_OUT_OF_RANGE behind all that the log ever held, and
-        UnsupportedByBroker where the leader keeps none.
+        Raises BrokerRefused OFFSET_OUT_OF_RANGE for offsets that the log never contained, and
+        UnsupportedByBroker if the leader keeps no ledger.
         """
         request = OffsetLedgerRequest(topic=topic, partition=partition, start=start, end=end)
 
@@ -252,16 +258,15 @@ class RangeClient:
     ) -> Generator[Fetched]:
         """Yield the batches that hold the offsets `start` <= offset < `end`, in order.
 
-        With `topic_id` they are those of that topic: it is fetched by its id where the leader can
-        (Fetch 13), and TopicMadeAnew is raised where another topic has its name by now. From an
-        older leader it is fetched by its name, and the id is compared before and after a retry.
+        With `topic_id` only batches of that topic are read: the leader is asked by id if it
+        supports that (Fetch 13), and TopicMadeAnew is raised if another topic has the name by now.
+        An older leader is asked by name, and the id is compared before and after a retry.
 
-        Close it before the client is asked for anything else: a fetch is sent ahead.
-        Ends once all offsets below `end` have been passed. Raises OffsetOutOfRange where the
-        log no longer, or not yet, holds `start`, RequestTimedOut where `end` is not reached
-        because nothing more arrives for the time of retries, and CorruptBatch at a batch whose
-        header is damaged or out of place, once all before it were yielded. Checksums are not
-        computed.
+        Close the iterator before other calls of this client, because it sends a fetch ahead. It
+        ends once all offsets below `end` have been passed. Raises OffsetOutOfRange if the log no
+        longer, or not yet, holds `start`; RequestTimedOut if no data arrives for the time of
+        retries before `end`; and CorruptBatch at a batch whose header is damaged or misplaced,
+        after all earlier batches were yielded. Checksums are not computed.
         """
         position = start
         patience = RetryPatience(self._retry_timeout_s, time.monotonic())
@@ -278,9 +283,10 @@ class RangeClient:
                 self._recover_or_raise(error, patience)
 
     def fetch_once(self, topic: str, partition: int, offset: int) -> bytes:
-        """What the leader gives at `offset`, as it is: perhaps nothing, or no whole batch.
+        """Return the leader's answer at `offset` unchanged.
 
-        Raises CorruptBatch where the leader says that its log is damaged there.
+        It may be empty, or an incomplete batch. Raises CorruptBatch if the leader reports that its
+        log is damaged there.
         """
 
         def ask() -> bytes:
@@ -316,7 +322,7 @@ class RangeClient:
         end: int,
         fetch_bytes: int,
     ) -> Generator[Fetched]:
-        """Yield batches until `end`; errors go to the caller, who tries again."""
+        """Yield batches until `end`; errors go to the caller, who retries."""
         connection = self._leader(topic, partition)
         version = _FETCH_BY_ID if topic_id and connection.speaks(ApiKey.FETCH, _FETCH_BY_ID) else 0
         if topic_id and not version:
@@ -338,8 +344,8 @@ class RangeClient:
                     self._refuse(topic, topic_id, partition, position, data.error_code)
                 found = placed(data.records, position, data.high_watermark)
                 if found.damage is not None and not found.batches:
-                    # Once more, at once: bits may have flipped on the way, and a high watermark
-                    # may be older than the records beside it.
+                    # Retried once, at once: bits may have flipped on the way, and a high watermark
+                    # may be older than the records in the same answer.
                     if position == damaged_at:
                         raise found.damage
                     damaged_at = position
@@ -368,13 +374,13 @@ class RangeClient:
                     )
         finally:
             if position < end:
-                # An answer may still be on its way: this connection cannot be used again.
+                # An answer may still be pending, so this connection cannot be used again.
                 self._drop(connection)
 
     def _received(
         self, connection: BlockingConnection, send_again: Callable[[], None], topic: str
     ) -> tuple[PartitionData, float]:
-        """The next answer with the partition in it, and for how long a quota was waited for."""
+        """Return the next answer that has the partition, and how long a quota delayed it."""
         until_s, waited_s = time.monotonic() + self._retry_timeout_s, 0.0
         while True:
             answer = connection.receive()
@@ -397,7 +403,7 @@ class RangeClient:
         raise refused(code, f"read {topic}-{partition}", None, _read(topic))
 
     def _require_id(self, topic: str, topic_id: UUID) -> None:
-        """Raise TopicMadeAnew where the topic of that name is known to have another id."""
+        """Raise TopicMadeAnew if the topic of that name is known to have another id."""
         view = self._view.topics.get(topic)
         if view is not None and view.topic_id.int and view.topic_id != topic_id:
             raise TopicMadeAnew(topic, topic_id, view.topic_id)
@@ -575,9 +581,9 @@ class RangeClient:
                 return answer
 
     def _recover_or_raise(self, error: OttlaError, patience: RetryPatience) -> None:
-        """Forget what may be stale and wait a little; raise what waiting does not cure."""
+        """Drop stale state and pause; raise errors that waiting does not solve."""
         code = code_of(error.code)
-        # The caller judges damage: only a second fetch shows whether the log has it.
+        # The caller handles damage: only a second fetch shows whether it is in the log.
         final = not code.retriable or code in _NOT_RETRIED or isinstance(error, TopicMadeAnew)
         now_s = time.monotonic()
         if final or patience.is_over(now_s):
@@ -587,7 +593,7 @@ class RangeClient:
             raise error
         left_s = patience.seconds_to_say(now_s)
         if left_s is not None:
-            # In full: a program without logging of its own shows warnings as they are.
+            # In full, because a program without logging shows warnings unchanged.
             what = error.message.partition(";")[0]
             _log.warning("%s; it is tried again for up to %.0f s", what, left_s)
         self.close()
@@ -597,7 +603,10 @@ class RangeClient:
 
 
 def _only_partition(answer: FetchResponse) -> PartitionData | None:
-    """What the answer has; None where a quota is used up, and the broker gives nothing."""
+    """Return the partition's answer.
+
+    None if a quota is used up, so that the broker returned nothing.
+    """
     if answer.error_code:
         raise refused(answer.error_code, "fetch")
     return answer.responses[0].partitions[0] if answer.responses else None
@@ -611,12 +620,14 @@ def _nothing_of(topic: str) -> RequestTimedOut:
 
 
 def _wait_out(answer: FetchResponse) -> float:
-    """Wait until the quota that the answer speaks of allows more; for how many seconds."""
+    """Wait for the throttle time in the answer; return its seconds."""
     seconds = answer.throttle_time_ms / 1000
     time.sleep(max(_EMPTY_PAUSE_S, seconds))
     return seconds
 
 
 def _read(topic: str) -> list[Needs]:
-    """READ, which includes DESCRIBE: a client that asks for offsets reads next."""
+    """Return the READ need, which includes DESCRIBE, because a client that asks for offsets reads
+    next.
+    """
     return [Needs("read", "topic", topic)]

@@ -1,7 +1,7 @@
 """Producer, consumer and administration as plain calls, for programs without an event loop.
 
-One background thread runs a loop of its own (uvloop where it is installed); nothing global is
-changed. Objects may be used from any thread, a consumer from one at a time.
+One background thread runs its own loop (uvloop if installed); no global state is changed. Objects
+may be used from any thread, a consumer from one at a time.
 """
 
 from ottla.client.admin import AdminOptions

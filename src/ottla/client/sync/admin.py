@@ -12,7 +12,7 @@ from ottla.client.sync.loop_thread import LoopThread
 
 
 class _Part:
-    """A part of `Admin`: its asynchronous twin, and the thread whose loop that lives in."""
+    """A part of `Admin`: its asynchronous twin, and the thread whose loop runs the twin."""
 
     def __init__(self, thread: LoopThread, twin: object) -> None:
         self._thread = thread

@@ -1,4 +1,6 @@
-"""Methods of asynchronous clients as methods that wait: same names, parameters, documentation."""
+"""Turns methods of asynchronous clients into blocking ones with the same signature and
+documentation.
+"""
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -8,15 +10,15 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Plain = TypeVar("Plain")
 
-# A class that uses these has `_thread`, whose loop the asynchronous client lives in, and `_twin`,
-# that client. The signature stands once, at the asynchronous method: type checkers, `help` and
-# `dir` see it here, too.
+# A class that uses these has `_thread`, whose loop runs the asynchronous client, and `_twin`, that
+# client. The signature is written once, at the asynchronous method; type checkers, `help` and `dir`
+# see it here, too.
 
 
 def waits(
     method: Callable[Concatenate[Any, Parameters], Coroutine[Any, Any, Result]],
 ) -> Callable[Concatenate[Any, Parameters], Result]:
-    """`method` of the twin, and wait for its result."""
+    """Call `method` of the twin, and wait for its result."""
     name = method.__name__  # What the twin's own class has under it, which may override it.
 
     @wraps(method)
@@ -30,7 +32,7 @@ def waits(
 def asks(
     method: Callable[Concatenate[Any, Parameters], Result],
 ) -> Callable[Concatenate[Any, Parameters], Result]:
-    """`method` of the twin, which does not wait but must run on the twin's loop."""
+    """Call `method` of the twin, which does not wait but must run on the twin's loop."""
     name = method.__name__  # What the twin's own class has under it, which may override it.
 
     @wraps(method)
@@ -49,7 +51,7 @@ def called_as(
     [Callable[Concatenate[Plain, Parameters], Result]],
     Callable[Concatenate[Plain, Parameters], Result],
 ]:
-    """A plain method of its own body, to be called as `method` is: type checkers compare them."""
+    """Give a plain method the signature of `method`; type checkers compare them."""
 
     def same(
         plain: Callable[Concatenate[Plain, Parameters], Result],

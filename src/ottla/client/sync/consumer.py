@@ -43,7 +43,7 @@ class Consumer(OtherNames):
                 **options,
             )
         )
-        # What `next(consumer)` goes on with.
+        # The iterator used by `next(consumer)`.
         self._iterator: Iterator[ConsumedRecord] | None = None
 
     def __repr__(self) -> str:
@@ -53,7 +53,7 @@ class Consumer(OtherNames):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # After an error, what was being processed is not committed.
+        # After an error, the record being processed is not committed.
         self.close(commit=kind is None)
 
     assign = waits(AsyncConsumer.assign)
@@ -72,7 +72,7 @@ class Consumer(OtherNames):
 
     # Hot: once per record; see bench/client.py.
     def __iter__(self) -> Iterator[ConsumedRecord]:
-        """Records for ever. Each counts as processed when the next is asked for."""
+        """Iterate over records for ever. Each counts as processed when the next is requested."""
         consumer = self._twin
         while True:
             if not consumer._is_interrupted:
@@ -96,7 +96,7 @@ class Consumer(OtherNames):
             self._thread.call(consumer._advance())
 
     def __next__(self) -> ConsumedRecord:
-        """The next record, however long it takes."""
+        """Wait for the next record."""
         if self._iterator is None:
             self._iterator = iter(self)
         return next(self._iterator)
@@ -117,7 +117,7 @@ class Consumer(OtherNames):
     committed = waits(AsyncConsumer.committed)
 
     def close(self, *, commit: bool = True) -> None:
-        """Commit what is processed (if commits are automatic, and `commit`), leave, disconnect."""
+        """Commit processed records (if commits are automatic, and `commit`), leave, disconnect."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""The background thread whose event loop runs plain calls."""
+"""A background thread whose event loop runs the work of plain calls."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ class LoopThread:
             self.loop.close()
 
     def call(self, work: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
-        """Run `work` on the loop and wait for what it returns or raises."""
+        """Run `work` on the loop, wait for it, and return its result or raise its error."""
         if not self._thread.is_alive() or self.loop.is_closed():
             work.close()
             raise Closed("the client is closed; make a new one")
@@ -63,7 +63,7 @@ class LoopThread:
             raise
 
     def call_plain(self, work: Callable[[], Result]) -> Result:
-        """`call` of what is no coroutine, but must run on the loop."""
+        """Call a plain function on the loop, as `call` does for coroutines."""
 
         async def run() -> Result:
             return work()
@@ -71,7 +71,7 @@ class LoopThread:
         return self.call(run())
 
     def make(self, make: Callable[[], Result]) -> Result:
-        """The result of `make`, called on the loop; if it raises, the thread ends."""
+        """Return the result of `make`, called on the loop; if it raises, the thread ends."""
         try:
             return self.call_plain(make)
         except BaseException:
@@ -79,7 +79,7 @@ class LoopThread:
             raise
 
     def end(self, work: Coroutine[Any, Any, None]) -> None:
-        """`call` for the last time, then `stop`."""
+        """Do a last `call`, then `stop`."""
         try:
             self.call(work)
         finally:

@@ -22,7 +22,7 @@ from ottla.record import builder
 
 
 def _is_add_atomic() -> bool:
-    """Whether no other thread runs while a record is added to a builder: compiled, with a GIL."""
+    """Whether adding a record to a builder is atomic among threads: compiled, with a GIL."""
     has_gil = bool(getattr(sys, "_is_gil_enabled", lambda: True)())
     return has_gil and _compiled.status().get(builder.__name__, False)
 
@@ -79,7 +79,7 @@ class Producer(OtherNames):
     ) -> Delivery:
         """Accept one record; waits only while the producer's memory is full.
 
-        As `ottla.client.Producer.send`. `result()` of what it returns waits for the outcome.
+        As `ottla.client.Producer.send`. `result()` of the returned delivery waits for the outcome.
         """
         try:
             queues = self._router.known.get(topic)
@@ -93,8 +93,9 @@ class Producer(OtherNames):
             if timestamp_ms is None:
                 timestamp_ms = int(time() * 1000)
             if partition is None and headers is None and self._is_quick:
-                # The common case, spelled out: there is room in the open batch. Without the lock,
-                # as `add` is one step for other threads, and refuses once the batch is closed.
+                # The common case, inlined: there is room in the open batch. No lock is needed,
+                # because `add` is atomic among threads, and refuses records once the batch is
+                # closed.
                 queue = queues.sticky if key is None else queues.by_key.get(key)
                 batch = None if queue is None else queue.open
                 if batch is not None and batch.builder.add(timestamp_ms, key, value):
