@@ -1,4 +1,4 @@
-"""One ACL, and the filter by which ACLs are found and deleted."""
+"""A single ACL, and the filter that finds and deletes ACLs."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class Pattern(NamedTuple):
 
 
 class Acl(NamedTuple):
-    """A rule: `principal`, coming from `host`, may or may not do `operation`."""
+    """A rule that allows or denies `principal` to do `operation` from `host`."""
 
     pattern: Pattern
     principal: str
@@ -43,7 +43,7 @@ class Acl(NamedTuple):
 
 
 class AclFilter(NamedTuple):
-    """Which ACLs are meant; None and ANY stand for all."""
+    """A filter of ACLs; None and ANY match everything."""
 
     type: AclResource = AclResource.ANY
     name: str | None = None
@@ -54,7 +54,7 @@ class AclFilter(NamedTuple):
     permission: Permission = Permission.ANY
 
     def matches(self, acl: Acl) -> bool:
-        """Whether `acl` is meant."""
+        """Whether the filter matches `acl`."""
         return (
             self.type in (AclResource.ANY, acl.pattern.type)
             and self._matches_name(acl.pattern)
@@ -76,7 +76,7 @@ class AclFilter(NamedTuple):
         return pattern.name == WILDCARD
 
     def check(self) -> None:
-        """Raises OttlaError(INVALID_REQUEST) where a number stands for nothing known."""
+        """Raise OttlaError(INVALID_REQUEST) if a number is unknown."""
         for what, value in (
             ("resource type", self.type),
             ("pattern type", self.kind),
@@ -88,7 +88,7 @@ class AclFilter(NamedTuple):
 
 
 def check_acl(acl: Acl) -> None:
-    """Whether an ACL may be stored. Raises OttlaError(INVALID_REQUEST), as Kafka does."""
+    """Check that an ACL may be stored. Raises OttlaError(INVALID_REQUEST), as Kafka does."""
     pattern = acl.pattern
     if pattern.type in (AclResource.UNKNOWN, AclResource.ANY):
         raise _invalid(f"Invalid resourceType {pattern.type.name}")

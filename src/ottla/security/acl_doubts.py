@@ -1,4 +1,7 @@
-"""ACLs that can be stored and apply to no request: one that denies so protects nothing. Pure."""
+"""Finds ACLs that can be stored but match no request; a DENY of this kind protects nothing.
+
+Pure.
+"""
 
 import re
 
@@ -10,7 +13,7 @@ from ottla.security.rules import network_of
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 _QUOTES = ('"', "'")
 _CONFIGS = {AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS}
-# What requests ask for, as Kafka's kafka-acls takes it.
+# The operations that requests need, in the view of Kafka's kafka-acls.
 _OPERATIONS: dict[AclResource, set[AclOperation]] = {
     AclResource.TOPIC: {
         AclOperation.READ,
@@ -47,7 +50,7 @@ _OPERATIONS: dict[AclResource, set[AclOperation]] = {
 
 
 def acl_doubts(acl: Acl) -> list[str]:
-    """Why no request may ever meet the ACL; each sentence has its remedy."""
+    """Explain why no request may ever match the ACL; each sentence has its remedy."""
     return [*_of_principal(acl.principal), *_of_host(acl.host), *_of_resource(acl)]
 
 
@@ -67,7 +70,7 @@ def _of_principal(text: str) -> list[str]:
 
 
 def _of_host(text: str) -> list[str]:
-    # An address alone is a network of one.
+    # A single address is a network of one address.
     if text == WILDCARD or network_of(text) is not None:
         return []
     return [f"the host {text!r} is no address and no network: names match none, as in Kafka"]

@@ -1,8 +1,8 @@
-"""The authorizer: whether a principal may do what it asks for, and which rule says so.
+"""The authorizer: decides whether a principal may do an operation, and by which rule.
 
-Decides as Kafka's StandardAuthorizer: super users may do everything; a DENY of any ACL that
-applies wins over every ALLOW; without either the request is denied. READ, WRITE, DELETE and ALTER
-include DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS, in an ALLOW only.
+Decides as Kafka's StandardAuthorizer: super users may do everything; a matching DENY overrides
+every ALLOW; without either the request is denied. An ALLOW of READ, WRITE, DELETE or ALTER includes
+DESCRIBE, and an ALLOW of ALTER_CONFIGS includes DESCRIBE_CONFIGS.
 """
 
 from collections.abc import Iterable
@@ -14,11 +14,12 @@ from ottla.security.names import WILDCARD, AclOperation, AclResource, PatternTyp
 from ottla.security.principal import Principal
 from ottla.security.rules import AclRules, comes_from, naming
 
-# Decisions that are remembered; all are forgotten when there are more, or the rules change.
+# Cached decisions; the cache is cleared when it is full, or the rules change.
 _REMEMBERED_MAX = 65_536
-# Longer names are not: a client that may do nothing can name what it likes, and name it at length.
+# Longer names are not cached, because a client without permissions can send any names of any
+# length.
 _REMEMBERED_CHARACTERS_MAX = 300
-# A name that Kafka uses to learn whether a principal may use any resource of a type.
+# A name that Kafka uses to check whether a principal may use any resource of a type.
 _SOME_NAME = "hardcode"
 
 _INCLUDING: dict[AclOperation, frozenset[AclOperation]] = {
@@ -38,7 +39,7 @@ _INCLUDING: dict[AclOperation, frozenset[AclOperation]] = {
 
 
 class RulingReason(Enum):
-    """Why a request is allowed or denied, as a sentence."""
+    """The reason why a request is allowed or denied, as a sentence."""
 
     SUPER_USER = "the principal is one of super.users"
     ALLOWED = "an ACL allows it, and none denies it"
@@ -50,7 +51,7 @@ class RulingReason(Enum):
 
 
 class Ruling(NamedTuple):
-    """What was decided, and by which ACL where one decided."""
+    """A decision, and the ACL that decided, if any."""
 
     allowed: bool
     reason: RulingReason
@@ -71,16 +72,16 @@ class Authorizer:
         self._allow_everyone = allow_everyone_if_no_acl
         self._decided: dict[tuple[Principal, str, AclOperation, AclResource, str], bool] = {}
         self.rules = rules or AclRules()
-        # Grows with each change: what was allowed under another version may not be any more.
+        # Grows with each change, which may forbid what an earlier version allowed.
         self.version = 1
 
     def set_pattern(self, pattern: Pattern, acls: Iterable[Acl]) -> None:
-        """Decide by other ACLs of one pattern from now on."""
+        """Replace the ACLs of one pattern."""
         self.rules.set_pattern(pattern, acls)
         self._forget()
 
     def set_rules(self, rules: AclRules) -> None:
-        """Decide by other rules from now on."""
+        """Replace all rules."""
         self.rules = rules
         self._forget()
 
@@ -97,7 +98,7 @@ class Authorizer:
         kind: AclResource,
         name: str,
     ) -> bool:
-        """Whether the operation is allowed on the resource of that type and name."""
+        """Whether the operation is allowed on the resource with that type and name."""
         asked = (principal, host, operation, kind, name)
         allowed = self._decided.get(asked)
         if allowed is None:
@@ -116,7 +117,7 @@ class Authorizer:
         kind: AclResource,
         name: str,
     ) -> Ruling:
-        """The decision with its reason."""
+        """Return the decision with its reason."""
         if principal in self.super_users:
             return Ruling(allowed=True, reason=RulingReason.SUPER_USER)
         who = str(principal)
@@ -170,7 +171,7 @@ def _covers(acl: Acl, operation: AclOperation) -> bool:
 
 
 def _is_overruled(acl: Acl, denied_names: set[str], denied_prefixes: set[str]) -> bool:
-    """Whether a DENY holds for every resource that an ALLOW opens."""
+    """Whether a DENY covers every resource of an ALLOW."""
     name = acl.pattern.name
     if acl.pattern.kind is PatternType.LITERAL and name in denied_names:
         return True

@@ -1,7 +1,7 @@
-"""What a broker reads of a certificate (X.509, in DER): its subject and how long it is valid.
+"""Reads a certificate (X.509, in DER): its subject and its validity.
 
-The subject is written as Kafka prints it, as Java's X500Principal does by RFC 2253: the last part
-first, names of nine attributes, and the bytes of all others in hexadecimal.
+The subject is written as Kafka prints it, that is, as Java's X500Principal does by RFC 2253: the
+last part first, names of nine attributes, and the bytes of all others in hexadecimal.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ SEQUENCE, SET, OID = 0x30, 0x31, 0x06
 
 
 class Element(NamedTuple):
-    """One element."""
+    """One DER element."""
 
     tag: int
     # The element with its tag and length, and without them.
@@ -22,14 +22,14 @@ class Element(NamedTuple):
 
 
 def expect(element: Element, tag: int) -> bytes:
-    """The content of an element of that tag. Raises ValueError."""
+    """Return the content of an element with that tag. Raises ValueError."""
     if element.tag != tag:
         raise ValueError(f"no certificate in DER: tag {element.tag} in place of {tag}")
     return element.content
 
 
 def elements(data: bytes) -> Iterator[Element]:
-    """The elements that follow each other. Raises ValueError, IndexError."""
+    """Return consecutive elements. Raises ValueError, IndexError."""
     position = 0
     while position < len(data):
         tag, length = data[position], data[position + 1]
@@ -76,7 +76,7 @@ _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
 
 class Certificate(NamedTuple):
-    """What is read of a certificate."""
+    """The fields read from a certificate."""
 
     subject: str
     not_before: datetime
@@ -84,16 +84,16 @@ class Certificate(NamedTuple):
 
 
 class CertificateNames(NamedTuple):
-    """Whom a certificate names."""
+    """The names in a certificate."""
 
     subject: str
     issuer: str
-    # The names and addresses of hosts that it is for.
+    # The host names and addresses for which it is valid.
     hosts: tuple[str, ...]
 
 
 def read_certificate(der: bytes) -> Certificate:
-    """Raises ValueError where `der` is no certificate."""
+    """Read a certificate. Raises ValueError if `der` is not one."""
     try:
         parts = _parts(der)
         # Serial number, algorithm, issuer, validity, subject.
@@ -104,7 +104,7 @@ def read_certificate(der: bytes) -> Certificate:
 
 
 def read_names(der: bytes) -> CertificateNames:
-    """Raises ValueError where `der` is no certificate."""
+    """Read a certificate's names. Raises ValueError if `der` is not a certificate."""
     try:
         parts = _parts(der)
         issuer, subject = (_subject(expect(parts[index], SEQUENCE)) for index in (2, 4))
@@ -122,7 +122,7 @@ def _hosts(parts: list[Element]) -> list[str]:
     found = []
     for extensions in (part for part in parts if part.tag == _EXTENSIONS):
         for extension in elements(expect(next(elements(extensions.content)), SEQUENCE)):
-            # Between them may stand whether it is critical.
+            # An optional field between them says whether the extension is critical.
             kind, *_, value = elements(expect(extension, SEQUENCE))
             if _oid(expect(kind, OID)) != _ALTERNATIVES:
                 continue
@@ -135,7 +135,10 @@ def _hosts(parts: list[Element]) -> list[str]:
 
 
 def _subject(name: bytes) -> str:
-    """The parts of a name between commas, the last first; several attributes of one by plus."""
+    """Return the subject's parts separated by commas, the last first.
+
+    Attributes of one part by plus.
+    """
     parts = []
     for part in elements(name):
         attributes = (_attribute(each) for each in elements(expect(part, SET)))

@@ -1,4 +1,4 @@
-r"""`ssl.principal.mapping.rules`: from the name in a client's certificate to its principal's name.
+r"""`ssl.principal.mapping.rules`: maps the name in a client's certificate to its principal's name.
 
 As in Kafka (KIP-371) the first rule that matches the whole name decides: `DEFAULT` leaves it,
 `RULE:^CN=(.*?),.*$/$1/L` replaces it, with L or U in lower or upper case. A slash in a pattern is
@@ -27,7 +27,7 @@ class _Rule(NamedTuple):
 
 
 class MappingRules:
-    """The rules of a broker. Raises OttlaError(INVALID_CONFIG) where they cannot be read."""
+    """The rules of a broker. Raises OttlaError(INVALID_CONFIG) if they are invalid."""
 
     def __init__(self, text: str) -> None:
         self._rules: list[_Rule] = []
@@ -43,7 +43,7 @@ class MappingRules:
             self._rules.append(_Rule(None, "", str))
 
     def name(self, subject: str) -> str | None:
-        """The principal's name for a certificate's subject; None where no rule matches."""
+        """Return the principal's name for a certificate's subject; None if no rule matches."""
         for rule in self._rules:
             if rule.pattern is None:
                 return subject
@@ -56,7 +56,7 @@ class MappingRules:
 def _rule(default: str | None, pattern: str, replacement: str, case: str | None) -> _Rule:
     if default:
         return _Rule(None, "", str)
-    # The names are those of strangers' certificates: RE2 is linear. Few brokers have such rules.
+    # Names come from strangers' certificates, and RE2 takes linear time. Few brokers need it.
     import re2  # noqa: PLC0415
 
     try:

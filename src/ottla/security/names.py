@@ -1,10 +1,10 @@
-"""The words of ACLs, numbered as the protocol numbers them (KIP-140, KIP-290, KIP-373)."""
+"""The enumerations of ACLs, numbered as in the protocol (KIP-140, KIP-290, KIP-373)."""
 
 from enum import IntEnum
 
 
 class AclResource(IntEnum):
-    """What an ACL protects."""
+    """The types of resources that ACLs protect."""
 
     UNKNOWN = 0
     ANY = 1
@@ -17,7 +17,7 @@ class AclResource(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How an ACL names resources; ANY and MATCH stand in filters only."""
+    """How an ACL names resources; ANY and MATCH occur only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -27,7 +27,7 @@ class PatternType(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """What a principal does to a resource; an ACL with ALL covers each of them."""
+    """The operations on resources; an ACL with ALL covers each of them."""
 
     UNKNOWN = 0
     ANY = 1
@@ -48,7 +48,7 @@ class AclOperation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether an ACL allows or denies; ANY stands in filters only."""
+    """Whether an ACL allows or denies; ANY occurs only in filters."""
 
     UNKNOWN = 0
     ANY = 1
@@ -58,12 +58,12 @@ class Permission(IntEnum):
 
 # The name of the one resource of type CLUSTER.
 CLUSTER_NAME = "kafka-cluster"
-# As the name of a literal resource: all of its type. As a host: all hosts.
+# As the name of a literal pattern: all resources of the type. As a host: all hosts.
 WILDCARD = "*"
 # As the principal of an ACL: all users.
 EVERY_USER = "User:*"
 
 
 def title(name: str) -> str:
-    """A word as kafka-acls and Kafka's nodes in ZooKeeper spell it: `TransactionalId`."""
+    """Return a word as kafka-acls and Kafka's ZooKeeper nodes spell it: `TransactionalId`."""
     return "".join(part.capitalize() for part in name.split("_"))

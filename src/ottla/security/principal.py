@@ -22,7 +22,7 @@ ANONYMOUS = Principal(USER, "ANONYMOUS")
 
 
 def parse_principal(text: str) -> Principal:
-    """`User:alice`. Raises OttlaError(INVALID_REQUEST) where the colon is missing."""
+    """Parse `User:alice`. Raises OttlaError(INVALID_REQUEST) if the colon is missing."""
     kind, colon, name = text.partition(":")
     if not colon:
         raise OttlaError(
@@ -34,5 +34,5 @@ def parse_principal(text: str) -> Principal:
 
 
 def parse_super_users(text: str) -> frozenset[Principal]:
-    """The setting `super.users`: principals between semicolons. Raises OttlaError."""
+    """Parse the setting `super.users`: principals separated by semicolons. Raises OttlaError."""
     return frozenset(parse_principal(part.strip()) for part in text.split(";") if part.strip())

@@ -1,7 +1,7 @@
-"""ACLs by the resources they protect, so that few of many are looked at for one request.
+"""ACLs indexed by the resources they protect, so that a request examines only few.
 
-A literal name, the wildcard and each length of prefix are one dictionary look-up each, and the
-ACLs found there are grouped by principal: 10,000 ACLs cost as much as the few that apply.
+A literal name, the wildcard and each length of prefix are one dictionary look-up each, and the ACLs
+found there are grouped by principal: 10,000 ACLs cost as much as the few that apply.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from ottla.metadata.quota_entity import plain_address
 from ottla.security.acl import Acl, Pattern
 from ottla.security.names import EVERY_USER, WILDCARD, AclResource, PatternType
 
-# The addresses of IPv4 among those of IPv6.
+# The IPv4 addresses among the IPv6 addresses.
 _MAPPED = IPv6Network(f"{MAPPED}0:0/96")
 # The ACLs of one pattern by principal.
 _Section = dict[str, list[Acl]]
@@ -26,7 +26,7 @@ class AclRules:
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         # Invariant: no section is empty.
         self._sections: dict[Pattern, _Section] = {}
-        # How many prefixes of each length there are, by the type of resource.
+        # The number of prefixes by length, for each type of resource.
         self._prefixes: dict[AclResource, Counter[int]] = {}
         # Their lengths, ascending.
         self._lengths: dict[AclResource, list[int]] = {}
@@ -37,7 +37,7 @@ class AclRules:
             self.set_pattern(pattern, found)
 
     def __iter__(self) -> Iterator[Acl]:
-        """All ACLs, those of one pattern together."""
+        """Iterate over all ACLs, grouped by pattern."""
         for section in self._sections.values():
             for acls in section.values():
                 yield from acls
@@ -56,7 +56,7 @@ class AclRules:
             self._lengths[pattern.type] = sorted(+counts)
 
     def sections(self, kind: AclResource, name: str) -> Iterator[_Section]:
-        """The ACLs that protect the resource, by principal: literal, by prefix, wildcard."""
+        """Return the ACLs that protect the resource, by principal: literal, by prefix, wildcard."""
         find = self._sections.get
         found = find(Pattern(kind, name))
         if found is not None:
@@ -73,14 +73,14 @@ class AclRules:
                 yield found
 
     def of_type(self, kind: AclResource, principal: str) -> Iterator[Acl]:
-        """The ACLs of all resources of a type that name `principal`, or every user."""
+        """Return the ACLs of all resources of a type that name `principal`, or every user."""
         for pattern, section in self._sections.items():
             if pattern.type is kind:
                 yield from naming(section, principal)
 
 
 def naming(section: _Section, principal: str) -> list[Acl]:
-    """The ACLs of a section that name `principal`, or every user."""
+    """Return the ACLs of a section that name `principal`, or every user."""
     own = section.get(principal)
     everyone = section.get(EVERY_USER) if principal != EVERY_USER else None
     if own is None:
@@ -89,7 +89,7 @@ def naming(section: _Section, principal: str) -> list[Acl]:
 
 
 def comes_from(acl: Acl, host: str) -> bool:
-    """Whether an ACL is for requests from the address `host`."""
+    """Whether an ACL applies to requests from the address `host`."""
     if acl.host in (WILDCARD, host):
         return True
     if "/" in acl.host:
@@ -104,9 +104,9 @@ def comes_from(acl: Acl, host: str) -> bool:
 
 @lru_cache
 def network_of(text: str) -> IPv4Network | IPv6Network | None:
-    """The network that is written as `10.0.0.0/8`; None where `text` is none.
+    """Parse a network such as `10.0.0.0/8`; return None for other text.
 
-    One of IPv4 also where it is written as `::ffff:10.0.0.0/104`.
+    Also accepts an IPv4 network written as `::ffff:10.0.0.0/104`.
     """
     try:
         network = ip_network(text, strict=False)

@@ -1,6 +1,6 @@
 """ACLs in the store: one node for each pattern, with the ACLs in Kafka's JSON.
 
-A node that cannot be read must not open what it protected: its pattern then denies every user.
+An unreadable node must not open access to its resources: its pattern then denies every user.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ _PERMISSIONS = {title(each.name): each for each in (Permission.DENY, Permission.
 
 
 def acl_path(pattern: Pattern) -> str:
-    """The node that holds the ACLs of a pattern. Names of groups and users are free text."""
+    """Return the path of a pattern's ACLs. Names of groups and users may contain any characters."""
     name = quote(pattern.name, safe="*").replace("~", "%7E")
     # No node may be named "." or "..".
     name = name.replace(".", "%2E") if name in (".", "..") else name
@@ -35,7 +35,7 @@ def acl_path(pattern: Pattern) -> str:
 
 
 def pattern_of(path: str) -> Pattern | None:
-    """The pattern whose ACLs the node at `path` holds; None if it is no such node."""
+    """Return the pattern of the node at `path`; None for other nodes."""
     names = path.removeprefix(f"{CONFIG_ACLS}/").split("/")
     if not path.startswith(f"{CONFIG_ACLS}/") or len(names) != 3:
         return None
@@ -46,7 +46,7 @@ def pattern_of(path: str) -> Pattern | None:
 
 
 def encode_acls(acls: Iterable[Acl]) -> bytes:
-    """The data of a pattern's node."""
+    """Return the data of a pattern's node."""
     held = [
         {
             "principal": acl.principal,
@@ -60,7 +60,7 @@ def encode_acls(acls: Iterable[Acl]) -> bytes:
 
 
 def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
-    """The ACLs of a pattern. Raises OttlaError where the node is not what was written."""
+    """Return the ACLs of a pattern. Raises OttlaError if the node's data is invalid."""
     if not data:
         return []
     held = load(path, data)
@@ -80,5 +80,5 @@ def decode_acls(path: str, pattern: Pattern, data: bytes) -> list[Acl]:
 
 
 def unreadable(pattern: Pattern) -> Acl:
-    """Stands for the ACLs of a node that cannot be read: denies everything to every user."""
+    """Return the ACL that replaces an unreadable node: it denies everything to every user."""
     return Acl(pattern, EVERY_USER, WILDCARD, AclOperation.ALL, Permission.DENY)

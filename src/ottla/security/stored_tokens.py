@@ -1,6 +1,6 @@
-"""Delegation tokens in the store, at the path and in the JSON of Kafka's ZooKeeper days.
+"""Delegation tokens in the store, with the path and JSON that Kafka used in ZooKeeper.
 
-A token's secret is not among them.
+The secrets of tokens are not stored.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ _VERSION = 3
 
 
 def token_path(token_id: str) -> str:
-    """The node of a token."""
+    """Return the path of a token."""
     return f"{TOKENS}/{token_id}"
 
 
 def token_id_of(path: str) -> str | None:
-    """The token whose node is at `path`; None if it is no such node."""
+    """Return the id of the token at `path`; None for other nodes."""
     parent, _, name = path.rpartition("/")
     return name if parent == TOKENS and name else None
 
@@ -44,7 +44,7 @@ def encode_token(token: DelegationToken) -> bytes:
 
 
 def decode_token(path: str, data: bytes) -> DelegationToken:
-    """The token of a node. Raises OttlaError where it is not what was written."""
+    """Return the token of a node. Raises OttlaError if its data is invalid."""
     held = load(path, data)
     token_id = token_id_of(path)
     try:

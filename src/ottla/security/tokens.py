@@ -1,7 +1,7 @@
-"""Delegation tokens: who may make, renew, end and see which, and when one ends (KIP-48, KIP-373).
+"""Delegation tokens: permissions to create, renew, expire and see them (KIP-48, KIP-373).
 
 A core, with the error codes of Kafka 4.3 and in its order. A token's secret is its HMAC: it is
-never stored, since every broker computes it of the token's id with the key of its settings.
+never stored, since every broker computes it from the token's id with the key in its settings.
 """
 
 import base64
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ottla.base.errors import ErrorCode, OttlaError, shortened
 from ottla.security.principal import USER, Principal
 
-# All brokers keep all tokens, and every user that has logged in may make some.
+# Limited because all brokers keep all tokens, and every logged-in user may create some.
 TOKENS_OF_REQUESTER_MAX = 10_000
 NAMES_CHARACTERS_MAX = 16 << 10
 _LONG_MAX = 2**63 - 1
@@ -23,22 +23,22 @@ class DelegationToken(NamedTuple):
 
     id: str
     owner: Principal
-    # Who made it: another principal than the owner needs an ACL for that.
+    # The creator: a principal other than the owner needs an ACL for that.
     requester: Principal
     renewers: tuple[Principal, ...]
     issued_ms: int
-    # No renewal moves the end beyond it.
+    # The latest possible expiry; renewals cannot extend it.
     max_ms: int
     # Invariant: it is not beyond max_ms.
     expires_ms: int
 
     @property
     def concerned(self) -> tuple[Principal, ...]:
-        """The principals that see the token without an ACL."""
+        """Return the principals that see the token without an ACL."""
         return (self.owner, self.requester, *self.renewers)
 
     def is_over(self, now_ms: int) -> bool:
-        """Whether it has expired."""
+        """Whether the token has expired."""
         return self.max_ms < now_ms or self.expires_ms < now_ms
 
 
@@ -57,7 +57,7 @@ class TokenRules(NamedTuple):
         lifetime_ms: int,
         now_ms: int,
     ) -> DelegationToken:
-        """A new token; `lifetime_ms` of 0 and less stands for the longest."""
+        """Create a token; `lifetime_ms` of 0 or less means the longest one."""
         max_ms = _later(now_ms, _at_most(lifetime_ms, self.lifetime_ms_max))
         expires_ms = min(max_ms, _later(now_ms, self.renewal_ms_max))
         return DelegationToken(
@@ -67,7 +67,7 @@ class TokenRules(NamedTuple):
     def renewed(
         self, token: DelegationToken, principal: Principal, period_ms: int, now_ms: int
     ) -> DelegationToken:
-        """The token with a new end; a period of 0 and less stands for the longest."""
+        """Return the token with a new expiry; a period of 0 or less means the longest one."""
         if token.is_over(now_ms):
             raise _expired(token)
         _check_may_change(token, principal)
@@ -78,9 +78,9 @@ class TokenRules(NamedTuple):
 def ended(
     token: DelegationToken, principal: Principal, period_ms: int, now_ms: int
 ) -> DelegationToken | None:
-    """The token with its end after a period; None, removed at once, where that is negative.
+    """Return the token expiring after a period; None (removed at once) if the period is negative.
 
-    The end may be later than before, as in Kafka, but not beyond the lifetime.
+    The expiry may be later than before, as in Kafka, but not beyond the lifetime.
     """
     _check_may_change(token, principal)
     if period_ms < 0:
@@ -91,7 +91,7 @@ def ended(
 
 
 def new_token_id(random_bytes: Callable[[int], bytes]) -> str:
-    """An id in the form of Kafka's: 22 characters of Base64 for URLs, none of them `-` in front."""
+    """Return an id in Kafka's format: 22 characters of URL-safe Base64, not starting with `-`."""
     while True:
         token_id = base64.urlsafe_b64encode(random_bytes(16)).decode().rstrip("=")
         if not token_id.startswith("-"):
@@ -99,20 +99,20 @@ def new_token_id(random_bytes: Callable[[int], bytes]) -> str:
 
 
 def token_hmac(key: str, token_id: str) -> bytes:
-    """The secret of a token: HMAC-SHA-512 of its id."""
+    """Return the secret of a token: HMAC-SHA-512 of its id."""
     return hmac.digest(key.encode(), token_id.encode(), "sha512")
 
 
 def token_password(secret: bytes) -> str:
-    """The HMAC as the password by which clients log in."""
+    """Return the HMAC as the password with which clients log in."""
     return base64.b64encode(secret).decode()
 
 
 def check_principals(owner: Principal, renewers: Collection[Principal]) -> None:
-    """Raises OttlaError(INVALID_PRINCIPAL_TYPE) where one of them is no user.
+    """Raise OttlaError(INVALID_PRINCIPAL_TYPE) if one of them is not a user.
 
-    Who logs in by a token is `User:` with the owner's name: one of type `User:team` and name
-    `admin` would be asked for as `User:team:admin`, and be `User:admin`.
+    A client that logs in by a token becomes `User:` with the owner's name: a principal of type
+    `User:team` and name `admin` would be requested as `User:team:admin`, and become `User:admin`.
     """
     for one, what in ((owner, "own"), *((renewer, "renew") for renewer in renewers)):
         if one.type != USER:
@@ -129,7 +129,7 @@ def check_principals(owner: Principal, renewers: Collection[Principal]) -> None:
 
 
 def check_count(tokens: Iterable[DelegationToken], requester: Principal) -> None:
-    """Raises OttlaError(POLICY_VIOLATION) where a principal has made too many of `tokens`."""
+    """Raise OttlaError(POLICY_VIOLATION) if a principal has created too many of `tokens`."""
     if sum(token.requester == requester for token in tokens) >= TOKENS_OF_REQUESTER_MAX:
         raise OttlaError(
             ErrorCode.POLICY_VIOLATION,
@@ -139,7 +139,7 @@ def check_count(tokens: Iterable[DelegationToken], requester: Principal) -> None
 
 
 def no_such_token() -> OttlaError:
-    """For an HMAC that is of no token, or of one that was removed."""
+    """Return the error for an HMAC of an unknown or removed token."""
     return OttlaError(
         ErrorCode.DELEGATION_TOKEN_NOT_FOUND,
         "no delegation token has this HMAC: it is wrong, or the token has ended",
@@ -165,5 +165,5 @@ def _at_most(wanted_ms: int, limit_ms: int) -> int:
 
 
 def _later(now_ms: int, period_ms: int) -> int:
-    """A time that the protocol can carry."""
+    """Limit a time to what the protocol can represent."""
     return min(_LONG_MAX, now_ms + period_ms)

@@ -204,9 +204,7 @@ class Accumulator:
                 self.used_bytes -= batch.reserved
 
     def replace(self, batch: Batch, parts: Sequence[Batch]) -> None:
-        """Let `parts` take over the memory of `batch`, which settles when all parts have
-        settled.
-        """
+        """Let `parts` take over the memory of `batch`, which settles when all parts have."""
         with self.lock:
             del self.unfinished[batch]
             self.used_bytes -= batch.reserved

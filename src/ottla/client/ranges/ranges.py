@@ -199,7 +199,7 @@ class RangeClient:
     def list_offsets(
         self, topic: str, timestamp_ms: int, partitions: Iterable[int] | None = None
     ) -> dict[int, OffsetAndTimestamp]:
-        """Return per partition the first offset at or after a time, or EARLIEST, LATEST,
+        """Return per partition the first offset at or after a time, EARLIEST, LATEST,
         MAX_TIMESTAMP.
 
         LATEST is the high watermark, with read_committed the last stable offset. An offset of -1
@@ -627,7 +627,5 @@ def _wait_out(answer: FetchResponse) -> float:
 
 
 def _read(topic: str) -> list[Needs]:
-    """Return the READ need, which includes DESCRIBE, because a client that asks for offsets reads
-    next.
-    """
+    """Return the READ need, which includes DESCRIBE; after asking for offsets a client reads."""
     return [Needs("read", "topic", topic)]

@@ -1,6 +1,4 @@
-"""Turns methods of asynchronous clients into blocking ones with the same signature and
-documentation.
-"""
+"""Turns methods of asynchronous clients into blocking ones with the same signature."""
 
 from collections.abc import Callable, Coroutine
 from functools import wraps

@@ -3,8 +3,8 @@
 A line is a JSON object in ASCII, its keys sorted, without spaces, and ends with a newline. `line`
 is its number in the broker's chain, from 1 on; `previous` the SHA-256 of the line before it, as
 lower-case hex, without the newline; that of line 1 is 64 zeros. Files are named
-`ottla-audit-<broker>-<first line>.log`; beside them a head file has number and hash of the last
-line that is on the disk.
+`ottla-audit-<broker>-<first line>.log`; in the same folder a head file has number and hash of the
+last line that is on the disk.
 """
 
 import hashlib
@@ -13,12 +13,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-# What line 1 has in place of a hash.
+# The value of `previous` in line 1.
 NO_LINE = "0" * 64
 # Without the newline. A longer line loses its details.
 LINE_BYTES_MAX = 64 << 10
 _TEXT_MAX = 300
-# What lines are about: clients, and the log itself.
+# The kinds of lines: about clients, and about the log itself.
 EVENTS = (
     *("denied", "changed", "login", "login_failed"),
     *("start", "stop", "removed", "altered", "missing", "lost", "torn"),
@@ -27,7 +27,7 @@ _FILE = re.compile(r"ottla-audit-(\d+)-(\d{20})\.log")
 _HEAD_FILE = re.compile(r"ottla-audit-(\d+)\.head")
 _HEAD = re.compile(r"([0-9]{1,20}) ([0-9a-f]{64})\n?")
 
-# The fields of a line besides `line` and `previous`: texts, integers, lists and objects of them.
+# The fields of a line except `line` and `previous`: texts, integers, lists and objects of them.
 Event = Mapping[str, Any]
 
 
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
     @property
     def event(self) -> str:
-        """What kind of line it is."""
+        """Return the kind of the line."""
         return str(self.fields.get("event"))
 
 
@@ -61,41 +61,41 @@ class AuditFile(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """How a file ends."""
+    """The end of a file."""
 
     last: Line | None
     head: str
-    # The bytes behind the last line, without a final newline; None where there are none.
+    # The bytes after the last newline; None if there are none.
     torn: bytes | None
-    # What completes the file, so that the next line begins a line.
+    # The bytes that complete the file, so that the next line starts a new line.
     missing: bytes
 
 
 def bounded(text: str) -> str:
-    """A client's text as a line has it: not longer than 300 characters."""
+    """Return a client's text as used in lines: not longer than 300 characters."""
     return text if len(text) <= _TEXT_MAX else f"{text[:_TEXT_MAX]}…"
 
 
 def canonical(fields: Event) -> bytes:
-    """The one spelling of a line, without the newline."""
+    """Return the only valid spelling of a line, without the newline."""
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return text.encode("ascii")
 
 
 def hash_of(line: bytes) -> str:
-    """The hash of a line without its newline, as the next line carries it."""
+    """Return the hash of a line without its newline, as the next line contains it."""
     return hashlib.sha256(line).hexdigest()
 
 
 class Chain:
-    """Adds lines after the last one, whose number is `number` and whose hash is `head`."""
+    """Appends lines after the last one, whose number is `number` and whose hash is `head`."""
 
     def __init__(self, number: int = 0, head: str = NO_LINE) -> None:
         self.number = number
         self.head = head
 
     def link(self, event: Event) -> bytes:
-        """The next line, with its newline."""
+        """Return the next line, with its newline."""
         self.number += 1
         place = {"line": self.number, "previous": self.head}
         line = canonical({**event, **place})
@@ -106,13 +106,13 @@ class Chain:
         return line + b"\n"
 
     def skip(self, number: int) -> None:
-        """The next line comes after `number`: those in between are gone, and stay unused."""
+        """Continue after `number`: the lines in between are lost, and their numbers stay unused."""
         assert number >= self.number
         self.number = number
 
 
 def parse_line(line: bytes) -> Line | None:
-    """The line; None where these bytes are none that a broker writes."""
+    """Parse a line; return None for bytes that no broker writes."""
     if len(line) > LINE_BYTES_MAX:
         return None
     try:
@@ -128,7 +128,7 @@ def parse_line(line: bytes) -> Line | None:
 
 
 def find_tail(data: bytes) -> Tail:
-    """The tail of a file from its last bytes; `last` is None where no line is among them.
+    """Return the tail of a file, found in its last bytes; `last` is None if they contain no line.
 
     The first bytes may be the rest of a line that begins before them.
     """
@@ -149,33 +149,33 @@ def find_tail(data: bytes) -> Tail:
 
 
 def file_name(broker: int, first: int) -> str:
-    """The file that begins with line `first`."""
+    """Return the name of the file that begins with line `first`."""
     return f"ottla-audit-{broker}-{first:020}.log"
 
 
 def parse_file_name(name: str) -> AuditFile | None:
-    """None where it is no audit file's name."""
+    """Parse a file name; return None if it is not an audit file's name."""
     found = _FILE.fullmatch(name)
     return None if found is None else AuditFile(int(found[1]), int(found[2]), name)
 
 
 def head_name(broker: int) -> str:
-    """The head file of a broker."""
+    """Return the name of a broker's head file."""
     return f"ottla-audit-{broker}.head"
 
 
 def parse_head_name(name: str) -> int | None:
-    """The broker whose head file that is; None where it is no head file's name."""
+    """Return the broker of a head file's name; None for other names."""
     found = _HEAD_FILE.fullmatch(name)
     return None if found is None else int(found[1])
 
 
 def head_text(head: Head) -> bytes:
-    """The content of the head file."""
+    """Return the content of the head file."""
     return f"{head.number} {head.hash}\n".encode()
 
 
 def parse_head(data: bytes) -> Head | None:
-    """None where it is no head file's content."""
+    """Parse a head file; return None for other content."""
     found = _HEAD.fullmatch(data.decode("ascii", "replace"))
     return None if found is None else Head(int(found[1]), found[2])

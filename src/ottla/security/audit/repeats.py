@@ -1,18 +1,17 @@
-"""Counts events that repeat, so that a flood fills no disk, and hides no other client. Pure.
+"""Counts repeated events, so that a flood neither fills the disk nor hides other clients. Pure.
 
-A client is a principal at an address, of IPv6 a /64; in a failed login it is the user that the
-login named, where there is one. Each client has a budget of its own. The first event of a kind is a
-line at once; others like it in the same window are one line at its end: "1,532 more in 10 s", with
-the details of the last one. Where a client has too many kinds, such as one topic name after the
-other, or its lines have too many bytes, they are counted together by event, outcome, API and error.
-While a client repeats itself, each of its windows is twice as long as the one before, up to ten
-minutes.
+A client is a principal at an address (for IPv6 a /64); in a failed login, the principal is the
+claimed user, if that exists. Each client has its own budget. The first event of a kind becomes a
+line at once; similar ones in the same window become one line at its end: "1,532 more in 10 s", with
+the details of the last one. If a client has too many kinds, such as many topic names, or its lines
+have too many bytes, they are counted together by event, outcome, API and error. While a client
+repeats itself, each of its windows is twice as long as the one before, up to ten minutes.
 
-All addresses of a principal have a budget, too, so that it gains little by many of them. Beyond it
+All addresses of a principal share a budget, too, so that many addresses gain it little. Beyond it
 the principal's events are counted without their addresses.
 
-Changes that were made are never counted here: each is a line. A client that makes more than its
-budget of bytes allows, or its principal's, waits before it makes others; `wait_ms` says how long.
+Completed changes are never counted here: each is a line. A client that uses up its own or its
+principal's budget of bytes waits before its next change; `wait_ms` says how long.
 """
 
 from typing import Any
@@ -21,7 +20,7 @@ from ottla.base.addresses import counted_address
 from ottla.security.audit.chain import Event
 from ottla.security.principal import ANONYMOUS
 
-# In which fields events of one kind are equal, and what is equal where kinds are counted together.
+# The fields in which events of one kind are equal, and those used if kinds are counted together.
 _KIND = (
     "event",
     "outcome",
@@ -36,25 +35,26 @@ _KIND = (
     "user",
 )
 _GROUP = ("event", "outcome", "principal", "host", "api", "error", "user")
-# Of all addresses of a principal.
+# For all addresses of a principal together.
 _GROUP_OF_PRINCIPAL = tuple(name for name in _GROUP if name != "host")
 _WINDOW_MS = 10_000
 _WINDOW_MS_MAX = 600_000
-# Of one client, and of all: then all windows end, so that clients without number take no memory.
+# The most kinds of one client, and of all; beyond that all windows end, so that any number of
+# clients takes bounded memory.
 _KINDS_MAX = 50
 _HELD_MAX = 20_000
 _KINDS_OF_PRINCIPAL = 2_000
-# The lines of one client, and of one principal: 1 GiB of them takes nine hours.
+# The lines of one client, and of one principal: writing 1 GiB of them takes nine hours.
 _BYTES_AT_ONCE = 4 << 20
 _BYTES_AT_ONCE_OF_PRINCIPAL = 8 << 20
 _BYTES_PER_S = 32 << 10
-# How many principals those that have not logged in count as.
+# Clients that have not logged in count as this many principals.
 _ANONYMOUS = 4
 _Key = tuple[Any, ...]
 
 
 class _Counted:
-    """An event that is a line already, how many like it are not, and the last one's details."""
+    """An event already logged, the number of similar ones since, and the last one's details."""
 
     __slots__ = ("count", "detail", "event")
 
@@ -64,13 +64,13 @@ class _Counted:
         self.detail: object = None
 
     def line(self, seconds: int) -> Event:
-        # What a change set last is what holds.
+        # The last change decides the current value.
         last = {} if self.detail is None else {"detail": self.detail}
         return {**self.event, **last, "more": self.count, "seconds": seconds}
 
 
 class _Budget:
-    """The bytes of lines that time has not forgiven."""
+    """The bytes of logged lines; the count decreases with time."""
 
     __slots__ = ("_as_of_ms", "_at_once", "_bytes", "_per_s")
 
@@ -97,7 +97,7 @@ class _Budget:
 
 
 class _Principal:
-    """What all addresses of a principal have together."""
+    """The budget and counts that all addresses of one principal share."""
 
     __slots__ = ("budget", "held", "kinds_max")
 
@@ -105,7 +105,7 @@ class _Principal:
         times = _ANONYMOUS if name == str(ANONYMOUS) else 1
         self.budget = _Budget(times * _BYTES_AT_ONCE_OF_PRINCIPAL, times * _BYTES_PER_S)
         self.kinds_max = times * _KINDS_OF_PRINCIPAL
-        # How many kinds its clients have.
+        # The number of kinds of its clients.
         self.held = 0
 
     def has_room(self, now_ms: int) -> bool:
@@ -113,7 +113,7 @@ class _Principal:
 
 
 class _Client:
-    """The window of one client, or of the addresses of a principal that is beyond its budget."""
+    """The window of one client, or of all addresses of a principal beyond its budget."""
 
     __slots__ = ("began_ms", "budget", "groups", "kinds", "window_ms")
 
@@ -143,38 +143,38 @@ class _Client:
 
 
 class Repeats:
-    """Says which events become lines. Times are milliseconds of a clock that never goes back."""
+    """Decides which events become lines. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
-        # By principal and address, which is None for the rest of its addresses together.
+        # By principal and address; address None stands for the rest of its addresses together.
         self._clients: dict[_Key, _Client] = {}
         self._principals: dict[str, _Principal] = {}
-        # How many kinds all clients have.
+        # The number of kinds of all clients.
         self._held = 0
-        # No window ends sooner.
+        # No window ends before this time.
         self._ends_ms: int | None = None
 
     @property
     def ends_ms(self) -> int | None:
-        """When `end` is to be called; None where nothing is counted."""
+        """Return the time to call `end`; None if nothing is counted."""
         return self._ends_ms
 
     @property
     def is_full(self) -> bool:
-        """Whether `end_all` is to be called."""
+        """Whether `end_all` must be called."""
         return max(self._held, len(self._clients)) >= _HELD_MAX
 
     def wrote(self, event: Event, size: int, now_ms: int) -> None:
-        """An event is a line of so many bytes."""
+        """Note the size of the line of an event."""
         self._client(_client_key(event), now_ms).budget.charge(size, now_ms)
         self.wrote_count(event, size, now_ms)
 
     def wrote_count(self, event: Event, size: int, now_ms: int) -> None:
-        """A line that `end` or `end_all` returned has so many bytes."""
+        """Note the size of a line that `end` or `end_all` returned."""
         self._principal(_name(event)).budget.charge(size, now_ms)
 
     def wait_ms(self, principal: str, host: str, now_ms: int) -> int:
-        """How long a client waits before its next change."""
+        """Return how long a client must wait before its next change."""
         holders = (
             self._principals.get(principal),
             self._clients.get((principal, counted_address(host))),
@@ -182,7 +182,7 @@ class Repeats:
         return max(each.budget.wait_ms(now_ms) if each else 0 for each in holders)
 
     def admit(self, event: Event, now_ms: int) -> bool:
-        """Whether the event is a line now, see `wrote`; else it is counted."""
+        """Whether the event becomes a line now, see `wrote`; otherwise it is counted."""
         key, kind = _client_key(event), (*_key(event, _KIND), _topic(event))
         known = self._clients.get(key)
         held = None if known is None else known.kinds.get(kind)
@@ -204,7 +204,7 @@ class Repeats:
         return True
 
     def count(self, event: Event, count: int, now_ms: int) -> None:
-        """Count so many events together with others of their event, outcome, API and error."""
+        """Count several events together with others of the same event, outcome, API and error."""
         if self._principal(_name(event)).has_room(now_ms):
             self._client(_client_key(event), now_ms).count_group(event, _GROUP, count)
         else:
@@ -212,7 +212,7 @@ class Repeats:
             rest.count_group(event, _GROUP_OF_PRINCIPAL, count)
 
     def end(self, now_ms: int) -> list[Event]:
-        """End the windows that are over: a line for each kind that was repeated."""
+        """End the expired windows; return a line for each repeated kind."""
         return self._end(
             now_ms, [key for key, each in self._clients.items() if each.ends_ms <= now_ms]
         )
@@ -269,6 +269,6 @@ def _key(event: Event, names: tuple[str, ...]) -> _Key:
 
 
 def _topic(event: Event) -> object:
-    """The topic of a commit: a rewind of one is not hidden by commits of others."""
+    """Return the topic of a commit, so that commits of other topics do not hide its rewind."""
     detail = event.get("detail")
     return detail.get("topic") if isinstance(detail, dict) else None

@@ -1,8 +1,8 @@
 """Checks a broker's chain: finds lines that were removed, changed, inserted or moved.
 
-A chain proves that its lines belong together, not that it is the one that the broker wrote: with
-write access to the folder all of it can be written anew, or its end be cut off together with the
-head file. Only a hash that was noted elsewhere shows that; see `anchor`.
+A chain proves that its lines belong together, not that the broker wrote it: anyone with write
+access to the folder can rewrite all of it, or cut off its end together with the head file. Only a
+hash that was stored elsewhere reveals that; see `anchor`.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _NO_LINE_OF_A_BROKER = "was changed: it is none that a broker writes"
 
 
 class Remark(NamedTuple):
-    """What was seen, and where. `line` counts the lines of the file, from 1 on."""
+    """A finding with its place. `line` counts the lines of the file, from 1 on."""
 
     file: str
     line: int
@@ -26,33 +26,34 @@ class Remark(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """The outcome for one chain."""
+    """The result for one chain."""
 
     broker: int
     # Numbers of the first and the last line, and the hash of the last; 0 and "" without lines.
     first: int
     last: int
     head: str
-    # The number of the line whose hash is the anchor; 0 where there is none.
+    # The number of the line whose hash is the anchor; 0 if there is none.
     anchor_line: int
-    # From which line on the anchor proves what is there: up to it, each has the hash of the one
-    # before. 0 where there is none.
+    # The anchor proves the lines from this one up to its own, since each has the hash of the one
+    # before. 0 if it proves none.
     proven_from: int
-    # Which line says that retention removed those before the first; 0 where none are gone.
+    # The line that records that retention removed the lines before the first; 0 if none are
+    # missing.
     retention_line: int
     # Damage.
     problems: tuple[Remark, ...]
-    # What is in order and worth knowing, such as the end of a crash.
+    # Findings that are no damage, such as an end after a crash.
     notes: tuple[Remark, ...]
 
     @property
     def intact(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no damage was found."""
         return not self.problems
 
 
 class _Garbage:
-    """Bytes between two lines that are no lines."""
+    """Bytes between two lines that are not a line."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -78,7 +79,7 @@ class _Garbage:
 
 
 class ChainCheck:
-    """Reads the files of one broker in their order, and then says what was found."""
+    """Reads the files of one broker in order, and then returns the findings."""
 
     def __init__(
         self,
@@ -88,9 +89,10 @@ class ChainCheck:
         noted: Head | None = None,
         anchor: str | None = None,
     ) -> None:
-        """`is_whole`: all files of the broker are read, so that missing ones are problems.
+        """Create the check.
 
-        `noted` is what the head file says; `anchor` the hash of a line, from outside the folder.
+        `is_whole`: all files of the broker are read, so missing ones are problems. `noted` is the
+        head file's content; `anchor` the hash of a line, from outside the folder.
         """
         self._broker = broker
         self._is_whole = is_whole
@@ -102,22 +104,22 @@ class ChainCheck:
         self._linked_from = 0
         self._first = 0
         self._first_at = ("", 0)
-        # What the first line says of the one before it.
+        # The hash that the first line contains of the line before it.
         self._before = NO_LINE
         self._last = 0
         self._head = NO_LINE
-        # Ends of files that retention removed, by their numbers: the hash, and which line says it.
+        # Ends of files removed by retention, by number: the hash, and the line that records it.
         self._removed: dict[int, tuple[str, int]] = {}
         self._retention_line = 0
-        # What is behind the last line of the file that was read last.
+        # The bytes after the last line of the file read last.
         self._trailing: Remark | None = None
         self._problems: list[Remark] = []
         self._notes: list[Remark] = []
 
     def read(self, file: AuditFile, lines: Iterable[bytes]) -> None:
-        """Check the next file; `lines` have their newlines, the last one perhaps not."""
+        """Check the next file; `lines` have their newlines, except perhaps the last."""
         if self._trailing is not None:
-            # The broker had gone on in another file, so it did not die here.
+            # The broker continued in another file, so it did not crash here.
             self._problems.append(self._trailing._replace(text=_NO_LINE_OF_A_BROKER))
             self._trailing = None
         garbage = _Garbage()
@@ -146,7 +148,7 @@ class ChainCheck:
             self._trailing = Remark(file.name, garbage.position, text)
 
     def finish(self) -> Verified:
-        """The outcome."""
+        """Return the result."""
         self._judge_beginning()
         if self._trailing is not None:
             self._notes.append(self._trailing)
@@ -198,7 +200,7 @@ class ChainCheck:
             self._removed[_integer(line, "last")] = said
 
     def _compare(self, file: AuditFile, position: int) -> None:
-        """Compare the last line with what was noted elsewhere."""
+        """Compare the last line with the head file and the anchor."""
         noted = self._noted
         if noted is not None and noted.number == self._last and noted.hash != self._head:
             text = f"line {self._last} was changed: the head file has another hash of it"
@@ -207,7 +209,7 @@ class ChainCheck:
             self._anchor_line, self._proven_from = self._last, self._linked_from
 
     def _judge_beginning(self) -> None:
-        """Lines before the first one must be those that retention removed."""
+        """Check that the lines before the first one were removed by retention."""
         first = self._first
         if first == 1 and self._before != NO_LINE:
             self._problems.append(Remark(*self._first_at, "line 1 was changed"))

@@ -1,5 +1,5 @@
-"""Signed JSON Web Tokens: what one must be before its subject is believed.
+"""Signed JSON Web Tokens: the checks before a token's subject is trusted.
 
 A core without I/O: keys and the time are arguments. Signatures are verified by `joserfc`, which
-`keys` alone imports. Begin with `verify.verify_token`.
+only `keys` imports. Begin with `verify.verify_token`.
 """

@@ -1,4 +1,4 @@
-"""The claims of a token whose signature is verified. The rules are those of Kafka's broker."""
+"""Checks the claims of a token with a verified signature. The rules are those of Kafka's broker."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from ottla.security.sasl.bearer import RefusedToken
 class TokenPolicy:
     """Kafka's `sasl.oauthbearer.…` settings of a listener."""
 
-    # The token names one of these; empty: a token that names any is refused, as by Kafka.
+    # The token must name one of these; if empty, a token with an audience is refused, as in Kafka.
     audiences: frozenset[str] = frozenset()
     # None: any issuer whose key is at the JWKS address.
     issuer: str | None = None
@@ -22,7 +22,7 @@ class TokenPolicy:
 
 
 class Claims(NamedTuple):
-    """What the broker uses of a token that is accepted."""
+    """The claims of an accepted token that the broker uses."""
 
     subject: str
     # Seconds since 1970; the token may be accepted for `clock_skew_s` longer.
@@ -35,7 +35,7 @@ _CLOCKS: Final = "or the clocks of issuer and broker differ (sasl.oauthbearer.cl
 
 
 def check_claims(claims: Mapping[str, object], policy: TokenPolicy, now_s: float) -> Claims:
-    """The claims that matter. Raises RefusedToken, for the first rule that is broken."""
+    """Return the used claims. Raises RefusedToken for the first broken rule."""
     expires_s = _time(claims, "exp")
     if expires_s is None:
         raise _missing("exp")
@@ -105,7 +105,7 @@ def _subject(claims: Mapping[str, object], policy: TokenPolicy) -> str:
 
 
 def _scopes(claims: Mapping[str, object], policy: TokenPolicy) -> frozenset[str]:
-    """The scopes, in one text between blanks or in a list; none are required."""
+    """Return the scopes, from a text with blanks or a list; none are required."""
     found = claims.get(policy.scope_claim)
     if isinstance(found, str):
         return frozenset(found.split())
@@ -136,7 +136,7 @@ def _time(claims: Mapping[str, object], name: str) -> float | None:
 
 
 def is_time(value: object) -> TypeGuard[int | float]:
-    """Whether a value of JSON is a time in seconds: some numbers are not, or are no floats."""
+    """Whether a JSON value is a time in seconds; not every number is one."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e12
 
 

@@ -1,4 +1,4 @@
-"""The header of a token: which algorithm and key it claims to be signed with."""
+"""The header of a token: the claimed algorithm and key of its signature."""
 
 import base64
 import json
@@ -10,10 +10,10 @@ from ottla.security.sasl.bearer import RefusedToken
 
 
 def read_object(content: bytes) -> dict[str, object] | None:
-    """The object; None where there is none.
+    """Parse a JSON object; return None if it is invalid.
 
-    Of a name that stands twice another reader may believe the first value: such objects are refused
-    (RFC 7519, 4), as by Kafka.
+    Objects with a repeated name are refused (RFC 7519, 4), as by Kafka, because another reader may
+    use the first value.
     """
     try:
         found = json.loads(content.decode(), object_pairs_hook=_unique)
@@ -49,14 +49,17 @@ class Algorithm(Enum):
 
 
 class TokenHeader(NamedTuple):
-    """What a token says of its signature, before it is verified."""
+    """A token's claims about its signature, before it is verified."""
 
     algorithm: Algorithm
     key_id: str | None
 
 
 def read_header(token: str) -> TokenHeader:
-    """Raises RefusedToken. `jwk`, `jku`, `x5c` and `x5u` are not read: they name no keys here."""
+    """Read a header. Raises RefusedToken.
+
+    Ignores `jwk`, `jku`, `x5c` and `x5u`: they name no keys here.
+    """
     parts = token.split(".")
     header = part_of_token(parts[0]) if len(parts) == 3 else None
     if header is None:
@@ -83,7 +86,7 @@ def read_header(token: str) -> TokenHeader:
 
 
 def part_of_token(part: str) -> dict[str, object] | None:
-    """The object in a part of a token; None where there is none."""
+    """Return the JSON object in a part of a token; None if there is none."""
     try:
         content = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except ValueError:

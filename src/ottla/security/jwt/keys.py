@@ -17,7 +17,7 @@ from joserfc.jws import JWSRegistry, deserialize_compact
 from ottla.security.jwt.header import Algorithm
 
 _KEYS_MAX: Final = 100
-# A token that names no key costs a signature with each of these: strangers can send such tokens.
+# The most keys tried for a token that names none, because strangers can send such tokens.
 _TRIED_MAX: Final = 10
 _RSA_BITS: Final = range(2048, 8193)
 _CURVES: Final = {
@@ -39,13 +39,16 @@ class PublicKey(NamedTuple):
 
 
 class PublicKeys(NamedTuple):
-    """The keys of an issuer, and why others of its document are not used."""
+    """The keys of an issuer, and why other keys in its document are not used."""
 
     usable: tuple[PublicKey, ...]
     ignored: tuple[str, ...]
 
     def candidates(self, key_id: str | None, algorithm: Algorithm) -> list[PublicKey]:
-        """The keys that may have signed a token; the first of its algorithm where it names none."""
+        """Return the keys that may have signed a token.
+
+        If it names none, the first ones of its algorithm.
+        """
         fitting = (
             key
             for key in self.usable
@@ -54,14 +57,14 @@ class PublicKeys(NamedTuple):
         return list(islice(fitting, _TRIED_MAX))
 
     def has(self, key_id: str | None) -> bool:
-        """Whether a key of this id is there; any key where none is named."""
+        """Whether there is a key with this id; without an id, any key."""
         return any(key_id in (None, key.key_id) for key in self.usable)
 
 
 def read_keys(text: bytes) -> PublicKeys:
-    """The keys of a JWKS document. Raises ValueError where it is none.
+    """Read the keys of a JWKS document. Raises ValueError if it is not one.
 
-    One without a usable key is a document: by it an issuer withdraws the keys it had.
+    A document without usable keys is valid: with it an issuer withdraws its keys.
     """
     try:
         document = json.loads(text)
@@ -81,7 +84,10 @@ def read_keys(text: bytes) -> PublicKeys:
 
 
 def _read_key(document: object) -> PublicKey:
-    """Raises ValueError, without a secret: the document may hold a private key."""
+    """Read one key.
+
+    Raises ValueError without its values, since the document may contain a private key.
+    """
     if not isinstance(document, dict):
         raise ValueError("it is no object")
     key_id, named = document.get("kid"), document.get("alg")
@@ -101,7 +107,7 @@ def _read_key(document: object) -> PublicKey:
 
 
 def _import_key(document: Mapping[str, Any]) -> tuple[Key, frozenset[Algorithm]]:
-    # Only the public part: what else is there has no use here.
+    # Only the public part; the rest is not needed.
     parts = {name: document.get(name) for name in ("kty", "crv", "n", "e", "x", "y")}
     given: Any = {name: value for name, value in parts.items() if isinstance(value, str)}
     match given.get("kty"), given.get("crv"):

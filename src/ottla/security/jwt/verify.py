@@ -1,4 +1,4 @@
-"""Judges a token: its header, its signature by the issuer's keys, its claims."""
+"""Verifies a token: its header, its signature by the issuer's keys, its claims."""
 
 from ottla.base.errors import shortened
 from ottla.security.jwt.claims import Claims, TokenPolicy, check_claims
@@ -8,7 +8,7 @@ from ottla.security.sasl.bearer import RefusedToken
 
 
 class UnknownKey(RefusedToken):
-    """The token is of a key that the issuer had not published when its keys were read."""
+    """The token's key was not among the issuer's keys when they were last read."""
 
     def __init__(self, key_id: str | None) -> None:
         named = "a key without a name" if key_id is None else f"key {shortened(repr(key_id))}"
@@ -21,7 +21,10 @@ class UnknownKey(RefusedToken):
 
 
 def verify_token(token: str, keys: PublicKeys, policy: TokenPolicy, now_s: float) -> Claims:
-    """What a good token says. Raises RefusedToken; UnknownKey where newer keys may help."""
+    """Return the claims of a valid token.
+
+    Raises RefusedToken; UnknownKey if newer keys may help.
+    """
     header = read_header(token)
     candidates = keys.candidates(header.key_id, header.algorithm)
     if not candidates and not keys.has(header.key_id):

@@ -19,12 +19,12 @@ _NOT_RFC_7628: Final = "it is not made as RFC 7628 says"
 
 
 class BearerLogin(NamedTuple):
-    """What a client sends; its repr has no token."""
+    """A client's message; `repr` leaves the token out."""
 
     token: str
-    # The name to act under, which must be the token's; empty where the client names none.
+    # The name to act under, which must be the token's; empty if the client names none.
     acts_as: str
-    # Of KIP-342; Ottla reads and ignores them.
+    # Extensions of KIP-342, which Ottla reads and ignores.
     extensions: Mapping[str, str]
 
     def __repr__(self) -> str:
@@ -32,7 +32,7 @@ class BearerLogin(NamedTuple):
 
 
 def read_bearer(message: bytes) -> BearerLogin:
-    """`n,[a=AUTHZID],^Aauth=Bearer TOKEN^A[NAME=VALUE^A…]^A`. Raises MalformedExchange."""
+    """Parse `n,[a=AUTHZID],^Aauth=Bearer TOKEN^A[NAME=VALUE^A…]^A`. Raises MalformedExchange."""
     if len(message) > _MESSAGE_BYTES_MAX:
         raise MalformedExchange(MECHANISM, f"it has {len(message)} bytes")
     try:
@@ -62,20 +62,20 @@ def read_bearer(message: bytes) -> BearerLogin:
 
 
 def write_bearer(token: str, extensions: Mapping[str, str] = {}) -> bytes:
-    """The message of a client."""
+    """Return the message of a client."""
     more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
     return f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
 
 
 def refusal_text(status: str) -> str:
-    """The server's error message as Kafka writes it, such as `{"status":"invalid_token"}`."""
+    """Return the server's error message as in Kafka, such as `{"status":"invalid_token"}`."""
     return json.dumps({"status": status}, separators=(",", ":"))
 
 
 class RefusedToken(AuthenticationFailed):
-    """A token that is not accepted. Its message is the JSON that the client gets, as in Kafka.
+    """A refused token. The message is the JSON that the client receives, as in Kafka.
 
-    `cause` is for the broker's log; neither has anything of the token's signature in it.
+    `cause` is for the broker's log; neither contains any of the token's signature.
     """
 
     kind = "token"
@@ -96,7 +96,7 @@ class OtherName(AuthenticationFailed):
             f"it asks to act as {acts_as[:100]!r} with a token of {name!r}: remove the "
             "authorization id from the client",
         )
-        # Kafka's words: the name is of the client's own token.
+        # Kafka's words, which may be shown because the name is in the client's own token.
         self.message = (
             f"Authentication failed: Client requested an authorization id ({acts_as[:100]}) that "
             f"is different from the token's principal name ({name})"
@@ -106,7 +106,7 @@ class OtherName(AuthenticationFailed):
 class Token(NamedTuple):
     """A token, and when it expires in seconds since 1970.
 
-    None: its own claim `exp` says so; one that is no JWT is asked for at each login.
+    None: its claim `exp` says so; a token that is not a JWT is requested anew at each login.
     """
 
     text: str
@@ -116,5 +116,5 @@ class Token(NamedTuple):
         return f"Token(expires_s={self.expires_s})"
 
 
-# Gives a new token. May block; is called in a thread.
+# Returns a new token. May block; is called in a thread.
 Supplier = Callable[[], Token | str]

@@ -1,4 +1,4 @@
-"""The client's side of a login, whatever the mechanism."""
+"""The client's side of a login, independent of the mechanism."""
 
 import base64
 from collections.abc import Callable, Generator
@@ -20,40 +20,43 @@ MECHANISMS = (*_SCRAM, plain.MECHANISM, bearer.MECHANISM)
 
 
 class ClientExchange(Protocol):
-    """One login: send `first`, then what `step` gives for each answer, until it is empty."""
+    """One login: send `first`, then the result of `step` for each answer, until it is empty."""
 
     first: bytes
 
     def step(self, answer: bytes) -> bytes:
-        """The next message. Raises MalformedExchange where the server is not to be trusted."""
+        """Return the next message. Raises MalformedExchange if the server cannot be trusted."""
         ...
 
 
 class SaslIdentity(NamedTuple):
-    """Who logs in, and how; the repr has no password."""
+    """The user and mechanism of a login; `repr` leaves the password out."""
 
     mechanism: str
     user: str
-    password: str  # Of OAUTHBEARER: the token, once it is `ready`.
-    # Gives the token of OAUTHBEARER, and may block.
+    password: str  # For OAUTHBEARER the token, once the identity is `ready`.
+    # Returns the token of OAUTHBEARER, and may block.
     token: Callable[[], str] | None = None
-    # Whether they are the id and the HMAC of a delegation token.
+    # Whether user and password are the id and the HMAC of a delegation token.
     is_delegation_token: bool = False
 
     def __repr__(self) -> str:
         return f"SaslIdentity({self.mechanism!r}, {self.user!r})"
 
     def ready(self) -> "SaslIdentity":
-        """The identity with a good token. May block where `token` is set; raises OttlaError."""
+        """Return the identity with a valid token.
+
+        May block if `token` is set; raises OttlaError.
+        """
         return self if self.token is None else self._replace(password=self.token())
 
     @property
     def name(self) -> str:
-        """Who logs in, for messages."""
+        """Return the user's name for messages."""
         return f"{'delegation token' if self.is_delegation_token else 'user'} {self.user!r}"
 
     def exchange(self, random_bytes: Callable[[int], bytes]) -> ClientExchange:
-        """A new login."""
+        """Start a new login exchange."""
         if self.mechanism == bearer.MECHANISM:
             return _Bearer(self)
         scram = _SCRAM.get(self.mechanism)
@@ -65,7 +68,7 @@ class SaslIdentity(NamedTuple):
 
 
 def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
-    """The user and password of a login module. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the user and password of a login module. Raises OttlaError(INVALID_CONFIG)."""
     if mechanism not in MECHANISMS or mechanism == bearer.MECHANISM:
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -86,17 +89,17 @@ def identity_of(mechanism: str, jaas: Jaas) -> SaslIdentity:
     )
 
 
-# Requests out, their responses in; the types of responses follow from the requests.
+# Yields requests and receives their responses, whose types depend on the requests.
 LoginRequests = Generator[Message, Any, int]
 
 
 def login_requests(
     identity: SaslIdentity, server: str, random_bytes: Callable[[int], bytes]
 ) -> LoginRequests:
-    """The requests of a login; each is given its response. `server` is its name in messages.
+    """Yield the requests of a login and receive their responses; `server` is for messages.
 
-    `identity` is ready. Returns for how many milliseconds the session lasts; 0: without end.
-    Raises OttlaError where the server refuses, or does not prove that it knows the user.
+    `identity` must be ready. Returns how many milliseconds the session lasts; 0: unlimited. Raises
+    OttlaError if the server refuses, or does not prove that it knows the user.
     """
     shaken = yield SaslHandshakeRequest(mechanism=identity.mechanism)
     if shaken.error_code:
@@ -133,7 +136,7 @@ def _refused(server: str, identity: SaslIdentity) -> str:
 
 
 class _Bearer:
-    """The one message of OAUTHBEARER; an answer that is not empty says why it is refused."""
+    """The single message of OAUTHBEARER; a non-empty answer gives the reason for a refusal."""
 
     def __init__(self, identity: SaslIdentity) -> None:
         self.first = bearer.write_bearer(identity.password)

@@ -1,9 +1,9 @@
-"""What users without a credential are shown, so that the answers do not show which users exist.
+"""Fake credentials for unknown users, so that answers do not reveal which users exist.
 
-Salts and iterations differ with the program that made a user: Java's tools write other salts than
-Ottla's. So each unknown name gets those of one such kind, as often as users have them. Which one,
-and the salt, are made of the name and a secret: they stay the same from login to login. A name that
-was shown a kind keeps it when users are added; others hardly change.
+Salts and iterations depend on the program that created a user: Java's tools write other salts than
+Ottla's. So each unknown name gets one of the kinds in use, as often as real users have it. The kind
+and the salt are derived from the name and a secret: they stay the same from login to login. A name
+keeps its kind when users are added; the kinds of other names hardly change.
 """
 
 import hmac
@@ -23,21 +23,21 @@ from ottla.security.sasl.scram_keys import (
 )
 
 _LETTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-# Java's: a random number of so many bits, written with these letters.
+# Java's format: a random number with this many bits, written with these letters.
 _JAVA_BITS: Final = 130
 _JAVA_SIZES: Final = range(20, 27)
 _JAVA: Final = 0
 _TOKEN_SALT_BYTES: Final = 16
 # Names whose kind is remembered.
 _REMEMBERED_MAX: Final = 10_000
-# Each kind costs a hash in every login; rarer ones are left out.
+# Each kind costs a hash in every login; rarer ones are ignored.
 _KINDS_MAX: Final = 8
 
 
 class SaltKind(NamedTuple):
-    """What the salts of some users have in common."""
+    """The common properties of some users' salts."""
 
-    # Of random salts; _JAVA for Java's.
+    # The length of random salts; _JAVA for Java's.
     salt_bytes: int
     iterations: int
 
@@ -47,35 +47,35 @@ _DEFAULT: Final = ((SaltKind(SALT_BYTES, ITERATIONS_DEFAULT), 1),)
 
 
 class Disguise:
-    """Makes credentials that no password has."""
+    """Creates credentials that match no password."""
 
     __slots__ = ("_kinds", "_secret", "_shown")
 
     def __init__(self, secret: bytes, kinds: tuple[tuple[SaltKind, int], ...] = _DEFAULT) -> None:
-        """`kinds`: and how many users have each."""
+        """Create the disguise. `kinds` maps each kind to its number of users."""
         self._secret = secret
         self._kinds = kinds
-        # What names were shown, by what is made of them.
+        # The kinds shown to names, by a hash of the name.
         self._shown: dict[bytes, SaltKind] = {}
 
     @staticmethod
     def like(secret: bytes, credentials: Iterable[ScramCredential]) -> "Disguise":
-        """Kinds as often as these users have them."""
+        """Return a disguise with kinds as frequent as among these users."""
         counts = Counter(kind_of(each.salt, each.iterations) for each in credentials)
         return Disguise(secret, tuple(counts.most_common(_KINDS_MAX)) or _DEFAULT)
 
     def now_like(self, credentials: Iterable[ScramCredential]) -> "Disguise":
-        """The same with the kinds of other users; names that were shown one keep it."""
+        """Return it with the kinds of other users; names keep a kind once shown."""
         found = Disguise.like(self._secret, credentials)
         found._shown = self._shown
         return found
 
     def of_tokens(self) -> "Disguise":
-        """What unknown delegation tokens are shown; those that exist have the same salts."""
+        """Return the disguise for unknown delegation tokens; real ones have the same salts."""
         return Disguise(self._secret, _OF_TOKENS)
 
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential:
-        """What an unknown user is shown."""
+        """Return the fake credential of an unknown user."""
         own = mac(mechanism, self._secret, user.encode())
         kind = self._shown.get(own)
         if kind is None:
@@ -88,7 +88,10 @@ class Disguise:
         return credential_of(mechanism, own, salt, kind.iterations)
 
     def _kind(self, own: bytes) -> SaltKind:
-        """Each kind draws a number; the least one wins, where more users make a number less."""
+        """Draw a number for each kind.
+
+        The least one wins, and kinds with more users draw lower ones.
+        """
         drawn = []
         for kind, count in self._kinds:
             seed = hmac.digest(own, b"%d %d" % kind, "sha256")
@@ -98,7 +101,7 @@ class Disguise:
 
 
 def kind_of(salt: bytes, iterations: int) -> SaltKind:
-    """The kind of one user's salt."""
+    """Return the kind of one user's salt."""
     is_java = len(salt) in _JAVA_SIZES and all(byte in _LETTERS.encode() for byte in salt)
     return SaltKind(_JAVA if is_java else min(len(salt), 64), iterations)
 

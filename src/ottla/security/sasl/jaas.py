@@ -1,7 +1,7 @@
 """Reads `sasl.jaas.config`: one login module with its options, in Java's notation.
 
-Nothing is loaded by its name: a module only says which mechanism the options are for. Messages do
-not repeat the text, as there are passwords in it.
+No class is loaded: a module's name only selects the mechanism of its options. Messages do not
+repeat the text, because it contains passwords.
 """
 
 import re
@@ -31,7 +31,7 @@ _USER: Final = "user_"
 
 
 class Jaas(NamedTuple):
-    """What a login module is given; the repr has no options."""
+    """A login module's options; `repr` leaves them out."""
 
     mechanism: str  # SCRAM for all mechanisms of that family.
     options: Mapping[str, str]
@@ -50,7 +50,7 @@ class Jaas(NamedTuple):
 
 
 def parse_jaas(text: str) -> Jaas:
-    """The one module of a text. Raises OttlaError(INVALID_CONFIG), without the text."""
+    """Parse the single module of a text. Raises OttlaError(INVALID_CONFIG), without the text."""
     head = _HEAD.match(text)
     if head is None or head[2].lower() not in _FLAGS:
         raise _wrong("it does not begin with a login module and `required`")

@@ -9,7 +9,7 @@ _MESSAGE_BYTES_MAX = 4096
 
 
 class PlainLogin(NamedTuple):
-    """What a client says; its repr has no password."""
+    """A client's user and password; `repr` leaves the password out."""
 
     user: str
     password: str
@@ -19,7 +19,7 @@ class PlainLogin(NamedTuple):
 
 
 def read_plain(message: bytes) -> PlainLogin:
-    """`[AUTHZID] NUL USER NUL PASSWORD`. Raises MalformedExchange."""
+    """Parse `[AUTHZID] NUL USER NUL PASSWORD`. Raises MalformedExchange."""
     if len(message) > _MESSAGE_BYTES_MAX:
         raise MalformedExchange(MECHANISM, f"it has {len(message)} bytes")
     try:
@@ -37,5 +37,5 @@ def read_plain(message: bytes) -> PlainLogin:
 
 
 def write_plain(user: str, password: str) -> bytes:
-    """The message of a client."""
+    """Return the message of a client."""
     return f"\0{user}\0{password}".encode()

@@ -15,12 +15,12 @@ from ottla.security.sasl.scram_keys import (
 )
 
 _HEADER = "n,,"
-# A server that asks for more wants to keep this client busy.
+# A server that asks for more iterations would keep this client busy.
 _ITERATIONS_MAX = 1_000_000
 
 
 class ScramClient:
-    """One exchange: send `first`, then what `step` returns for each answer, until it is empty."""
+    """One exchange: send `first`, then the result of `step` for each answer, until it is empty."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class ScramClient:
         nonce: str,
         extensions: Mapping[str, str],
     ) -> None:
-        """`nonce` is of this exchange alone, in printable characters without a comma."""
+        """Start an exchange. `nonce` must be unique, in printable characters without a comma."""
         self._mechanism = mechanism
         self._password = password
         self._nonce = nonce
@@ -38,10 +38,9 @@ class ScramClient:
         self._expected: bytes | None = None
 
     def step(self, answer: bytes) -> bytes:
-        """The next message; empty once the server has proven that it knows the credential.
+        """Return the next message; empty once the server has proven that it knows the credential.
 
-        Raises MalformedExchange where the server does not follow the protocol, or is not the one
-        that knows the user.
+        Raises MalformedExchange if the server violates the protocol, or does not know the user.
         """
         try:
             if self._expected is None:

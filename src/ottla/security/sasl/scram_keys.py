@@ -1,6 +1,6 @@
-"""What SCRAM keeps of a password, and the proofs made of it (RFC 5802, RFC 7677).
+"""The stored form of SCRAM passwords, and the proofs made from it (RFC 5802, RFC 7677).
 
-A credential holds neither the password nor what a client needs in order to log in.
+A credential contains neither the password nor anything that suffices to log in.
 """
 
 import base64
@@ -33,12 +33,12 @@ class ScramMechanism(Enum):
 
 
 def mechanism_numbered(number: int) -> ScramMechanism | None:
-    """The mechanism that Kafka gives this number; None where there is none."""
+    """Return the mechanism with Kafka's number; None if there is none."""
     return next((each for each in ScramMechanism if each.number == number), None)
 
 
 class ScramCredential(NamedTuple):
-    """What a broker keeps of one user's password for one mechanism."""
+    """The stored form of one user's password for one mechanism."""
 
     salt: bytes
     iterations: int
@@ -49,14 +49,14 @@ class ScramCredential(NamedTuple):
 def salted_password(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
 ) -> bytes:
-    """The slow step: milliseconds of PBKDF2. Kafka takes a password's UTF-8 bytes as they are."""
+    """Compute the slow step: milliseconds of PBKDF2. As in Kafka, of the password's UTF-8 bytes."""
     return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
 
 
 def credential_of(
     mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """The credential of a password that was salted already."""
+    """Return the credential of a salted password."""
     client_key = mac(mechanism, salted, b"Client Key")
     stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
     return ScramCredential(salt, iterations, stored_key, mac(mechanism, salted, b"Server Key"))
@@ -65,19 +65,19 @@ def credential_of(
 def new_credential(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int = ITERATIONS_DEFAULT
 ) -> ScramCredential:
-    """The credential of a new password; slow, as `salted_password`."""
+    """Return the credential of a new password; slow, like `salted_password`."""
     salted = salted_password(mechanism, password, salt, iterations)
     return credential_of(mechanism, salted, salt, iterations)
 
 
 def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
-    """Whether a credential is that of a password; slow, as `salted_password`."""
+    """Whether the password matches the credential; slow, like `salted_password`."""
     made = new_credential(mechanism, password, credential.salt, credential.iterations)
     return hmac.compare_digest(made.stored_key, credential.stored_key)
 
 
 def client_proof(mechanism: ScramMechanism, salted: bytes, signed: bytes) -> bytes:
-    """What a client that knows the password sends for the messages `signed`."""
+    """Return the client's proof that it knows the password, for the messages `signed`."""
     client_key = mac(mechanism, salted, b"Client Key")
     stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
     return _xor(client_key, mac(mechanism, stored_key, signed))
@@ -86,7 +86,7 @@ def client_proof(mechanism: ScramMechanism, salted: bytes, signed: bytes) -> byt
 def is_proof(
     mechanism: ScramMechanism, credential: ScramCredential, signed: bytes, proof: bytes
 ) -> bool:
-    """Whether `proof` is of a client that knows the password; takes the same time for all."""
+    """Whether `proof` shows knowledge of the password; takes the same time in all cases."""
     signature = mac(mechanism, credential.stored_key, signed)
     if len(proof) != len(signature):
         return False
@@ -120,7 +120,7 @@ def credential_text(credential: ScramCredential) -> str:
 
 
 def parse_credential(text: str) -> ScramCredential:
-    """A stored credential. Raises ValueError, which does not repeat the text."""
+    """Parse a stored credential. Raises ValueError, which does not repeat the text."""
     fields = dict(part.partition("=")[::2] for part in text.split(","))
     if tuple(sorted(fields)) != tuple(sorted(_FIELDS)):
         raise ValueError(f"it does not have the fields {', '.join(_FIELDS)}")

@@ -1,6 +1,6 @@
-"""The messages of a SCRAM exchange, read and written (RFC 5802, section 7).
+"""Reads and writes the messages of a SCRAM exchange (RFC 5802, section 7).
 
-Reading raises ValueError; what is wrong stands in it, without the message.
+Reading raises ValueError, which describes the problem without the message.
 """
 
 import base64
@@ -17,9 +17,9 @@ _NAME_ESCAPE = re.compile(r"=(2C|3D)?")
 
 
 class ClientFirst(NamedTuple):
-    """The first message: who, and the client's part of the nonce."""
+    """The client's first message: the user, and the client's part of the nonce."""
 
-    header: str  # As it has to come back in `c=`.
+    header: str  # Must be repeated in `c=`.
     bare: str  # The part that is signed.
     user: str
     nonce: str
@@ -27,7 +27,7 @@ class ClientFirst(NamedTuple):
 
 
 class ServerFirst(NamedTuple):
-    """The answer to it."""
+    """The server's answer to the client's first message."""
 
     nonce: str
     salt: bytes
@@ -35,7 +35,7 @@ class ServerFirst(NamedTuple):
 
 
 class ClientFinal(NamedTuple):
-    """The second message: the proof."""
+    """The client's second message: the proof."""
 
     binding: bytes
     nonce: str
@@ -66,7 +66,10 @@ def read_client_first(message: bytes) -> ClientFirst:
 
 
 def token_in(message: bytes) -> str | None:
-    """The delegation token that a first message is of; None where it is of a user, or malformed."""
+    """Return the id of the delegation token in a first message.
+
+    None for a user or malformed bytes.
+    """
     try:
         first = read_client_first(message)
     except ValueError:
@@ -75,7 +78,7 @@ def token_in(message: bytes) -> str | None:
 
 
 def is_of_token(first: ClientFirst) -> bool:
-    """Whether its user is the id of a delegation token (KIP-48)."""
+    """Whether the message's user is the id of a delegation token (KIP-48)."""
     return first.extensions.get("tokenauth", "").lower() == "true"
 
 
@@ -123,7 +126,7 @@ def write_client_final(without_proof: str, proof: bytes) -> bytes:
 
 
 def read_server_final(message: bytes) -> bytes:
-    """The signature of `v=SIGNATURE`; an error that the server names is a ValueError."""
+    """Read the signature of `v=SIGNATURE`; an error from the server raises ValueError."""
     [(name, value), *_] = _fields(_text(message))
     if name == "e":
         raise ValueError(f"the server says {value[:100]!r}")
@@ -133,7 +136,7 @@ def read_server_final(message: bytes) -> bytes:
 
 
 def write_server_final(signature: bytes) -> bytes:
-    """The last message of a server that has let a client in."""
+    """Return the last message of a server after a successful login."""
     return f"v={_encoded(signature)}".encode()
 
 

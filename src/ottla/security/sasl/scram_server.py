@@ -18,21 +18,21 @@ from ottla.security.sasl.scram_messages import ClientFirst
 # RFC 5802 leaves the length to the server: 24 bytes can't be guessed.
 NONCE_BYTES = 24
 
-# The credential of a user; the flag says whether it is a delegation token's. None: there is none.
+# Returns a user's or, if the flag is set, a delegation token's credential; None if missing.
 FindCredential = Callable[[str, bool], ScramCredential | None]
 
 
 class ScramServer:
-    """One exchange. `user` is who logged in, once `step` has answered the proof.
+    """One exchange. `user` is set once `step` has accepted the proof.
 
-    An unknown user gets the same steps as a known one, with a salt that stays the same: the
-    answers do not show which users exist.
+    An unknown user gets the same steps as a known one, with a salt that stays the same, so that
+    answers do not reveal which users exist.
     """
 
     def __init__(
         self, mechanism: ScramMechanism, find: FindCredential, nonce: bytes, disguise: Disguise
     ) -> None:
-        """`nonce` is NONCE_BYTES of chance, for this exchange alone."""
+        """Start an exchange. `nonce` is NONCE_BYTES of random bytes, used only once."""
         self.user: str | None = None
         self.is_token = False
         self._mechanism = mechanism
@@ -42,7 +42,7 @@ class ScramServer:
         self._first: ClientFirst | None = None
         self._server_first = b""
         self._credential: ScramCredential | None = None
-        # The user's credential, or what stands for it.
+        # The user's credential, or the fake one of an unknown user.
         self._shown: ScramCredential | None = None
         self._is_over = False
 
@@ -63,7 +63,7 @@ class ScramServer:
         self._first = first = scram_messages.read_client_first(message)
         self.is_token = scram_messages.is_of_token(first)
         self._credential = self._find(first.user, self.is_token)
-        # Made for a known user, too, so that both take the same time.
+        # Computed even for a known user, so that both cases take the same time.
         disguise = self._disguise.of_tokens() if self.is_token else self._disguise
         disguised = disguise.credential(self._mechanism, first.user)
         self._shown = shown = self._credential or disguised
@@ -100,7 +100,7 @@ class ScramServer:
 
 
 def unusable_token(mechanism: str, token_id: str) -> AuthenticationFailed:
-    """The failure of a client that has no delegation token, or one that is over."""
+    """Return the failure for a missing or expired delegation token."""
     return AuthenticationFailed(
         mechanism,
         f"there is no delegation token {shortened(token_id)!r}, it has expired, or the HMAC that "
@@ -111,7 +111,7 @@ def unusable_token(mechanism: str, token_id: str) -> AuthenticationFailed:
 
 
 def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:
-    """The failure of a user without a credential."""
+    """Return the failure for a user without a credential."""
     failure = AuthenticationFailed(
         mechanism,
         f"there is no user {shortened(user)!r} with a credential for it; `ottla user list` lists "
@@ -123,7 +123,7 @@ def unknown_user(mechanism: str, user: str) -> AuthenticationFailed:
 
 
 def wrong_password(mechanism: str, user: str) -> AuthenticationFailed:
-    """The failure of a user that is known."""
+    """Return the failure for a wrong password of a known user."""
     failure = AuthenticationFailed(
         mechanism,
         f"the proof of user {user!r} is wrong: the client has another password; correct it there, "

@@ -1,8 +1,8 @@
-"""Which requests of a connection on a SASL listener are served, and when it must log in again.
+"""Decides which requests of a SASL connection are served, and when the client must log in again.
 
-A core: the shell asks `judge` what to do with each request, does it, and reports the outcome. No
-request but ApiVersions and those of SASL itself is served before login (KIP-43, KIP-152), nor
-after the session's end (KIP-368).
+A core: the shell asks `judge` what to do with each request, does it, and reports the outcome.
+Before a login, only ApiVersions and the SASL requests are served (KIP-43, KIP-152), as after the
+session's end (KIP-368).
 """
 
 from enum import Enum
@@ -15,7 +15,7 @@ _LOGINS_APART_MS = 1000
 
 
 class LoginStep(Enum):
-    """What to do with a request."""
+    """The possible actions for a request."""
 
     SERVE = "serve it as on any listener"
     VERSIONS = "serve it: it is ApiVersions"
@@ -27,7 +27,7 @@ class LoginStep(Enum):
 
 
 class LoginState(Enum):
-    """Where a connection stands."""
+    """The login state of a connection."""
 
     BEGINNING = "ApiVersions or SaslHandshake comes next"
     VERSIONED = "SaslHandshake comes next"
@@ -39,21 +39,21 @@ class LoginState(Enum):
 
 
 class SaslSession:
-    """One connection. Times are milliseconds of a clock that never goes back."""
+    """The session of one connection. Times are milliseconds of a clock that never goes back."""
 
     def __init__(self) -> None:
         self.state = LoginState.BEGINNING
         self.mechanism = ""
-        # Who logged in; stays while the client logs in again.
+        # The logged-in principal; kept while the client logs in again.
         self.principal: Principal | None = None
-        # When the session ends; None for never.
+        # When the session expires; None for never.
         self.expires_ms: int | None = None
         self._is_raw = False
         self._began_again_ms: int | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether requests are served; `judge` still says when the session is over."""
+        """Whether the client has logged in; `judge` also checks whether the session has expired."""
         return self.state is LoginState.OPEN
 
     @property
@@ -62,7 +62,7 @@ class SaslSession:
         return self.state is LoginState.RAW_EXCHANGE
 
     def judge(self, api_key: int, now_ms: int) -> LoginStep:
-        """What to do with a request. `api_key` is of no meaning where `takes_raw_tokens`."""
+        """Decide about a request. `api_key` is ignored if `takes_raw_tokens`."""
         match self.state:
             case LoginState.OPEN:
                 return self._judge_open(api_key, now_ms)
@@ -81,12 +81,15 @@ class SaslSession:
         return LoginStep.CLOSE
 
     def versions_served(self) -> None:
-        """ApiVersions was answered without an error."""
+        """Note that ApiVersions was answered without an error."""
         assert self.state is LoginState.BEGINNING, self.state
         self.state = LoginState.VERSIONED
 
     def agreed(self, mechanism: str, *, is_raw: bool, now_ms: int) -> bool:
-        """A handshake has chosen an enabled mechanism. False: not the one of the first login."""
+        """Note that a handshake chose a mechanism.
+
+        Return False if it is not that of the first login.
+        """
         assert self.state in (LoginState.BEGINNING, LoginState.VERSIONED, LoginState.OPEN), (
             self.state
         )
@@ -100,17 +103,17 @@ class SaslSession:
         return True
 
     def judging(self) -> None:
-        """A token was handed to the mechanism."""
+        """Note that the mechanism is checking a token."""
         assert self.state in (LoginState.EXCHANGE, LoginState.RAW_EXCHANGE), self.state
         self.state = LoginState.JUDGING
 
     def went_on(self) -> None:
-        """The mechanism wants another token."""
+        """Note that the mechanism needs another token."""
         assert self.state is LoginState.JUDGING, self.state
         self.state = LoginState.RAW_EXCHANGE if self._is_raw else LoginState.EXCHANGE
 
     def logged_in(self, principal: Principal, lifetime_ms: int | None, now_ms: int) -> bool:
-        """The exchange is complete. False: it is another principal than before, which fails."""
+        """Note a completed login; return False if the principal has changed, which is a failure."""
         assert self.state is LoginState.JUDGING, self.state
         if self.principal is not None and self.principal != principal:
             self.failed()
@@ -121,7 +124,7 @@ class SaslSession:
         return True
 
     def failed(self) -> None:
-        """Login has failed: the connection is to be closed."""
+        """Note a failed login: the connection must be closed."""
         self.state = LoginState.FAILED
 
     def _judge_open(self, api_key: int, now_ms: int) -> LoginStep:
@@ -136,10 +139,10 @@ class SaslSession:
 
 
 def session_lifetime_ms(credential_ms: int | None, reauth_ms_max: int) -> int | None:
-    """How long a session lasts; None without an end.
+    """Return how long a session lasts; None if it does not expire.
 
-    `credential_ms` is how long the credential itself is still valid, if it ends;
-    `reauth_ms_max` is `connections.max.reauth.ms`, 0 where it sets no limit.
+    `credential_ms` is the remaining validity of the credential, if it expires; `reauth_ms_max` is
+    `connections.max.reauth.ms`, 0 if it sets no limit.
     """
     ends = [reauth_ms_max] if reauth_ms_max > 0 else []
     if credential_ms is not None:
