@@ -1,4 +1,4 @@
-"""Encoding and decoding of messages by code compiled per (class, version) on first use."""
+"""Encodes and decodes messages with code compiled per (class, version) on first use."""
 
 import struct
 from collections.abc import Callable, Generator
@@ -15,10 +15,10 @@ M = TypeVar("M", bound=Message)
 
 # Hot: 1.6-2.0 µs for a Produce request of one partition, 1.7-2.1 for a Fetch request.
 def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
-    """Return the message that starts at `position`; bytes after it are left alone.
+    """Return the message that starts at `position`; later bytes are ignored.
 
-    Records are slices of `buffer`, all else is copied. Raises WireError where the bytes are no
-    such message, VersionError where `cls` has no such version.
+    Records are slices of `buffer`, everything else is copied. Raises WireError if the bytes are
+    invalid, VersionError if `cls` has no such version.
     """
     decoder = cls.__decoders__.get(version) or _compile_decoder(cls, version, version)
     try:
@@ -30,10 +30,11 @@ def decode(cls: type[M], version: int, buffer: Buffer, position: int = 0) -> M:
 def decode_in_steps(
     cls: type[M], version: int, buffer: Buffer, position: int, elements_max: int
 ) -> Generator[None, None, M]:
-    """`decode`, which pauses after each STEP elements of lists: for requests of clients.
+    """Decode like `decode`, with a pause after each STEP elements of lists, for client requests.
 
-    An element takes as little as a byte of a request, and a hundred of memory and a microsecond:
-    more than `elements_max` in all lists together, tagged fields included, are a WireError.
+    An element takes as little as one byte of a request, but a hundred bytes of memory and a
+    microsecond: more than `elements_max` in all lists together, tagged fields included, raise a
+    WireError.
     """
     key = -1 - version
     decoder = cls.__decoders__.get(key) or _compile_decoder(cls, version, key)
@@ -45,15 +46,15 @@ def decode_in_steps(
 
 
 def encode(message: Message, version: int) -> bytes:
-    """Return the message as bytes. It must not hold a FileRegion.
+    """Return the message as bytes. It must not contain a FileRegion.
 
-    Raises VersionError where the version lacks a field whose value may not be dropped.
+    Raises VersionError if the version lacks a field whose value must not be dropped.
     """
     return b"".join(encode_parts(message, version))  # type: ignore[arg-type] # no FileRegion here
 
 
 def encode_parts(message: Message, version: int) -> list[Part]:
-    """Return the message in pieces: records by reference, what is between them encoded."""
+    """Return the message in pieces: records by reference, the rest encoded in between."""
     parts: list[Part] = []
     encode_after(bytearray(), parts, message, version)
     return parts
@@ -61,7 +62,7 @@ def encode_parts(message: Message, version: int) -> list[Part]:
 
 # Hot: with frames.encode_response 1.2-1.5 µs for Produce, 1.8-2.3 for Fetch, of one partition.
 def encode_after(head: bytearray, parts: list[Part], message: Message, version: int) -> None:
-    """Append to `parts` the `head` with the message behind it. `head` is written to."""
+    """Append to `parts` the `head` followed by the message. `head` is modified."""
     cls = type(message)
     encoder = cls.__encoders__.get(version) or _compile_encoder(cls, version, version)
     encoder(message, head, parts)
@@ -70,14 +71,14 @@ def encode_after(head: bytearray, parts: list[Part], message: Message, version: 
 def encode_in_steps(
     head: bytearray, parts: list[Part], message: Message, version: int
 ) -> Generator[None, None, None]:
-    """`encode_after`, which pauses after each STEP elements of lists."""
+    """Encode like `encode_after`, with a pause after each STEP elements of lists."""
     cls = type(message)
     encoder = cls.__encoders__.get(-1 - version) or _compile_encoder(cls, version, -1 - version)
     yield from encoder(message, head, parts)
 
 
 def prepare(cls: type[Message]) -> None:
-    """Compile now what the first message of the newest version would compile."""
+    """Compile in advance the codec that the first message of the newest version would compile."""
     version = cls.__versions__[1]
     if version not in cls.__decoders__:
         _compile_decoder(cls, version, version)
@@ -100,7 +101,10 @@ def _check_version(cls: type[Message], version: int) -> None:
 
 
 def _compile_decoder(cls: type[Message], version: int, key: int) -> Callable[..., Any]:
-    """Keep under `key` the decoder of a version: in steps where it is negative."""
+    """Compile the decoder of a version and store it under `key`.
+
+    Negative versions decode in steps.
+    """
     _check_version(cls, version)
     in_steps = key < 0
     source = decoder_source(cls, version, in_steps=in_steps)
@@ -114,7 +118,10 @@ def _compile_decoder(cls: type[Message], version: int, key: int) -> Callable[...
 def _compile_encoder(
     cls: type[Message], version: int, key: int
 ) -> Callable[[Any, bytearray, list[Any]], Any]:
-    """Keep under `key` the encoder of a version: in steps where it is negative."""
+    """Compile the encoder of a version and store it under `key`.
+
+    Negative versions encode in steps.
+    """
     _check_version(cls, version)
     source = encoder_source(cls, version, in_steps=key < 0)
     encoder: Callable[[Any, bytearray, list[Any]], Any] = source.function(

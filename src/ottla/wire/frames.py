@@ -17,11 +17,11 @@ from ottla.wire.notation import FLEXIBLE_FROM, RESPONSES, Message
 from ottla.wire.parts import Buffer, FileRegion, Part, Records
 from ottla.wire.primitive import skip_tags
 
-# The correlation id stands here: in a request (its size not counted) behind API key and version, in
-# a response behind its size. The client id and the body of a request follow it.
+# The position of the correlation id: in a request (without its size) after API key and version, in
+# a response after its size. In a request the client id and the body follow it.
 CORRELATION_POSITION: Final = 4
 AFTER_CORRELATION_ID: Final = 8
-# Before each request and response stands its size.
+# Each request and response begins with its size.
 SIZE_BYTES: Final = 4
 
 _REQUEST: Final = struct.Struct(">hhih").unpack_from
@@ -44,9 +44,10 @@ class RequestHeader(NamedTuple):
 
 # Hot: once per request, 0.7 µs.
 def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
-    """Return the header that starts at `position`, and where the body starts.
+    """Return the header that starts at `position`, and the position of the body.
 
-    Of an unknown API the header is read as version 1, which all have in common. Raises WireError.
+    The header of an unknown API is read as version 1, whose fields all versions have. Raises
+    WireError.
     """
     view = memoryview(buffer)
     try:
@@ -70,7 +71,7 @@ def decode_request_header(buffer: Buffer, position: int = 0) -> tuple[RequestHea
 
 
 def _sized(parts: list[Part], head: bytearray) -> list[Part]:
-    """Write into the head the size of all that follows its first 4 bytes."""
+    """Write into the head the size of everything after its first 4 bytes."""
     size = sum(map(len, parts))
     _INT32.pack_into(head, 0, size - 4)
     return parts

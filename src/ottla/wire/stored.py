@@ -1,10 +1,10 @@
-"""Records that outlive a connection, each behind an int16 with its version.
+"""Stored records, whose keys and values begin with an int16 version.
 
 `__consumer_offsets` and `__transaction_state` hold a key and a value per record. The version of a
-key is the record's type (KIP-915 keeps it apart from the value's): in `__consumer_offsets` 1 is a
-committed offset (0 too, from old brokers) and 2 a classic group; in `__transaction_state` 0 is a
-transactional id. A null value is a tombstone. The consumer protocol's two structs travel inside
-JoinGroup and SyncGroup; a reader takes a version it does not know for the highest it knows.
+key is the record's type (KIP-915 separates it from the value's): in `__consumer_offsets` 1 is a
+committed offset (as is 0, from old brokers) and 2 a classic group; in `__transaction_state` 0 is a
+transactional id. A null value is a tombstone. The consumer protocol's two structs are sent inside
+JoinGroup and SyncGroup; a reader treats an unknown version of them as the highest known one.
 """
 
 import struct as structs
@@ -126,8 +126,8 @@ class TransactionLogValue(Message, versions="0-1", flexible="1+"):
     transaction_last_update_timestamp_ms: int = int64()
     transaction_start_timestamp_ms: int = int64()
     client_transaction_version: int = int16("1+", tag=2)
-    # Ottla's own: the epoch before this one, of the producer that asked for this one. It shows
-    # whether a request is a repetition.
+    # Ottla's own: the epoch of the producer that requested this epoch. It identifies repeated
+    # requests.
     last_producer_epoch: int = int16("1+", default=-1, tag=10000)
 
 
@@ -144,12 +144,12 @@ _VERSION: Final = structs.Struct(">h")
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """Return the message behind its version. Raises VersionError."""
+    """Return the message after its version. Raises VersionError."""
     return _VERSION.pack(version) + encode(message, version)
 
 
 def read_version(buffer: Buffer) -> int:
-    """Return the version a stored record starts with. Raises WireError."""
+    """Return the version at the start of a stored record. Raises WireError."""
     if len(buffer) < _VERSION.size:
         raise WireError(f"a stored record of {len(buffer)} bytes has no version")
     (version,) = _VERSION.unpack_from(buffer)
@@ -157,10 +157,10 @@ def read_version(buffer: Buffer) -> int:
 
 
 def decode_versioned(cls: type[M], buffer: Buffer) -> M:
-    """Return the message behind the version at the start of `buffer`.
+    """Return the message after the version at the start of `buffer`.
 
-    Versions of the consumer protocol above the highest known are read as that one, which its
-    design promises to be possible. Raises WireError, and VersionError for any other version.
+    Versions of the consumer protocol above the highest known are read as that one, as its design
+    permits. Raises WireError, and VersionError for any other version.
     """
     version = read_version(buffer)
     if cls in _FORWARD_COMPATIBLE:

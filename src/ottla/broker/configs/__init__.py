@@ -1,4 +1,4 @@
-"""Settings that change while brokers run: stored, sent to all brokers, described.
+"""Dynamic settings: stored, sent to all brokers, and described.
 
 Begin with `configs`.
 """

@@ -1,4 +1,4 @@
-"""How brokers learn each other's changes of settings: sequence nodes under `/config/changes`."""
+"""Notifies brokers of changed settings by sequence nodes under `/config/changes`."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from ottla.metadata.notices import decode_config_change, encode_config_change
 _log = logging.getLogger(__name__)
 
 _PREFIX = "config_change_"
-# A broker that did not reach the store for longer reads everything when it does again.
+# A broker disconnected from the store for longer rereads everything on reconnection.
 _KEPT_MS = 15 * 60_000
 _PAUSE_S = 0.1
 
@@ -30,7 +30,7 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 
 def change_notice(config_path: str, now_ms: int) -> Create:
-    """To be made together with the change of `/config/…`: makes the other brokers read it."""
+    """Return the operation that notifies other brokers; include it in the change of `/config/…`."""
     entity = config_path.removeprefix("/config/")
     data = encode_config_change(entity, now_ms)
     return Create(f"{paths.CONFIG_CHANGES}/{_PREFIX}", data, sequential=True)
@@ -39,9 +39,9 @@ def change_notice(config_path: str, now_ms: int) -> Create:
 class ConfigChanges:
     """Calls `on_changed` with each entity whose settings changed, one at a time.
 
-    Changes before `start` are not reported: read the settings after it. `reload` is called where
-    notices were deleted before this broker read them. The data of `/config/changes` is the name
-    of the last one that was deleted.
+    Changes before `start` are not reported: read the settings after it. `reload` is called if
+    notices were deleted before this broker read them. The data of `/config/changes` is the name of
+    the last deleted notice.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ConfigChanges:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Remember where the changes are now."""
+        """Remember the last notice."""
         self._watch = self._store.watch_children(paths.CONFIG_CHANGES, self._rung.set)
         names = await self._store.children(paths.CONFIG_CHANGES)
         self._last = max([*names, (await self._deleted())[0]])
@@ -74,7 +74,7 @@ class ConfigChanges:
 
     @property
     def last(self) -> str:
-        """The name of the last notice that was read or deleted."""
+        """Return the name of the last notice that was read or deleted."""
         return self._last
 
     def stop(self) -> None:
@@ -121,7 +121,7 @@ class ConfigChanges:
         await self._forget(names, version)
 
     async def _deleted(self) -> tuple[str, int]:
-        """The last notice that was deleted, and the version of the node that says so."""
+        """Return the last deleted notice, and the version of the node that contains its name."""
         node = await self._store.get(paths.CONFIG_CHANGES)
         return ("", 0) if node is None else (node.data.decode("ascii", "replace"), node.version)
 
@@ -137,7 +137,7 @@ class ConfigChanges:
             )
 
     async def _forget(self, names: list[str], version: int) -> None:
-        """Delete notices that all brokers had time to read; the first young one ends the scan.
+        """Delete notices that all brokers had time to read; the first recent one ends the scan.
 
         `version` is that of `/config/changes`. Another broker may be doing the same.
         """

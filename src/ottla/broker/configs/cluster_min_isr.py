@@ -1,7 +1,7 @@
 """`min.insync.replicas` of the cluster: one number in the store, as in Kafka since 4.1 (KIP-966).
 
-Which replicas are eligible to lead follows from it, so that brokers must not differ in it. The
-first broker writes what its own settings say; from then on it is changed for all brokers at once.
+It determines which replicas are eligible leaders, so all brokers must use the same number. The
+first broker writes the number in its own settings; later changes apply to all brokers at once.
 """
 
 import logging
@@ -29,14 +29,14 @@ _PATH = paths.broker_config(ALL_BROKERS)
 
 
 def initial_min_isr(settings: BrokerSettings) -> Create:
-    """The operation that sets the number in a new cluster."""
+    """Return the operation that sets the number in a new cluster."""
     return Create(_PATH, encode_configs({_NAME: _own(settings)}))
 
 
 async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) -> None:
-    """Write this broker's number where the cluster has none yet; warn where it has another.
+    """Write this broker's number if the cluster has none yet; warn if it has another one.
 
-    Numbers of single brokers, which earlier versions let set, are removed. Raises StoreError.
+    Removes numbers of single brokers, which earlier versions allowed. Raises StoreError.
     """
     cluster = await _agreed(store, settings)
     for broker in await store.children(paths.CONFIG_BROKERS):
@@ -45,7 +45,7 @@ async def agree_on_min_isr(store: Store, settings: BrokerSettings, now_ms: int) 
 
 
 async def _remove_own(store: Store, broker: str, cluster: str, now_ms: int) -> None:
-    """Remove the number stored for one broker, which would acknowledge by another minimum."""
+    """Remove a number stored for one broker, which would acknowledge with another minimum."""
     path = paths.broker_config(broker)
     while (node := await store.get(path)) is not None:
         held = decode_configs(path, node.data)
@@ -90,7 +90,7 @@ async def _agreed(store: Store, settings: BrokerSettings) -> str:
 
 
 def check_min_isr_change(broker: str, before: str | None, after: str | None) -> None:
-    """Refuse another number for one broker, and to be without one.
+    """Refuse to set a different number for one broker, and to remove the cluster's number.
 
     `broker` is empty for the settings of all brokers. Raises OttlaError(INVALID_CONFIG).
     """

@@ -1,4 +1,4 @@
-"""Settings changed while running: stored, in effect at once, and described with their sources."""
+"""Dynamic settings: stored, applied at once, and described with their sources."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class ResourceType(IntEnum):
-    """What has settings, numbered as the protocol does."""
+    """The types of resources that have settings, numbered as in the protocol."""
 
     UNKNOWN = 0
     TOPIC = 2
@@ -83,25 +83,25 @@ class Configs:
         self._settings = settings
         self._host = host
         self._clock = clock
-        # Called when settings that decide elections may have changed.
+        # Called when settings that affect elections may have changed.
         self._on_rules_changed = on_rules_changed
-        # Settings in the store for this broker that this version refuses.
+        # Stored settings of this broker that this version refuses.
         self._ignored: list[Ignored] = []
         self._tls_at_start = TlsAtStart()
 
     def load(self) -> None:
-        """Put this broker's settings in the store into effect; the image is read by now."""
+        """Apply this broker's stored settings; the image must have been read."""
         self._take_broker_configs(self._view.image)
         self._tls_at_start.check(str(self._view.broker_id), self._settings)
         self._take_broker_configs(self._view.image)
 
     @property
     def ignored_count(self) -> int:
-        """How many settings in the store this broker refuses."""
+        """Return how many stored settings this broker refuses."""
         return len(self._ignored)
 
     def describe(self, kind: int, name: str) -> list[Resolved]:
-        """Every setting of a resource that is not internal, by name. Raises OttlaError."""
+        """Return all settings of a resource, except internal ones, by name. Raises OttlaError."""
         match kind:
             case ResourceType.TOPIC:
                 topic = self._topic(name)
@@ -150,7 +150,7 @@ class Configs:
         await self._change(kind, name, lambda _held: configs, validate_only=validate_only)
 
     def resources(self, kinds: Sequence[int]) -> list[tuple[int, str]]:
-        """(type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
+        """Return (type, name) of every resource of `kinds` that can have settings (KIP-1142)."""
         image = self._view.image
         found: list[tuple[int, str]] = []
         if ResourceType.TOPIC in kinds:
@@ -176,11 +176,11 @@ class Configs:
         *,
         validate_only: bool,
     ) -> None:
-        """Store and put in effect what `changed` makes of the present settings."""
+        """Apply `changed` to the current settings, store the result and put it into effect."""
 
         def decide(stored: Mapping[str, str] | None) -> Mapping[str, str] | None:
             if stored is None and kind == ResourceType.TOPIC:
-                raise unknown_topic(name)  # Another broker has just deleted it.
+                raise unknown_topic(name)  # Another broker has just deleted the topic.
             held = stored or {}
             after = changed(held)
             self._check_change(kind, name, held, after)
@@ -198,7 +198,7 @@ class Configs:
     def _check_change(
         self, kind: int, name: str, held: Mapping[str, str], after: Mapping[str, str]
     ) -> None:
-        """Raises OttlaError where `after` cannot be set."""
+        """Raise OttlaError if `after` is invalid."""
         match kind:
             case ResourceType.TOPIC:
                 factor = self._topic(name).replication_factor
@@ -221,7 +221,7 @@ class Configs:
     def _check_broker_change(
         self, name: str, after: Mapping[str, str], changed: frozenset[str]
     ) -> None:
-        """Raises OttlaError(INVALID_REQUEST), which is Kafka's code for values of brokers."""
+        """Raise OttlaError(INVALID_REQUEST), Kafka's code for invalid broker settings."""
         ignored = {each.name for each in self._ignored if each.broker == name} - changed
         counting = {key: text for key, text in after.items() if key not in ignored}
         try:
@@ -234,25 +234,25 @@ class Configs:
             raise OttlaError(ErrorCode.INVALID_REQUEST, error.message) from error
 
     def _check_own_listeners(self, after: Mapping[str, str], changed: frozenset[str]) -> None:
-        """Raises OttlaError(INVALID_CONFIG) where no listener of this broker can use a change."""
+        """Raise OttlaError(INVALID_CONFIG) if this broker's listeners cannot use a change."""
         for key in sorted(changed & after.keys()):
             why = without_listener(self._settings, key)
             if why:
                 raise OttlaError(ErrorCode.INVALID_CONFIG, f"{key}: {why}")
         if any(own_name(key).startswith("ssl.") for key in changed):
-            # Stored, they would keep the broker from starting again.
+            # If stored, they would prevent the broker's next start.
             later = BrokerSettings(self._settings.static)
             later.set_dynamic(self._settings.dynamic_default, after)
             check_listeners(later)
 
     def _broker_value(self, name: str, configs: Mapping[str, str]) -> Value:
-        """The value of a broker setting under `configs`, as far as this broker knows."""
+        """Return a broker setting's value under `configs`, as far as this broker knows it."""
         if name in configs:
             return BROKER_SETTINGS[name].parse(configs[name])
         return self._settings.value(name)
 
     async def on_changed(self, entity: str) -> None:
-        """Take over the settings of an entity (`topics/flights`) that a broker has changed."""
+        """Apply the settings of an entity (`topics/flights`) that a broker has changed."""
         path = f"/config/{entity}"
         parent, _, name = path.rpartition("/")
         async with self._updates.changing:
@@ -305,7 +305,7 @@ class Configs:
         self._settings.set_dynamic(found.default, self._tls_at_start.usable(found.broker))
 
     def _check_resource(self, kind: int, name: str) -> None:
-        """Raises OttlaError where there is no such resource."""
+        """Raise OttlaError if there is no such resource."""
         match kind:
             case ResourceType.TOPIC:
                 self._topic(name)
@@ -320,7 +320,7 @@ class Configs:
                 raise _unsupported(kind)
 
     def _inherited_lists(self, kind: int, held: Mapping[str, str]) -> dict[str, str]:
-        """The values of list settings where nothing is set for the resource itself."""
+        """Return the values of list settings that apply if the resource itself sets none."""
         table, _ = _table(kind)
         inherited: dict[str, str] = {}
         for name, setting in table.items():
@@ -344,7 +344,7 @@ class Configs:
 
     def _describe_broker(self, name: str) -> list[Resolved]:
         if not name:
-            # The settings of all brokers: only what was set for all of them.
+            # The settings of all brokers include only values that were set for all of them.
             configs = self._settings.dynamic_default
             return [_cluster_wide(dynamic_setting(key), configs[key]) for key in sorted(configs)]
         self._check_own_id(name)

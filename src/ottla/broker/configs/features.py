@@ -27,7 +27,7 @@ _ENTITY = paths.CONFIG_FEATURES.removeprefix("/config/")
 
 
 class Features:
-    """Changes levels, and takes over what other brokers changed."""
+    """Changes feature levels, and applies changes by other brokers."""
 
     def __init__(
         self, view: ClusterView, updates: MetadataUpdates, store: Store, clock: Clock
@@ -38,7 +38,7 @@ class Features:
         self._clock = clock
 
     async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
-        """All of `updates`, or none. Raises OttlaError(INVALID_UPDATE_VERSION), StoreError."""
+        """Make all of `updates`, or none. Raises OttlaError(INVALID_UPDATE_VERSION), StoreError."""
         while True:
             node = await self._store.get(paths.CONFIG_FEATURES)
             data = b"" if node is None else node.data
@@ -61,7 +61,7 @@ class Features:
             return
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback that takes changed features over, and passes other changes to `others`."""
+        """Return a callback that applies changed features, and passes other changes to `others`."""
 
         async def on_changed(entity: str) -> None:
             if entity != _ENTITY:
@@ -75,7 +75,7 @@ class Features:
         return on_changed
 
     async def _take(self, levels: Mapping[str, int], epoch: int) -> None:
-        # An update that is being applied was derived from the image without these levels.
+        # An update in progress was derived from the image without these levels.
         async with self._updates.changing:
             image = self._view.image
             if epoch > image.features_epoch:
@@ -83,7 +83,7 @@ class Features:
 
 
 def require_feature(image: ClusterImage, feature: str) -> None:
-    """Refuse a request of a protocol that is switched off. Raises OttlaError."""
+    """Refuse a request of a disabled protocol. Raises OttlaError."""
     if image.features.get(feature, 0) == 0:
         raise OttlaError(
             ErrorCode.UNSUPPORTED_VERSION,

@@ -1,4 +1,4 @@
-"""Log levels as settings of a broker's loggers, changed while running (KIP-412)."""
+"""The log levels of a broker's loggers as dynamic settings (KIP-412)."""
 
 import logging
 from collections.abc import Sequence
@@ -29,13 +29,16 @@ _NAMES = {
 
 
 def loggers() -> list[Resolved]:
-    """The level of each of Ottla's loggers."""
+    """Return the level of each of Ottla's loggers."""
     names = {ROOT} | {n for n in logging.root.manager.loggerDict if n.startswith(f"{ROOT}.")}
     return [_described(name) for name in sorted(names)]
 
 
 def alter_loggers(alterations: Sequence[Alteration], *, validate_only: bool) -> None:
-    """Set levels, or delete them so that the parent's holds. Raises OttlaError; nothing changed."""
+    """Set levels, or delete them to inherit the parent's.
+
+    Raises OttlaError; then nothing changed.
+    """
     known = {resolved.setting.name for resolved in loggers()}
     for name, operation, text in alterations:
         if name not in known:

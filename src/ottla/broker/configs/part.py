@@ -1,4 +1,4 @@
-"""Everything in the store that may change while the broker runs: settings, quotas, users, ACLs."""
+"""The part for all stored data that may change at runtime: settings, quotas, users, ACLs."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ from ottla.broker.topics.part import MetadataPart
 
 
 class StoredPart(Protocol):
-    """What another part has in the store below `/config`: quotas, users, ACLs or tokens."""
+    """Stored data of another part below `/config`: quotas, users, ACLs or tokens."""
 
     async def load(self) -> None:
         """Read all of it. Raises StoreError."""
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback for change notifications: reads what is its own, or calls `others`."""
+        """Return a callback for changes: reads the part's own data, or calls `others`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigsStatus:
-    """How far this broker has read the notices of changes, and what it could not use."""
+    """Reports the last notice read by this broker, and the data it could not use."""
 
     last_notice: str
-    # Settings in the store that this broker ignores, as this version refuses them.
+    # Stored settings that this broker ignores, because this version refuses them.
     ignored_settings: int
 
 
 class ConfigsPart(BrokerPart):
-    """Reads all that is stored at the start, then follows the changes of other brokers."""
+    """Reads all stored data at the start, then follows the changes of other brokers."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ConfigsPart(BrokerPart):
         stored: Sequence[StoredPart],
         on_rules_changed: Callable[[], None],
     ) -> None:
-        """`on_rules_changed`: settings that decide elections may have changed."""
+        """Create the part. `on_rules_changed` is called when election settings may have changed."""
         view, store, updates = cluster.view, cluster.store, metadata.updates
         self._patience = StorePatience(clock, settings.integer("broker.session.timeout.ms"))
         self._metadata = metadata
@@ -66,7 +66,7 @@ class ConfigsPart(BrokerPart):
 
     async def start(self) -> None:
         ask = self._patience.ask
-        # Changes are noticed from here on.
+        # Changes are reported from here on.
         await ask(self._changes.start)
         await self._metadata.load(self._patience)
         self.configs.load()

@@ -1,4 +1,4 @@
-"""Reads everything below `/config` again, for a broker that has missed notices of changes."""
+"""Rereads everything below `/config`, for a broker that has missed change notices."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,17 +17,17 @@ _CONFIG = "/config"
 def reading_all(
     store: Store, on_changed: OnChanged, loads: Sequence[Callable[[], Awaitable[None]]]
 ) -> Callable[[], Awaitable[None]]:
-    """A call that takes over each node of settings as if it had changed. Raises StoreError.
+    """Return a call that applies each settings node as if it had changed. Raises StoreError.
 
-    Such nodes are emptied and not deleted. Those of ACLs and tokens are deleted: `loads` read
-    them as a whole.
+    Settings nodes are emptied, not deleted. Nodes of ACLs and tokens are deleted; so `loads` reread
+    all of them.
     """
 
     async def read_all() -> None:
         for load in loads:
             await load()
         for path, node in (await store.subtree(_CONFIG)).items():
-            # Nodes without data are folders.
+            # Nodes without data are only parents of others.
             if not node.data or path.startswith((CONFIG_ACLS, paths.CONFIG_CHANGES)):
                 continue
             try:

@@ -1,4 +1,4 @@
-"""What the APIs about settings have in common: resources, what they need, one by one."""
+"""Functions shared by the APIs for settings: resources, their permissions, and altering them."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,7 +12,7 @@ from ottla.security.names import AclOperation
 
 
 class Resource(Protocol):
-    """A topic, broker or group, as a request names it."""
+    """A topic, broker or group, as named by a request."""
 
     resource_type: int
     resource_name: str
@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Resource)
 
 
 def settings_need(operation: AclOperation, resource: Resource) -> Need:
-    """The settings of a topic or group need the operation on it, all others on the cluster."""
+    """Require the operation on a topic or group for its settings, and on the cluster for others."""
     if resource.resource_type == ResourceType.TOPIC:
         return topic_need(operation, resource.resource_name)
     if resource.resource_type == ResourceType.GROUP:
@@ -33,16 +33,16 @@ def settings_need(operation: AclOperation, resource: Resource) -> Need:
 def of_settings(
     operation: AclOperation,
 ) -> Callable[[RequestCheck[Any], Resource], ErrorCode | None]:
-    """Each resource needs what `settings_need` says."""
+    """Require for each resource the permission of `settings_need`."""
     return lambda check, resource: check.code(*settings_need(operation, resource))
 
 
 async def alter_each(
     resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
 ) -> list[tuple[R, ErrorCode, str | None]]:
-    """`alter` resources independently of each other; the outcome of each, and why.
+    """Alter resources independently of each other; return the error of each, if any.
 
-    One that is named twice is not altered, for only one of the two could hold.
+    A resource that is named twice is not altered, because only one change could apply.
     """
     counts = Counter((each.resource_type, each.resource_name) for each in resources)
     outcomes: list[tuple[R, ErrorCode, str | None]] = []

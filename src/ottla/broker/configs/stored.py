@@ -1,4 +1,4 @@
-"""Settings of one resource in the store, changed whatever other brokers change meanwhile."""
+"""Changes the stored settings of one resource, safely with concurrent changes by other brokers."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -19,15 +19,16 @@ from ottla.metadata.nodes import decode_configs, encode_configs
 
 _log = logging.getLogger(__name__)
 
-# What is to be stored, given what is (None: nothing yet). None: leave it. Raises OttlaError.
+# Maps the stored settings (None: none yet) to the new ones; None leaves them unchanged. Raises
+# OttlaError.
 Decide = Callable[[Mapping[str, str] | None], Mapping[str, str] | None]
 
 
 async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[str, str] | None:
-    """Store what `decide` says and notify the other brokers; what is stored, None if unchanged.
+    """Store the result of `decide` and notify other brokers; return it, or None if unchanged.
 
-    The image of this broker may lack what another broker has just changed, so that `decide` is
-    given what the store has, and once more where another broker was faster. Raises OttlaError.
+    `decide` receives the settings in the store, because this broker's image may lack a recent
+    change by another broker; after a conflict it is called again. Raises OttlaError.
     """
     while True:
         node = await store.get(path)
@@ -48,7 +49,7 @@ async def change(store: Store, path: str, decide: Decide, clock: Clock) -> dict[
 
 
 def _decoded(path: str, data: bytes) -> Mapping[str, str]:
-    """What a node holds; nothing where it cannot be read, so that a change mends it.
+    """Decode a node; unreadable data counts as empty, so that a change repairs it.
 
     An empty node exists only as the parent of others.
     """

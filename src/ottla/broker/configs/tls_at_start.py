@@ -1,9 +1,9 @@
-"""Stored TLS settings that no longer work when a broker starts: those of its file hold instead.
+"""Replaces stored TLS settings that no longer work at a broker's start by those of its file.
 
-An alter of a broker's configs is refused where the broker cannot use it. A key store that such a
-change named may be gone at the next start. The broker then starts with the stores that its
-`server.properties` names, and an ERROR line says so; `ssl.client.auth` is never given up, and
-where the file names no store there is no start.
+A broker refuses changes of its settings that it cannot use. But a key store named by such a change
+may be missing at the next start. The broker then starts with the stores that its
+`server.properties` names, and logs an ERROR line; `ssl.client.auth` is always kept, and if the file
+names no store, the start fails.
 """
 
 import logging
@@ -17,7 +17,7 @@ from ottla.network.tls_security import check_listeners
 _log = logging.getLogger(__name__)
 
 _TRUST = ("ssl.truststore.",)
-# Settings that only make sense together; the first are given up first.
+# Settings that only make sense together; the first groups are dropped first.
 _GROUPS = (
     ("ssl.keystore.", "ssl.key."),
     _TRUST,
@@ -26,15 +26,15 @@ _GROUPS = (
 
 
 class TlsAtStart:
-    """What of a broker's own stored settings has no effect since its start."""
+    """The stored settings of a broker that have had no effect since its start."""
 
     def __init__(self) -> None:
         self._without: dict[str, str] = {}
 
     def check(self, broker_id: str, settings: BrokerSettings) -> None:
-        """Give up what the listeners cannot start with.
+        """Drop the settings with which the listeners cannot start.
 
-        Raises OttlaError(INVALID_CONFIG) where the broker's file has nothing in its place.
+        Raises OttlaError(INVALID_CONFIG) if the broker's file has no replacement.
         """
         stored = {
             name: text
@@ -49,7 +49,7 @@ class TlsAtStart:
             self._without = _given_up(broker_id, settings, stored, error.message)
 
     def usable(self, stored: Mapping[str, str]) -> dict[str, str]:
-        """The stored settings without those that were given up, until one of these changes."""
+        """Return the stored settings without the dropped ones, until one of these changes."""
         if any(stored.get(name) != text for name, text in self._without.items()):
             self._without = {}
         return {name: text for name, text in stored.items() if name not in self._without}

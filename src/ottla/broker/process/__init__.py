@@ -1,5 +1,5 @@
-"""The life of one broker: its parts made, started, served and stopped.
+"""The life of one broker: creates, starts, runs and stops its parts.
 
-Begin with `parts` (what a broker is made of), `broker` and `main` (the process). Nothing else
-imports from here but the command line and `ottla.testing`.
+Begin with `parts` (the components of a broker), `broker` and `main` (the process). Only the command
+line and `ottla.testing` import this package.
 """

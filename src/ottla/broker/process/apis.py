@@ -100,7 +100,7 @@ def handlers(
     produce: ProduceParts,
     fetch: FetchParts,
 ) -> list[Handler]:
-    """One object for each API that a broker serves."""
+    """Return one handler for each API that a broker serves."""
     cluster, replication, controller = parts.cluster, parts.replication, parts.controller
     groups, transactions, share, metadata = (
         parts.groups,
@@ -240,5 +240,5 @@ def handlers(
 
 
 def served() -> dict[int, Api[Any, Any]]:
-    """What each handler declares of its API, by key."""
+    """Return the declarations of all handlers, by key."""
     return {kind.api.key: kind.api for kind in Handler.__subclasses__()}

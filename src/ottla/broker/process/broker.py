@@ -1,9 +1,9 @@
-"""One broker: starts its parts in order, and stops them in the opposite one.
+"""A broker: starts its parts in order, and stops them in reverse.
 
-Order of start: the store, folders and their lock, the image as the store has it, listeners, the
-registration; then the controller says what to host, and `start` returns when that is done. The
-broker runs on the loop that calls `start`, touches neither signals nor the loop's policy, and so
-can live inside any process.
+Order of start: the store, the log directories and their lock, the image in the store, listeners,
+the registration; then the controller assigns partitions, and `start` returns when they are ready.
+The broker runs on the loop that calls `start`, touches neither signals nor the loop's policy, and
+so can be embedded in any process.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ _log = logging.getLogger(__name__)
 
 
 class Broker:
-    """One broker. `await start()`, serve, `await stop()`; it is not started twice.
+    """A broker: `await start()`, serve, `await stop()`; it cannot be started twice.
 
-    The attributes below are there once it is started.
+    The attributes below exist once it is started.
     """
 
     runtime: Runtime
@@ -72,31 +72,34 @@ class Broker:
 
     @property
     def broker_id(self) -> int:
-        """`node.id`."""
+        """Return `node.id`."""
         return self.settings.broker_id
 
     @property
     def image(self) -> ClusterImage:
-        """The cluster as this broker knows it now."""
+        """Return the current cluster image of this broker."""
         return self.parts.cluster.view.image
 
     @property
     def partitions(self) -> Partitions:
-        """Every partition that this broker has a replica of."""
+        """Return all partitions that have a replica on this broker."""
         return self.parts.replication.partitions
 
     @property
     def port(self) -> int:
-        """Port of the first listener."""
+        """Return the first listener's port."""
         return self.serving.listeners.port
 
     @property
     def ports(self) -> dict[str, int]:
-        """Ports by the names of their listeners."""
+        """Return the ports by the names of their listeners."""
         return self.serving.listeners.ports
 
     async def start(self) -> None:
-        """Serve. Raises OttlaError with cause and remedy where it cannot; then all is closed."""
+        """Start serving.
+
+        Raises OttlaError with cause and remedy on failure; then everything is closed.
+        """
         try:
             await self._start()
         except GeneratorExit:
@@ -107,15 +110,15 @@ class Broker:
             raise
 
     async def stop(self, *, clean: bool = True, hands_over: bool = True) -> None:
-        """Stop serving, flush and close. Not clean: without the flush, as after a crash.
+        """Stop serving, flush and close. If not `clean`, skip the flush, as after a crash.
 
-        `hands_over` is False where all brokers stop, and none is left to take over.
+        `hands_over` is False if all brokers stop, so that none is left to take over.
         """
         self._stop_mode.clean, self._stop_mode.hands_over = clean, clean and hands_over
         await self._stack.aclose()
 
     def status(self) -> Mapping[str, object]:
-        """The numbers of each part at this moment, by the part's name; once it is started."""
+        """Return the figures of each part, by the part's name; the broker must be started."""
         return {name: part.status() for name, part in self._by_name().items()}
 
     def _by_name(self) -> dict[str, BrokerPart]:
@@ -143,7 +146,10 @@ class Broker:
         self._log_notes()
 
     def _on_assembled(self) -> None:
-        """All parts are there, and none is started; the simulation then begins to watch them."""
+        """Called when all parts exist, before any is started.
+
+        The simulation begins to watch them.
+        """
 
     def _log_notes(self) -> None:
         for note in self.settings.notes:

@@ -1,4 +1,4 @@
-"""How a broker connects to others: over TLS where their own listener has it."""
+"""Creates the dialer for connections to other brokers: over TLS if their listener uses it."""
 
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import inter_broker_address
@@ -8,7 +8,7 @@ from ottla.network.tls.source import client_source
 
 
 def new_dialer(settings: BrokerSettings) -> Dialer:
-    """Connects as the listener of brokers demands. Raises OttlaError(INVALID_CONFIG)."""
+    """Return a dialer for the brokers' listener. Raises OttlaError(INVALID_CONFIG)."""
     address = inter_broker_address(settings)
     silence_ms_max = settings.integer("broker.session.timeout.ms")
     if not address.is_tls:

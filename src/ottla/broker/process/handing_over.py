@@ -24,7 +24,7 @@ _REQUEST_TIMEOUT_MS = 5_000
 async def hand_over(
     view: ClusterView, fence: ControllerFence, controller: Controller, peers: Peers
 ) -> None:
-    """Ask the controller until it has moved all leaders it can; after some attempts stop anyway."""
+    """Ask the controller to move all leaders away; after some attempts stop anyway."""
     for _ in range(_ATTEMPTS):
         try:
             remaining = await asyncio.wait_for(
@@ -44,7 +44,7 @@ async def hand_over(
 
 
 async def _ask(broker_id: BrokerId, broker_epoch: int, controller: Controller, peers: Peers) -> int:
-    """How many partitions could not be moved. Raises OttlaError."""
+    """Ask once; return how many partitions could not be moved. Raises OttlaError."""
     controller_id = controller.controller_id
     if controller_id == broker_id:
         return len(await controller.shut_down(broker_id, broker_epoch))

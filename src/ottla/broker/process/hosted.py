@@ -1,4 +1,4 @@
-"""Everything on this broker that follows the cluster image, updated in order."""
+"""The local state that follows the cluster image: partitions and groups, updated in order."""
 
 from ottla.broker.groups import Groups
 from ottla.broker.replication.replication import Replication
@@ -6,7 +6,7 @@ from ottla.metadata.image import ClusterImage
 
 
 class Hosted:
-    """Partitions first, then the groups, which remember offsets of topics."""
+    """Updates partitions first, then the groups, which hold offsets of topics."""
 
     def __init__(self, replication: Replication, groups: Groups) -> None:
         self._replication = replication
@@ -14,7 +14,7 @@ class Hosted:
         self._topics: frozenset[str] = frozenset()
 
     async def apply(self, image: ClusterImage) -> None:
-        """Open, configure and delete until all is as `image` says."""
+        """Open, configure and delete partitions to match `image`."""
         self._replication.on_image(image)
         await self._replication.partitions.apply(image)
         deleted = self._topics.difference(image.topics)
@@ -23,6 +23,6 @@ class Hosted:
             self._groups.on_topics_deleted(deleted)
 
     def update_configs(self, image: ClusterImage) -> None:
-        """Set changed settings in the logs and in the replication throttles at once."""
+        """Apply changed settings to the logs and the replication throttles at once."""
         self._replication.throttles.configure(image)
         self._replication.partitions.update_configs(image)

@@ -33,7 +33,7 @@ def run(
     `ends_with_others`: SIGINT goes to all brokers of the cluster at once, so that no other can
     take leadership over. Raises OttlaError, with cause and remedy, where the broker cannot start.
     """
-    # Modules and classes, which live as long as the process: collections need not look at them.
+    # Loaded modules and classes live as long as the process, so collections can skip them.
     gc.freeze()
     raise_descriptors_max()
     if any(address.is_tls for address in listen_addresses(settings)):
@@ -76,12 +76,12 @@ def _call_on_signal(
     try:
         loop.add_signal_handler(number, callback, number)
     except NotImplementedError:
-        # The loop of Windows.
+        # The event loop of Windows.
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(callback, number))
 
 
 def _run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run on uvloop where it exists, else on asyncio's own loop."""
+    """Run on uvloop if it is installed, else on asyncio's own loop."""
     try:
         import uvloop  # noqa: PLC0415  # Only here is it known to be missing or not.
     except ImportError:
@@ -92,7 +92,7 @@ def _run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The entry point of the process; the exit code."""
+    """Run the process; return the exit code."""
     log_to_stderr(logging.INFO, "[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m ottla.broker.process.main server.properties\n")

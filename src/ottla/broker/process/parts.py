@@ -36,7 +36,7 @@ from ottla.metadata.decisions import Decisions
 
 
 class Parts:
-    """In the order in which they are entered; the last one is left first."""
+    """The parts in the order in which they are entered; they are left in reverse."""
 
     def __init__(
         self,
@@ -46,7 +46,10 @@ class Parts:
         storage: Storage,
         stop_mode: StopMode,
     ) -> None:
-        """`storage` is open. Raises OttlaError where the settings contradict each other."""
+        """Create all parts. `storage` must be open.
+
+        Raises OttlaError if settings contradict each other.
+        """
         clock, store, directories = runtime.clock, storage.store, storage.log_directories
         self.cluster = ClusterPart(
             settings,
@@ -98,7 +101,7 @@ class Parts:
         )
         self.quotas = Quotas(settings, store, clock, runtime.loop)
         self.access = AccessPart(settings, clock, view, store)
-        # None where the settings ask for no audit log.
+        # None if the settings request no audit log.
         self.audit = new_audit(settings, storage.filesystem, runtime, self.access.authorizer)
         self.login = LoginPart(
             settings,
@@ -132,7 +135,7 @@ class Parts:
         return iter(self.by_name().values())
 
     def by_name(self) -> Mapping[str, BrokerPart]:
-        """Every part that this broker has."""
+        """Return every part of this broker by name."""
         return {name: part for name, part in vars(self).items() if part is not None}
 
     def _subscribe(self) -> None:
@@ -148,7 +151,7 @@ class Parts:
         cluster.peers.on_lost.subscribe(controller.suspect)
 
         async def on_joined(session: Session) -> None:
-            # Roles come with this registration, from a controller that may be this very broker.
+            # Roles come with this registration, from a controller that may be on this very broker.
             replication.on_registered(cluster.fence.broker_epoch, session)
             await controller.stand(session)
 

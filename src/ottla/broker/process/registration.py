@@ -1,4 +1,4 @@
-"""The time in which this broker is registered, and so leads and follows partitions."""
+"""The registration of this broker, during which it leads and follows partitions."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ _LAST_ANSWERS_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RegistrationStatus:
-    """Whether a controller has sent this broker its partitions since it registered."""
+    """Reports whether a controller has sent this broker its partitions since it registered."""
 
     has_image: bool
 
@@ -64,16 +64,16 @@ class RegistrationPart(BrokerPart):
         if self._mode.hands_over:
             await self._hand_over()
         else:
-            # The other brokers stop, too: nothing is left to decide about them.
+            # All brokers stop, so there is nothing left to decide.
             await self._parts.controller.stop()
-        # First read no more: a record that came while the rest is flushed would stay unanswered.
+        # Stop reading first: a record that arrives during the flush would stay unanswered.
         self._listeners.stop_reading()
-        # Flush what is appended, so that its producers are answered before they are cut off.
+        # Flush all appended records, so that producers get their answers before the close.
         try:
             await asyncio.wait_for(self._parts.replication.flusher.settle(), _PATIENCE_S)
         except TimeoutError:
             _log.warning("the disk does not answer: stopping without waiting for it")
-        # The answers leave in the next turn.
+        # The answers are sent in the next turn.
         await asyncio.sleep(0)
         await asyncio.sleep(0)
 
@@ -81,12 +81,12 @@ class RegistrationPart(BrokerPart):
         return RegistrationStatus(self._parts.metadata.updates.received_image)
 
     async def _hand_over(self) -> None:
-        """Have the controller move away what this broker leads, before it stops (P30)."""
+        """Have the controller move this broker's leaderships away before it stops (P30)."""
         cluster = self._parts.cluster
         if len(cluster.view.image.brokers) < 2:
             return
         if self._settings.flag("controlled.shutdown.enable"):
             await hand_over(cluster.view, cluster.fence, self._parts.controller, cluster.peers)
-            # Clients that come meanwhile are redirected; clients whose connection ends without
-            # an answer would first try here again.
+            # Clients that arrive meanwhile are redirected; clients whose connection ends without an
+            # answer would first retry here.
             await asyncio.sleep(_LAST_ANSWERS_S)

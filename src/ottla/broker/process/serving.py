@@ -1,4 +1,4 @@
-"""What clients reach: the listeners, and behind them a handler for each API."""
+"""The serving part: the listeners, and a handler for each API."""
 
 import random
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ _SESSION_EVICTION_MS = 120_000
 
 @dataclass(frozen=True, slots=True)
 class ServingStatus:
-    """Connections and requests of clients and of other brokers."""
+    """Counts connections and requests of clients and of other brokers."""
 
-    # Whether clients are served; before that their requests wait.
+    # Whether clients are served; until then their requests wait.
     is_serving: bool
     # Open connections, by the names of the listeners.
     connections: dict[str, int]
     fetch_sessions: int
-    # Requests that held the event loop for long, since the start, and the longest of them.
+    # Requests that blocked the event loop for long, since the start, and the longest time.
     stalls: int
     longest_stall_ms: int
 
 
 class Serving(BrokerPart):
-    """Listens as soon as it is entered; clients' requests wait until it begins."""
+    """Listens as soon as it is entered; clients' requests wait until `begin`."""
 
     def __init__(self, settings: BrokerSettings, parts: Parts, rng: random.Random) -> None:
         runtime = parts.runtime
@@ -66,7 +66,7 @@ class Serving(BrokerPart):
         self.readiness.begin()
 
     async def stop(self) -> None:
-        """Close all connections, and end what requests and other parts have begun beside them."""
+        """Close all connections, and end the background tasks of requests and other parts."""
         try:
             await self.listeners.stop()
         finally:

@@ -42,7 +42,7 @@ _STORE_FILE = "ottla-store.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class StorageStatus:
-    """The log directories of a broker."""
+    """Describes the log directories of a broker."""
 
     directories_online: int
     # Directories that failed, at the start or since.
@@ -53,10 +53,10 @@ class StorageStatus:
 
 
 class Storage(BrokerPart):
-    """The store and the log directories of one broker, and what its cluster has agreed on.
+    """The store and the log directories of one broker, and the settings of its cluster.
 
-    All attributes but `filesystem` are there once it is started. The store is closed with it if it
-    was opened by it.
+    All attributes except `filesystem` exist once it is started. On stop it closes the store if it
+    opened it.
     """
 
     store: Store
@@ -70,16 +70,16 @@ class Storage(BrokerPart):
         self._runtime = runtime
         self.filesystem = seams.filesystem
         self._owned: Store | None = None
-        # None where the store was given: its owner checks it.
+        # None if the store was passed in, because its owner checks it.
         self._mark: StoreMark | None = None
         self._chores = Chores()
         self._is_open = False
 
     async def start(self) -> None:
-        """Open the store and lock the folders.
+        """Open the store and lock the directories.
 
-        Raises OttlaError: the folders are another broker's or of another cluster, the store is
-        older than what this broker has seen of it, or does not answer.
+        Raises OttlaError if the directories belong to another broker or cluster, the store is older
+        than this broker has already seen, or the store does not answer.
         """
         settings, clock, filesystem = self._settings, self._seams.clock, self.filesystem
         ask = StorePatience(clock, settings.integer("broker.session.timeout.ms")).ask
@@ -147,7 +147,7 @@ class Storage(BrokerPart):
 
 
 async def configured_store(settings: BrokerSettings, filesystem: FileSystem) -> Store:
-    """The configured store; else a file in the first log directory, or memory like it."""
+    """Return the configured store; else a file in the first log directory, or memory like it."""
     address = settings.text("coordination.connect")
     if address:
         return await connect(address, access=store_access(settings))

@@ -1,4 +1,4 @@
-"""Who a broker is to its ZooKeeper, from its settings."""
+"""The credentials of a broker for ZooKeeper, from its settings."""
 
 import ssl
 import time
@@ -25,12 +25,15 @@ _STORES = ("ssl.keystore", "ssl.truststore")
 
 
 def store_access(settings: BrokerSettings) -> StoreAccess:
-    """What `coordination.…` and `zookeeper.…` say. Raises OttlaError(INVALID_CONFIG)."""
+    """Return the access set by `coordination.…` and `zookeeper.…`.
+
+    Raises OttlaError(INVALID_CONFIG).
+    """
     user = settings.text("coordination.user")
     password = settings.text("coordination.password")
     mechanism = settings.text("coordination.sasl.mechanism")
     if bool(user) != bool(password):
-        # Else nodes would be for a user with an empty password, or for every client.
+        # Otherwise nodes would belong to a user with an empty password, or to every client.
         given, missing = ("user", "password") if user else ("password", "user")
         raise OttlaError(
             ErrorCode.INVALID_CONFIG,
@@ -81,7 +84,7 @@ def _tls_options(settings: BrokerSettings) -> TlsOptions:
         kind = settings.text(f"{_PREFIX}{store}.type").upper() or _kind_of(location)
         named[f"{store}.type"] = kind
     password = settings.text("zookeeper.ssl.keystore.password")
-    # In PEM it is that of the key, and the store as such has none.
+    # A PEM store's password is that of its key; the store itself has none.
     is_pem = named["ssl.keystore.type"] == "PEM"
     named["ssl.key.password" if is_pem else "ssl.keystore.password"] = password
     return client_options(named)

@@ -1,7 +1,7 @@
-"""The users and ACLs of a cluster in its store, for programs that change them without a broker.
+"""Access to a cluster's stored users and ACLs, for programs that change them without a broker.
 
-Before the first start there is no broker to ask, and brokers that log in to each other need their
-user by then. Brokers that run are notified of each change, as of one by another broker.
+Before the first start there is no broker to ask, but brokers that log in to each other need their
+user by then. Running brokers are notified of each change, as of changes by another broker.
 """
 
 from collections.abc import AsyncIterator
@@ -29,13 +29,15 @@ from ottla.storage.disk.filesystem import OsFileSystem
 
 @dataclass(frozen=True, slots=True)
 class StoredSecurity:
-    """What was in the store when it was opened, and what is changed by these objects."""
+    """The users and ACLs read when the store was opened, with the changes made through this
+    object.
+    """
 
     users: ScramUsers
     acls: Acls
 
     def has_password(self, user: str, password: str) -> bool | None:
-        """Whether it is the user's; None where there is no such user. Takes milliseconds."""
+        """Whether it is the user's password; None if there is no such user. Takes milliseconds."""
         credentials = self.users.all().get(user)
         if not credentials:
             return None
@@ -44,7 +46,7 @@ class StoredSecurity:
     async def set_password(
         self, user: str, password: str, iterations: int = ITERATIONS_DEFAULT
     ) -> None:
-        """Make a user, or give it another password, for all mechanisms. Raises StoreError."""
+        """Create a user or change its password, for all mechanisms. Raises StoreError."""
         credentials = {
             mechanism: new_credential(mechanism, password, random_bytes(SALT_BYTES), iterations)
             for mechanism in ScramMechanism
@@ -54,9 +56,9 @@ class StoredSecurity:
 
 @asynccontextmanager
 async def stored_security(settings: BrokerSettings) -> AsyncIterator[StoredSecurity]:
-    """Those of the store that a broker's settings name, which is made if it is missing.
+    """Open the users and ACLs in the configured store, which is created if missing.
 
-    Raises StoreError; OttlaError where the settings name no store.
+    Raises StoreError; OttlaError if the settings name no store.
     """
     store = await configured_store(settings, OsFileSystem())
     try:
@@ -66,10 +68,10 @@ async def stored_security(settings: BrokerSettings) -> AsyncIterator[StoredSecur
 
 
 async def security_in(store: Store) -> StoredSecurity:
-    """Those of an open store. Raises StoreError."""
+    """Return the users and ACLs of an open store. Raises StoreError."""
     await prepare(store)
     clock = SystemClock()
-    # Nothing logs in here, and nothing is authorized.
+    # No client logs in here, and no request is authorized.
     found = StoredSecurity(
         ScramUsers(store, clock, b""),
         Acls(store, clock, Authorizer(frozenset(), allow_everyone_if_no_acl=False)),

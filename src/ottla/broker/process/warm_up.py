@@ -1,4 +1,4 @@
-"""Done a moment after the start, so that the first requests need not wait for it."""
+"""Work done shortly after the start, so that the first requests need not wait for it."""
 
 import gc
 
@@ -7,11 +7,10 @@ from ottla.wire.codec import prepare
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 from ottla.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 
-# Requests make almost no reference cycles: rare collections of all objects keep pauses out of the
-# latencies, and looking through few young ones at a time keeps the remaining pauses short, also
-# while a request has many objects in memory.
+# Requests create few reference cycles: rare full collections keep pauses out of the latencies, and
+# small young collections keep the remaining pauses short, even during requests with many objects.
 _GC_THRESHOLDS = (10_000, 5, 50)
-# What the brokers of a cluster send each other as soon as a topic is created.
+# Sent between brokers as soon as a topic is created.
 _FIRST_MESSAGES = (LeaderAndIsrRequest, LeaderAndIsrResponse, FetchRequest, FetchResponse)
 
 
@@ -20,7 +19,7 @@ def warm_up(broker: Broker) -> None:
     if len(broker.image.brokers) > 1:
         for message in _FIRST_MESSAGES:
             prepare(message)
-    # The objects made at the start live as long as the process: exempt from collections.
+    # The objects created at the start live as long as the process: exempt them from collections.
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)

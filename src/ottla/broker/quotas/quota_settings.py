@@ -1,6 +1,6 @@
 """The quotas of the cluster: reads and changes them in the store.
 
-Every broker keeps all quotas in memory, and gets changes by the same notifications as changed
+Every broker keeps all quotas in memory and receives changes through the notifications for changed
 settings.
 """
 
@@ -33,7 +33,10 @@ class QuotaSettings:
     """Describes and alters quotas. A change replaces the whole `table`."""
 
     def __init__(self, store: Store, clock: Clock, on_table: Callable[[QuotaTable], None]) -> None:
-        """`on_table` is called with each new table, which is in force from then on."""
+        """Create the object.
+
+        `on_table` is called with each new table, which applies from then on.
+        """
         self._store = store
         self._clock = clock
         self._on_table = on_table
@@ -52,9 +55,10 @@ class QuotaSettings:
             self._take(QuotaTable(quotas))
 
     async def on_changed(self, entity_path: str) -> bool:
-        """Read the quotas of an entity that a broker changed; False if the path has no quotas.
+        """Read the quotas of an entity that a broker changed.
 
-        `entity_path` is as in the notification, for example `users/alice`.
+        Return False if the path has no quotas. `entity_path` is as in the notification, for example
+        `users/alice`.
         """
         path = f"/config/{entity_path}"
         entity = quota_entity(path)
@@ -69,7 +73,7 @@ class QuotaSettings:
     async def alter(
         self, entity: QuotaEntity, wishes: Sequence[QuotaChange], *, validate_only: bool
     ) -> None:
-        """Set and remove quotas of one entity; its other quotas stay. Raises OttlaError."""
+        """Set and remove quotas of one entity; other quotas are unchanged. Raises OttlaError."""
         wanted: dict[QuotaKey, float | None] = {}
         for name, value in wishes:
             if value is None and name not in {key.value for key in keys_of(entity)}:
@@ -90,7 +94,7 @@ class QuotaSettings:
     def describe(
         self, components: Sequence[Component], *, strict: bool
     ) -> list[tuple[QuotaEntity, Limits]]:
-        """The quotas of all entities that match the filter."""
+        """Return the quotas of all entities that match the filter."""
         return [
             (entity, limits)
             for entity, limits in self.table.quotas.items()
@@ -118,7 +122,7 @@ class QuotaSettings:
 
 
 def _configs(path: str, data: bytes) -> dict[str, str]:
-    """The content of a node; an empty node exists only as the parent of others."""
+    """Decode a node's content; an empty node exists only as the parent of others."""
     if not data:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Puts together the parts of quotas: what reads and changes them, and what enforces them."""
+"""Assembles the quotas of a broker: their settings, and the limits that enforce them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,9 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class QuotasStatus:
-    """Connections that count against a limit, on all listeners, and whether quotas are set."""
+    """Counts connections towards the limits, on all listeners, and reports whether quotas are
+    set.
+    """
 
     connections: int
     limits_clients: bool
@@ -64,7 +66,7 @@ class Quotas(BrokerPart):
         self.connections = ConnectionQuotas(_rules(settings), self.clients, windows)
         settings.subscribe(self._on_settings)
         self._throttling = Throttling(self.clients, clock, loop)
-        # Throttles clients' requests; None while no quota of users or client ids is set.
+        # Throttles clients' requests; None while no user or client id has a quota.
         self.throttling: Throttling | None = None
 
     def status(self) -> QuotasStatus:
@@ -75,7 +77,7 @@ class Quotas(BrokerPart):
         await self.stored.load()
 
     def before(self, others: OnChanged) -> OnChanged:
-        """A callback for change notifications: quotas are read here, all others go to `others`."""
+        """Return a callback for changes: reads changed quotas, passes all others to `others`."""
 
         async def on_changed(entity: str) -> None:
             if not await self.stored.on_changed(entity):

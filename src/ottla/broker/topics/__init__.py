@@ -1,4 +1,4 @@
-"""Topics made, grown and deleted, through the coordination store.
+"""Creates, grows and deletes topics through the coordination store.
 
 Begin with `topics`.
 """

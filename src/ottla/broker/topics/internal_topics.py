@@ -1,4 +1,4 @@
-"""Topics made on first use, and the broker's own: their settings, and who may write them."""
+"""Automatically created topics and internal topics: their settings, and who may write them."""
 
 from collections.abc import Collection
 
@@ -16,7 +16,7 @@ _ADMIN_CLIENT_ID = "__admin_client"
 
 
 def check_may_produce(topic: str, client_id: str | None) -> None:
-    """Raise OttlaError (INVALID_TOPIC_EXCEPTION) where a client must not produce into `topic`."""
+    """Raise OttlaError (INVALID_TOPIC_EXCEPTION) if a client must not produce into `topic`."""
     if topic in INTERNAL_TOPICS and client_id != _ADMIN_CLIENT_ID:
         raise OttlaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -27,10 +27,10 @@ def check_may_produce(topic: str, client_id: str | None) -> None:
 def automatic_topic(
     name: str, settings: BrokerSettings, known: Collection[BrokerId]
 ) -> RequestedTopic:
-    """The topic to create; internal ones count on `known`, all brokers of the cluster.
+    """Return the topic to create; replication of internal ones depends on `known`, all brokers.
 
-    Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where a replication factor was set that so few
-    brokers cannot give: an internal topic keeps its replication factor for ever.
+    Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if the cluster has too few brokers for the
+    configured replication factor, because an internal topic keeps its replication factor for ever.
     """
     if name == CONSUMER_OFFSETS:
         prefix, compression = "offsets.topic", "producer"
@@ -49,7 +49,7 @@ def automatic_topic(
     if name != CONSUMER_OFFSETS:
         configs["min.insync.replicas"] = str(min(settings.integer(f"{prefix}.min.isr"), factor))
     if name == SHARE_GROUP_STATE:
-        # A snapshot is followed by updates of the same key: its coordinator deletes by offset.
+        # A snapshot is followed by updates of the same key, so its coordinator deletes by offset.
         configs |= {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
     return RequestedTopic(
         name,
@@ -60,7 +60,10 @@ def automatic_topic(
 
 
 def _replicas(name: str, setting: str, settings: BrokerSettings, known: int) -> int:
-    """The replication factor that is set; else the default, or the number of brokers if less."""
+    """Return the configured replication factor.
+
+    Else the default, but at most the number of brokers.
+    """
     factor = settings.integer(setting)
     if factor <= known:
         return factor

@@ -1,4 +1,4 @@
-"""The log's line about a topic that could not be created automatically.
+"""Logs why a topic could not be created automatically.
 
 Metadata answers with a code and no message, and most clients ask again until they give up.
 """
@@ -6,13 +6,13 @@ Metadata answers with a code and no message, and most clients ask again until th
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.broker.requests.request import RequestContext
 
-# The setting of this broker that decides.
+# The setting of this broker that causes the failure.
 _SETTINGS = {
     ErrorCode.POLICY_VIOLATION: "num.partitions",
     ErrorCode.INVALID_PARTITIONS: "num.partitions",
     ErrorCode.INVALID_REPLICATION_FACTOR: "default.replication.factor",
 }
-# Logged elsewhere, or no failure.
+# Already logged elsewhere, or not a failure.
 _LOGGED_BEFORE = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.TOPIC_ALREADY_EXISTS,

@@ -13,7 +13,7 @@ _CONTROLLER_EPOCH = 0
 
 
 def creation(topic: TopicImage) -> list[Operation]:
-    """Make the topic's nodes; fails with NodeExists where there are any."""
+    """Create the topic's nodes; fails with NodeExists if any of them exist."""
     operations: list[Operation] = [
         Create(paths.topic_config(topic.name), encode_configs(topic.configs)),
         Create(paths.topic(topic.name), encode_topic(topic_node(topic))),
@@ -38,7 +38,7 @@ def growth(before: TopicImage, after: TopicImage) -> list[Operation]:
 
 
 def removal(topic: TopicImage) -> list[Operation]:
-    """Take out everything of a topic, and last the mark of its deletion."""
+    """Delete all nodes of a topic, and its deletion mark last."""
     operations: list[Operation] = []
     for index in range(len(topic.partitions)):
         operations.append(Delete(paths.partition_state(topic.name, index)))
@@ -59,7 +59,7 @@ def announcement(changed: Sequence[TopicPartition]) -> Operation:
 
 
 def topic_node(topic: TopicImage) -> TopicNode:
-    """The content of the topic's node."""
+    """Return the content of the topic's node."""
     partitions = list(enumerate(topic.partitions))
     return TopicNode(
         topic.id,

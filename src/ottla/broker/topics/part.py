@@ -1,4 +1,4 @@
-"""The cluster's image on this broker: what replaces it, what follows it, and changes of topics."""
+"""The part for the cluster image: receives updates, applies them, and changes topics."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from ottla.storage.directory.log_directories import LogDirectories
 
 @dataclass(frozen=True, slots=True)
 class MetadataStatus:
-    """The topics of the cluster, as the image of this broker has them."""
+    """Counts the topics in this broker's image of the cluster."""
 
     topics: int
     partitions: int
@@ -30,7 +30,7 @@ class MetadataStatus:
 
 
 class MetadataPart(BrokerPart):
-    """`orders` and `updates` take what the controller sends; `topics` carries out requests."""
+    """`orders` and `updates` handle the controller's messages; `topics` carries out requests."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class MetadataPart(BrokerPart):
         self.new_leaders = NewLeaders(view, partitions)
 
     async def load(self, patience: StorePatience) -> None:
-        """Show the image that the store has, until the controller sends a newer one.
+        """Use the image in the store until the controller sends a newer one.
 
-        A broker that died before this one started is noted as one that died now.
+        A broker that died before this one started counts as having died now.
         """
         store, view, departed = self._cluster.store, self._cluster.view, self._cluster.departed
         loaded = await patience.ask(lambda: load_image(store, view.cluster_id))

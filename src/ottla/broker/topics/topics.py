@@ -46,13 +46,13 @@ __all__ = ["CONSUMER_OFFSETS", "TopicOutcome", "Topics", "unknown_topic"]
 
 _log = logging.getLogger(__name__)
 
-# How long a request waits for the controller where it does not say.
+# How long a request without a timeout waits for the controller.
 PATIENCE_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
-    """The outcome for one topic of a request: the topic as it is now, or an error."""
+    """The result for one topic of a request: the current topic, or an error."""
 
     name: str
     topic: TopicImage | None = None
@@ -60,7 +60,7 @@ class TopicOutcome:
 
 
 class ImageWait(Protocol):
-    """Waits for an image that fulfils a condition."""
+    """Waits until the image fulfils a condition."""
 
     async def wait_for(self, condition: Callable[[ClusterImage], bool], timeout_s: float) -> bool:
         """Return True as soon as the image fulfils `condition`, False after the timeout."""
@@ -68,7 +68,7 @@ class ImageWait(Protocol):
 
 
 class Topics:
-    """All changes of topics that clients ask of this broker."""
+    """Carries out the topic changes that clients request of this broker."""
 
     def __init__(
         self,
@@ -84,13 +84,14 @@ class Topics:
         self._settings = settings
         self._updates = updates
         self._random_bytes = random_bytes
-        # Why an internal topic cannot be made yet, as last logged: clients ask many times.
+        # The reason why an internal topic cannot be created yet, as last logged; clients ask
+        # repeatedly.
         self._logged_wait = ""
         # In the order they were begun.
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def close(self) -> None:
-        """Give up automatic creations that still run: the broker stops."""
+        """Cancel running automatic creations, because the broker stops."""
         for task in self._tasks:
             task.cancel()
 
@@ -101,7 +102,7 @@ class Topics:
         validate_only: bool = False,
         timeout_ms: int = PATIENCE_MS,
     ) -> list[TopicOutcome]:
-        """Create topics independently of each other; outcomes are in the order asked."""
+        """Create topics independently of each other; results are in the order of the request."""
         registered = await known_racks(self._store)
         image = self._view.image
         outcomes: list[TopicOutcome] = []
@@ -131,7 +132,7 @@ class Topics:
         ]
 
     async def auto_create(self, name: str) -> TopicImage:
-        """The topic, created as the settings say where it does not exist. Raises OttlaError."""
+        """Return the topic, creating it by the settings if it is missing. Raises OttlaError."""
         topic = self._view.image.topic(name)
         if topic is not None:
             return topic
@@ -150,7 +151,9 @@ class Topics:
     def auto_create_then(
         self, names: Sequence[str], done: Callable[[Mapping[str, OttlaError]], None]
     ) -> None:
-        """Create the topics in the background, then call `done` with those that failed, and why."""
+        """Create the topics in the background, then call `done` with the failed ones and their
+        errors.
+        """
         task = asyncio.get_running_loop().create_task(self._auto_create_all(names, done))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
@@ -195,10 +198,10 @@ class Topics:
     async def delete(
         self, topics: Sequence[TopicImage], *, timeout_ms: int = PATIENCE_MS
     ) -> list[TopicOutcome]:
-        """Delete topics independently of each other; outcomes are in the order asked.
+        """Delete topics independently of each other; results are in the order of the request.
 
-        Waits until nothing is left of them, but not for brokers that are dead: their replicas go
-        when they are back.
+        Waits until all their replicas are deleted, except on dead brokers, which delete theirs when
+        they are back.
         """
         outcomes = [await self._mark(topic) for topic in topics]
         going = [outcome.topic for outcome in outcomes if outcome.topic is not None]
@@ -217,7 +220,7 @@ class Topics:
         ]
 
     async def _wait_until_gone(self, topic: TopicImage, timeout_ms: int) -> None:
-        """Wait, so that a topic of the same name can be created at once."""
+        """Wait for the deletion, so that a topic of the same name can be created at once."""
         alive = self._view.image.brokers
         if any(broker not in alive for p in topic.partitions for broker in p.replicas):
             return
@@ -235,9 +238,9 @@ class Topics:
             watch.cancel()
 
     async def automatic(self, name: str) -> RequestedTopic:
-        """An automatically created topic; internal ones have settings of their own.
+        """Return the automatically created topic; internal ones have their own settings.
 
-        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) where there are too few brokers for one.
+        Raises OttlaError(COORDINATOR_NOT_AVAILABLE) if there are too few brokers for one.
         """
         if name not in INTERNAL_TOPICS:
             return RequestedTopic(name)
@@ -318,12 +321,12 @@ class Topics:
 
 
 def patience_ms(asked_ms: int) -> int:
-    """How long a request waits for its outcome; Kafka's tools sometimes set no timeout."""
+    """Return how long a request waits for its result; Kafka's tools sometimes set no timeout."""
     return asked_ms if asked_ms > 0 else PATIENCE_MS
 
 
 def unknown_topic(name: str) -> OttlaError:
-    """The error for a topic that is not there."""
+    """Return the error for a missing topic."""
     return OttlaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         f"Topic '{shortened(name)}' does not exist; list the topics to see its "

@@ -199,8 +199,7 @@ class RangeClient:
     def list_offsets(
         self, topic: str, timestamp_ms: int, partitions: Iterable[int] | None = None
     ) -> dict[int, OffsetAndTimestamp]:
-        """Return per partition the first offset at or after a time, EARLIEST, LATEST,
-        MAX_TIMESTAMP.
+        """Return per partition the first offset at a time, or EARLIEST, LATEST, MAX_TIMESTAMP.
 
         LATEST is the high watermark, with read_committed the last stable offset. An offset of -1
         means that no record is as late. Default: all partitions of the topic.
