@@ -160,7 +160,7 @@ class Broker:
         return BrokerProcess(BrokerSettings(chosen), filesystem=filesystem, store=self._store)
 
     def _secured(self, given: Mapping[str, str]) -> dict[str, str]:
-        """What makes a broker with these settings secure; keys and passwords are of this start."""
+        """Return the settings that secure a broker; keys and passwords are new for this start."""
         try:
             from ottla.operations.secure.setup import (  # noqa: PLC0415  # An extra.
                 stores_in_memory,

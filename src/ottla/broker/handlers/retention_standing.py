@@ -1,4 +1,4 @@
-"""RetentionStanding (1013), version 0: shows when records are deleted, and who delays it.
+"""RetentionStanding (1013), version 0: shows when records go, and which readers delay it.
 
 An API of Ottla, advertised to Ottla's clients only. `ottla group describe` and `ottla why
 retention` send it.

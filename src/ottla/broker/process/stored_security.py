@@ -29,9 +29,7 @@ from ottla.storage.disk.filesystem import OsFileSystem
 
 @dataclass(frozen=True, slots=True)
 class StoredSecurity:
-    """The users and ACLs read when the store was opened, with the changes made through this
-    object.
-    """
+    """The users and ACLs when the store was opened, with later changes by this object."""
 
     users: ScramUsers
     acls: Acls

@@ -32,9 +32,7 @@ OnChanged = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class QuotasStatus:
-    """Counts connections towards the limits, on all listeners, and reports whether quotas are
-    set.
-    """
+    """Counts limited connections on all listeners, and reports whether quotas are set."""
 
     connections: int
     limits_clients: bool

@@ -1,4 +1,4 @@
-"""Automatically created topics and internal topics: their settings, and who may write them."""
+"""Automatically created topics and internal topics: their settings and write permissions."""
 
 from collections.abc import Collection
 

@@ -151,9 +151,7 @@ class Topics:
     def auto_create_then(
         self, names: Sequence[str], done: Callable[[Mapping[str, OttlaError]], None]
     ) -> None:
-        """Create the topics in the background, then call `done` with the failed ones and their
-        errors.
-        """
+        """Create the topics in the background, then call `done` with the errors by topic."""
         task = asyncio.get_running_loop().create_task(self._auto_create_all(names, done))
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)

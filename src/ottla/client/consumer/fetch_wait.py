@@ -18,7 +18,7 @@ class Waiting:
         self._pump = pump
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        # In the loop's time. uvloop's handle of an expired timer does not tell its time.
+        # In the loop's time. uvloop's handle of an expired timer does not give its time.
         self._timer_at_s = 0.0
         self._refreshing = False
         self.closed = False

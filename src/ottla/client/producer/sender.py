@@ -91,7 +91,7 @@ class Sender:
         self._connecting: set[int] = set()
         self._refreshing = False
         self._drain_timer: asyncio.TimerHandle | None = None
-        # In the loop's time. uvloop's handle of an expired timer does not tell its time.
+        # In the loop's time. uvloop's handle of an expired timer does not give its time.
         self._drain_at_s = 0.0
         self._connect_attempts = 0
         self._silent_until_ms = 0

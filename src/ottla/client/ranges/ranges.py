@@ -321,7 +321,7 @@ class RangeClient:
         end: int,
         fetch_bytes: int,
     ) -> Generator[Fetched]:
-        """Yield batches until `end`; errors go to the caller, who retries."""
+        """Yield batches until `end`; errors go to the caller, which retries."""
         connection = self._leader(topic, partition)
         version = _FETCH_BY_ID if topic_id and connection.speaks(ApiKey.FETCH, _FETCH_BY_ID) else 0
         if topic_id and not version:

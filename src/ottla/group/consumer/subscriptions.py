@@ -60,7 +60,7 @@ def resolve(group: ConsumerGroup, topics: TopicsView) -> Subscriptions:
 
 
 def _sight_of_share(group: ConsumerGroup, member_id: str, topics: TopicsView) -> Sight:
-    """What a member has been assigned it may see, as far as is known."""
+    """Return the topics that a member was assigned and so may see, as far as is known."""
     held = {topics.name_of(slot.topic_id) for slot in group.target_of(member_id)}
     return lambda name: name in held
 

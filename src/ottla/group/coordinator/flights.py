@@ -83,7 +83,7 @@ class Flight:
         self.without_ms[member_id] = self.without_ms.get(member_id, 0) + wait_ms
 
     def longest(self) -> list[tuple[str, int]]:
-        """Members that were without partitions, and for how long: those that were longest."""
+        """Return the members without partitions for the longest time, and how long."""
         ordered = sorted(self.without_ms.items(), key=lambda each: (-each[1], each[0]))
         return ordered[:_WAITS_MAX]
 

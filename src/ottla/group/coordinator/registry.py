@@ -136,7 +136,7 @@ class Registry:
         return group
 
     def drop_consumer_group(self, group: ConsumerGroup) -> None:
-        """Drop a group that is deleted, or goes on under the classic protocol."""
+        """Drop a group that is deleted, or converted to the classic protocol."""
         del self.consumer_groups[group.group_id]
         self._keep_offsets(group)
 

@@ -34,7 +34,7 @@ class GroupRoom:
         self._owners: dict[str, _Owned] = {}
 
     def begin(self, owner: str, group_id: str, count: int, most: int, now_ms: int) -> None:
-        """Note a new group of `owner`, beside the `count` that the broker has.
+        """Note a new group of `owner`, in addition to the `count` that the broker has.
 
         Raises OttlaError, with cause and remedy: INVALID_GROUP_ID, GROUP_MAX_SIZE_REACHED.
         """

@@ -46,7 +46,7 @@ class CommittedOffset:
     """A group's committed offset in a partition."""
 
     offset: int
-    # Of the last record read, -1 if the client does not know it.
+    # The epoch of the last record read, -1 if the client does not know it.
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int

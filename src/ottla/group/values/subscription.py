@@ -36,7 +36,7 @@ def subscribed_topics(
 
 
 def keeps_partitions(metadata: bytes) -> bool:
-    """Whether the member goes on reading while the group shares out anew (KIP-429).
+    """Whether the member continues reading during a rebalance (KIP-429).
 
     A member that revokes everything first names no partitions.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Due(Enum):
-    """What is due at a deadline."""
+    """The action due at a deadline."""
 
     JOIN = "join"  # The join phase ends with the members that have joined.
     SYNC = "sync"  # Every member must have asked for its assignment.

@@ -91,7 +91,7 @@ def shape_hash(shapes: Iterable[TopicShape]) -> int:
 
 
 class Sight(Protocol):
-    """What a member's client may see at one moment; equal ones see the same topics."""
+    """The topics that a member's client may see at one moment; equal ones see the same topics."""
 
     def __call__(self, topic: str, /) -> bool:
         """Whether it may see the topic."""

@@ -108,7 +108,7 @@ class CleanedSegment:
         self._file = filesystem.open(path, create=True)
 
     def append(self, header: BatchHeader, batch: Buffer) -> None:
-        """Add a batch behind all others. Raises OSError."""
+        """Append a batch after all others. Raises OSError."""
         if header.max_timestamp > self._max_timestamp:
             self._max_timestamp = header.max_timestamp
             self._max_timestamp_offset = header.last_offset

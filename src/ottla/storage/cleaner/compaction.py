@@ -75,7 +75,7 @@ class Cleaning:
                 if not self._index_batch(header, batch, transactions):
                     return
                 self._map.latest_offset = header.last_offset
-            # Batches behind the last one may all be removed.
+            # All batches after the last one may have been removed.
             self._map.latest_offset = end - 1
 
     def _index_batch(self, header: BatchHeader, batch: bytes, transactions: Transactions) -> bool:
@@ -148,13 +148,13 @@ class Cleaning:
         outcome.groups.append(CleanedGroup([base for base, _ in group], size))
 
     def _end_of(self, group: list[tuple[int, int]]) -> int:
-        """The base offset of the segment behind a group."""
+        """Return the base offset of the segment after a group."""
         bases = [base for base, _ in self._job.segments]
         number = bases.index(group[-1][0]) + 1
         return bases[number] if number < len(bases) else self._job.end
 
     def _noted(self, base: int) -> SegmentRemovals:
-        """The removals of earlier passes from a segment."""
+        """Return the removals that earlier passes recorded for a segment."""
         path = f"{self._job.folder}/{segment_file(base, LEDGER_SUFFIX)}"
         try:
             return decode_removals(self._filesystem.read_bytes(path))
@@ -164,7 +164,7 @@ class Cleaning:
     def _kept(
         self, header: BatchHeader, batch: bytes, segment: CleanedSegment | None
     ) -> tuple[BatchHeader, Buffer | None]:
-        """The rest of a batch, and its new header."""
+        """Return the remaining bytes of a batch, and its new header."""
         if header.is_control and header.record_count:
             return self._kept_marker(header, batch, segment)
         if not header.record_count:
@@ -241,13 +241,13 @@ def _expanded(header: BatchHeader, batch: bytes) -> bytes:
 
 
 def _marker(batch: bytes) -> bool | None:
-    """Whether a control batch commits; None where it ends no transaction."""
+    """Return whether a control batch commits; None if it does not end a transaction."""
     marker = read_marker(batch[HEADER_SIZE:])
     return None if marker is None else marker[0]
 
 
 def _remains(header: BatchHeader, fate: Fate) -> tuple[BatchHeader, Buffer | None]:
-    """A batch without its records, or nothing."""
+    """Return a batch without its records, or nothing."""
     if fate is Fate.DROP:
         return header, None
     batch = header_alone(header)

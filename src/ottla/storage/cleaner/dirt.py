@@ -39,9 +39,10 @@ class Dirt:
 
 
 def look(log: Log, cleaned: int | None, limit: int, now_ms: int) -> Dirt:
-    """`cleaned`: the end of the last cleaning; nothing from `limit` on is cleaned.
+    """Find the dirty part.
 
-    Raises StorageError, OSError: times of segments may have to be read.
+    `cleaned` is the end of the last cleaning; nothing from `limit` on is cleaned. Raises
+    StorageError, OSError: times of segments may have to be read.
     """
     first_dirty = log.log_start_offset if cleaned is None else cleaned
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
@@ -70,7 +71,7 @@ def look(log: Log, cleaned: int | None, limit: int, now_ms: int) -> Dirt:
 def _hindrance(
     log: Log, segment: Segment, end: int, limit: int, now_ms: int, is_dirty: bool
 ) -> str | None:
-    """Why a closed segment that ends before `end` may not be cleaned; None where it may."""
+    """Return why a closed segment that ends before `end` must not be cleaned; None if it may."""
     if end > limit:
         return "records that are not committed, or transactions that are not decided"
     flush_state = log.flush_state

@@ -74,7 +74,7 @@ class CleaningOutcome:
     map_bytes: int = 0
     records_read: int = 0
     records_kept: int = 0
-    # Among the removed: records of aborted transactions, and tombstones behind their horizon.
+    # Included in the removed ones: records of aborted transactions, and expired tombstones.
     records_aborted: int = 0
     tombstones_dropped: int = 0
     bytes_read: int = 0

@@ -11,7 +11,7 @@ class LogCleaning:
     """A log and its part to be cleaned, as it was when this was made."""
 
     def __init__(self, log: Log, end: int) -> None:
-        """All segments below `end`, where a segment begins."""
+        """Plan a cleaning of all segments below `end`, which must be the start of a segment."""
         self.log = log
         self._end = end
         self._segments = [s for s in log.segments.as_list()[:-1] if s.base_offset < end]

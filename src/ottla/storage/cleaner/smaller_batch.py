@@ -37,7 +37,7 @@ def smaller(
     horizon_ms: int | None = None,
     level: int | None = None,
 ) -> bytearray:
-    """The batch with fewer records: `content` has its kept records, at least one.
+    """Build the batch with fewer records: `content` has its kept records, at least one.
 
     `horizon_ms`, where given, becomes the delete horizon. Compressed as it was.
     """
@@ -74,7 +74,7 @@ def _batch(header: BatchHeader, payload: bytes | bytearray | memoryview) -> byte
 
 
 def _retimed(header: BatchHeader, content: bytes, record_count: int, base_timestamp: int) -> bytes:
-    """The records with timestamps relative to another base."""
+    """Return the records with timestamps relative to another base timestamp."""
     rows = walk(content, 0, len(content), record_count, header.base_offset, header.base_timestamp)
     retimed = bytearray()
     start = 0

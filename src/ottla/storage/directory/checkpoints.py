@@ -25,7 +25,7 @@ class Checkpoints:
     """The checkpoints of the log directory at `path`."""
 
     def __init__(self, filesystem: FileSystem, path: str) -> None:
-        """Read them. Raises OSError."""
+        """Read the checkpoints. Raises OSError."""
         self._filesystem = filesystem
         self._path = path
         self.recovery_points = self._offsets(RECOVERY_POINTS)
@@ -45,7 +45,7 @@ class Checkpoints:
         self._ledgers: list[LedgerJob] = []
 
     def _offsets(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint; an unreadable one counts as missing: more is read from the logs."""
+        """Read a checkpoint; an unreadable one counts as missing: more is read from the logs."""
         try:
             return decode_offsets(self._filesystem.read_bytes(f"{self._path}/{name}"))
         except (FileNotFoundError, ValueError):

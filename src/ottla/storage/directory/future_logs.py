@@ -112,7 +112,10 @@ def remove(directory: LogDirectory, folder: str) -> None:
 
 
 def extent(directory: LogDirectory, partition: TopicPartition) -> tuple[int, int]:
-    """(base offset of the last segment, its bytes): how far a log goes. Raises StorageError."""
+    """Return how far a log goes: the base offset of the last segment, and its bytes.
+
+    Raises StorageError.
+    """
     folder = directory.folder_of(partition)
     filesystem = directory.filesystem
     try:

@@ -33,7 +33,7 @@ _WINDOW_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Salvage:
-    """What was done: the log's end, and sentences for the broker's log."""
+    """The result of a salvage: the log's end, and sentences for the broker's log."""
 
     end_offset: int
     notes: list[str] = field(default_factory=list)

@@ -55,7 +55,7 @@ class Ballast:
 def _write(filesystem: FileSystem, path: str) -> None:
     file = filesystem.open(path, create=True)
     try:
-        # What a file system that compresses cannot make smaller.
+        # Random bytes, which a compressing file system cannot shrink.
         file.append(hashlib.shake_256(BALLAST.encode()).digest(BALLAST_BYTES))
         file.fsync()
     finally:

@@ -64,7 +64,7 @@ class File(Protocol):
         ...
 
     def append_many(self, buffers: Sequence[Buffer]) -> None:
-        """Write all buffers at the end, one behind the other, in as few calls as possible."""
+        """Write all buffers at the end, in order, in as few calls as possible."""
         ...
 
     def pread(self, size: int, position: int) -> bytes:
@@ -170,7 +170,7 @@ class FileSystem(Protocol):
         ...
 
     def page_cache_id(self, path: str) -> str:
-        """An id of the page cache behind `path`: while it is the same, no write was lost.
+        """Return an id of the page cache of `path`: while it stays the same, no write was lost.
 
         It changes with a restart of the machine, and where the disk is mounted anew. Empty where
         the system does not provide it.

@@ -13,14 +13,14 @@ SECTOR_BYTES = 512
 
 
 class FileNode:
-    """A file's bytes: [0, synced) are on the disk, and behind them `old_tail` was."""
+    """A file's bytes: [0, synced) are on the disk, followed there by `old_tail`."""
 
     __slots__ = ("content", "is_locked", "modified_ms", "old_tail", "poisoned", "synced")
 
     def __init__(self) -> None:
         self.content = bytearray()
         self.synced = 0
-        # What a truncation removed and is not flushed yet: a power cut can bring it back.
+        # Bytes removed by an unflushed truncation: a power cut can bring them back.
         self.old_tail = b""
         # A failed fsync: the kernel forgets what was dirty, so later ones do not save it.
         self.poisoned = False

@@ -12,7 +12,7 @@ from enum import IntEnum
 from ottla.storage.disk.filesystem import FileSystem
 
 _RESERVE_BYTES_MAX = 256 << 20
-# Of a disk that is smaller than 2 GiB this share is reserved.
+# On a disk smaller than 2 GiB, one part in this many is reserved.
 _SHARE = 8
 
 
@@ -27,13 +27,16 @@ _UNKNOWN = 1 << 62
 
 
 class DiskUse(IntEnum):
-    """What is written; the value is how many quarters of the reserve must stay free after it."""
+    """The kind of a write.
+
+    The value is how many quarters of the reserve must stay free after it.
+    """
 
     # Records of clients, on their partition's leader.
     RECORDS = 4
     # The same on a follower: what its leader has accepted should fit on a disk that they share.
     COPIED_RECORDS = 3
-    # What the broker writes itself: internal topics, transaction markers, compaction, audit lines.
+    # The broker's own writes: internal topics, transaction markers, compaction, audit lines.
     OWN = 2
     # The same on a follower. What is left is for the store, checkpoints and recovery.
     COPIED_OWN = 1

@@ -1,4 +1,4 @@
-"""The names of a log's files, and the small files beside its segments.
+"""The names of a log's files, and the small files in addition to its segments.
 
 Begin with `names`.
 """

@@ -1,4 +1,4 @@
-"""The writing of a directory's offset checkpoints, beside the loop and in order."""
+"""Writes a directory's offset checkpoints in the background, in order."""
 
 import threading
 from collections.abc import Mapping
@@ -32,7 +32,8 @@ class CheckpointJob:
     offsets: Mapping[str, Mapping[TopicPartition, int]]
     order: CheckpointOrder
     number: int
-    # Of logs here: a ledger must have a deletion before the log start offset shows it.
+    # The ledgers of logs in this directory: a ledger must record a deletion before the log start
+    # offset shows it.
     ledgers: list[LedgerJob] = field(default_factory=list)
     # Others, by path.
     files: dict[str, bytes] = field(default_factory=dict)

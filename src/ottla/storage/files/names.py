@@ -32,7 +32,7 @@ STRAY_FOLDER_SUFFIX = "-stray"
 FUTURE_FOLDER_SUFFIX = "-future"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
-# Ottla's own: the offsets removed before the log's start and behind its end.
+# Ottla's own: records the offsets removed before the log's start and after its end.
 LEDGER = "ottla-ledger"
 
 _NAME_LENGTH_MAX = 255

@@ -42,7 +42,7 @@ class LedgerJob:
 
 
 class OffsetLedger:
-    """What is known of a log's offsets that are not in it, and whether the file says so."""
+    """The known reasons why offsets are missing from a log, and whether they are in the file."""
 
     def __init__(self, history: History, *, is_written: bool) -> None:
         self.history = history

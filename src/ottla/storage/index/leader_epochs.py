@@ -23,7 +23,7 @@ class LeaderEpochs:
     def __init__(self, entries: list[tuple[int, int]] | None = None) -> None:
         self.epochs = [epoch for epoch, _ in entries or []]
         self.start_offsets = [offset for _, offset in entries or []]
-        # Read with each append, and so kept beside the list.
+        # Read with each append, and therefore kept in addition to the list.
         self.latest = self.epochs[-1] if self.epochs else UNKNOWN_EPOCH
         # Counts alterations, so that a writer knows whether its file is the newest.
         self.changes = 0
@@ -43,7 +43,7 @@ class LeaderEpochs:
         while self.epochs and (self.epochs[-1] > epoch or self.start_offsets[-1] >= start_offset):
             self.epochs.pop()
             self.start_offsets.pop()
-        # An epoch of this broker's own without records may be above the one that goes on.
+        # An epoch of this broker's own without records may be above the continued one.
         if not self.epochs or self.epochs[-1] != epoch:
             self.epochs.append(epoch)
             self.start_offsets.append(start_offset)

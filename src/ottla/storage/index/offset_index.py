@@ -58,7 +58,7 @@ class OffsetIndex:
         return self.positions[slot] if slot < len(self.positions) else -1
 
     def position_floor(self, position: int) -> int:
-        """The last indexed batch start that is not behind `position`; 0 for none."""
+        """Return the last indexed batch start at or before `position`; 0 for none."""
         slot = bisect_right(self.positions, position) - 1
         return self.positions[slot] if slot >= 0 else 0
 
@@ -69,7 +69,7 @@ class OffsetIndex:
         return self.base_offset + self.relative_offsets[-1], self.positions[-1]
 
     def truncate_to_position(self, position: int) -> None:
-        """Forget batches that begin at or behind byte `position`."""
+        """Forget batches that begin at or after byte `position`."""
         keep = bisect_left(self.positions, position)
         del self.relative_offsets[keep:]
         del self.positions[keep:]

@@ -1,7 +1,7 @@
-"""A segment's transaction index: the aborted transactions whose marker stands in it.
+"""A segment's transaction index: the aborted transactions whose marker it contains.
 
-Format (Kafka's `.txnindex`): entries of 34 bytes, big-endian: version 0 (int16), producer id,
-first offset, last offset (the marker's), last stable offset at the time of abort (int64 each).
+Format (Kafka's `.txnindex`): entries of 34 bytes, big-endian: version 0 (int16), producer id, first
+offset, last offset (the marker's), last stable offset at the time of abort (int64 each).
 """
 
 from struct import Struct

@@ -25,7 +25,7 @@ from ottla.storage.segment.segment import Segment
 
 @dataclass(slots=True)
 class SideFile:
-    """A file beside the log: its first `keep` bytes stay, `content` comes behind them.
+    """An additional file of the log: its first `keep` bytes are kept, followed by `content`.
 
     With `whole` it is replaced in one step.
     """
@@ -38,7 +38,7 @@ class SideFile:
 
 @dataclass(slots=True)
 class WrittenIndexes:
-    """How many entries of a segment's indexes stand in its files once the job is done."""
+    """The number of index entries of a segment that are in its files once the job is done."""
 
     segment: Segment
     offsets: int
@@ -64,7 +64,8 @@ class FlushJob:
     rolled: list[Segment] = field(default_factory=list)
     snapshots: list[int] = field(default_factory=list)
     obsolete: list[str] = field(default_factory=list)
-    # What compaction took out of segments: the state of each that is written with the job.
+    # The records that compaction removed from segments: the state of each that is written with the
+    # job.
     removals: list[tuple[Segment, int]] = field(default_factory=list)
     ledger: LedgerJob | None = None
     sync_folder: bool = False
@@ -151,7 +152,7 @@ class FlushJob:
         self.snapshots.append(offset)
 
     def note_written(self) -> None:
-        """Let segments know what of them stands in their side files now."""
+        """Note which parts of each segment's state are now in its side files."""
         for segment, changes in self.removals:
             segment.removals_written = changes
         for written in self.indexes:

@@ -1,4 +1,4 @@
-"""What of a log is on the disk, and what its next flush has to write.
+"""Tracks which part of a log is on the disk, and what its next flush must write.
 
 A flush is prepared on the loop, runs in a thread, and is noted on the loop again.
 """
@@ -23,7 +23,7 @@ CHECKPOINT_BYTES = 64 << 20
 
 
 class FlushableLog(Protocol):
-    """What a flush reads of its log."""
+    """The interface of a log for a flush."""
 
     filesystem: FileSystem
     folder: str
@@ -181,7 +181,7 @@ class FlushState:
         self._rolled_snapshots = [kept for kept in self._rolled_snapshots if kept[0] not in gone]
 
     def lower_recovery_point(self, offset: int) -> None:
-        """Count nothing from `offset` on as flushed."""
+        """Treat everything from `offset` on as not flushed."""
         self.recovery_point = min(self.recovery_point, offset)
 
     def forget_epochs_file(self) -> None:

@@ -32,7 +32,10 @@ from ottla.storage.segment.segment import Segment
 
 @dataclass(slots=True)
 class LoadedLog:
-    """What a folder holds. `snapshots` are the offsets of its producer snapshots, sorted."""
+    """The contents of a log's folder.
+
+    `snapshots` are the offsets of its producer snapshots, sorted.
+    """
 
     segments: list[Segment]
     epochs: LeaderEpochs
@@ -141,7 +144,7 @@ def _begin_replay(
     transactions_read = _read_transactions(segments)
     reflected, entries = newest_good(filesystem, folder, snapshots, known_below)
     if not epochs_read or not transactions_read:
-        # What only the batches have must be read from the first one on.
+        # State that only the batches contain must be read from the first batch on.
         reflected, entries = -1, []
     begin = max(first_offset, reflected)
     producers.load(entries, begin, now_ms)

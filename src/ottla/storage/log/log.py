@@ -76,7 +76,7 @@ class Slice(NamedTuple):
 
 __all__ = ["Appended", "FlushJob", "Log", "Slice"]
 
-# What the leader writes into a batch: base offset, length (as it was), leader epoch.
+# The fields that the leader writes into a batch: base offset, length (unchanged), leader epoch.
 PLACE = Struct(">qii")
 # Looked up once: a member of an enumeration costs as much as the check.
 _RECORDS, _OWN = DiskUse.RECORDS, DiskUse.OWN
@@ -120,9 +120,9 @@ class Log:
             checkpointed_size=self.segments.active.size if recovery_point >= end else 0,
             now_ms=now_ms,
         )
-        # What opening the log has found.
+        # The findings of the recovery when the log was opened.
         self.recovery = loaded.recovery
-        # Of the log directory, which sets it; a log by itself has none.
+        # The reserve of the log directory, which sets it; a log outside of one has none.
         self.reserve: Reserve | None = None
         is_internal = topic_partition.topic in INTERNAL_TOPICS
         self._use_as_leader = _OWN if is_internal else _RECORDS
@@ -131,7 +131,8 @@ class Log:
         self.offline = ""
         # Counts truncations: what was prepared for the log before one is void.
         self.truncations = 0
-        # Of compaction, from before its announcement on the disk until all is in place.
+        # The replacement by compaction, from before its announcement on the disk until all files
+        # are in place.
         self.replacement: Replacement | None = None
         self._jitter_ms = self._segment_jitter()
 
@@ -316,7 +317,7 @@ class Log:
         but a few headers is read. Raises OttlaError: OFFSET_OUT_OF_RANGE outside of log start
         and log end offset, KAFKA_STORAGE_ERROR.
         """
-        # Hot: 1.5 µs where the reader goes on at a remembered place, else 4.5 µs.
+        # Hot: 1.5 µs if the reader continues at a remembered place, else 4.5 µs.
         if self.offline:
             raise StorageError(self.offline)
         if not self.log_start_offset <= offset <= self.log_end_offset:
@@ -439,7 +440,7 @@ class Log:
             segment.indexes.config = config
 
     def readable(self, window_bytes: int) -> Iterator[list[Whole | Damage]]:
-        """What can be read of the log as it stands now, in order, about `window_bytes` at a time.
+        """Yield the readable parts of the present log in order, about `window_bytes` at a time.
 
         Damage does not end it. Each step may run in a thread. Raises StorageError.
         """

@@ -1,4 +1,4 @@
-"""Taking segments out of a log: those that retention lets go, and others.
+"""Removes segments from a log, because of retention or for other reasons.
 
 Which ones retention lets go is decided in `retention`.
 """

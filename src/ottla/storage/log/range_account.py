@@ -29,14 +29,14 @@ class _Piece:
 
 @dataclass(slots=True)
 class _Transactions:
-    """Those that were aborted, and those that are undecided, by producer."""
+    """The aborted and the undecided transactions, by producer."""
 
-    # First and last offset, the latest first: those that the walk has passed are dropped.
+    # First and last offset, the latest first; transactions that the walk has passed are dropped.
     aborted: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     undecided: dict[int, int] = field(default_factory=dict)
 
     def kind(self, header: BatchHeader) -> Kind:
-        """What the batch's records are."""
+        """Return the kind of the batch's records."""
         if header.is_control:
             return Kind.CONTROL
         if not header.is_transactional:
@@ -55,7 +55,10 @@ class Accounting:
     """One walk over [start, end) of a log. Made on the loop; `run` blocks, in any thread."""
 
     def __init__(self, log: Log, start: int, end: int) -> None:
-        """Raises OttlaError: OFFSET_OUT_OF_RANGE behind all that the log ever held."""
+        """Start the account.
+
+        Raises OttlaError OFFSET_OUT_OF_RANGE for offsets the log never contained.
+        """
         self._check(log, start, end)
         self._log = log
         self._truncations, self._segments = log.truncations, log.segments.as_list()

@@ -25,7 +25,7 @@ class Verdict:
         return Verdict(count, min(self.by_age, count), min(self.by_start, count))
 
     def without(self, count: int) -> "Verdict":
-        """What is left when the `count` oldest have gone."""
+        """Return the remaining segments after removing the `count` oldest."""
         left = max(0, self.count - count)
         return Verdict(left, max(0, self.by_age - count), max(0, self.by_start - count))
 

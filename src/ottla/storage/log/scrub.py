@@ -12,7 +12,7 @@ from ottla.storage.log.log import Log
 from ottla.storage.segment.batch_walk import header_fault
 from ottla.storage.segment.segment import Segment
 
-# What one step reads, unless a single batch is larger.
+# The bytes read in one step, unless a single batch is larger.
 STEP_BYTES = 256 << 10
 _REMEDY = (
     "Records that were flushed are damaged: look at the disk. Where another replica is in sync, "
@@ -33,7 +33,7 @@ class SegmentScrub:
         self._end_offset = end_offset
         self._size = segment.size
         self._truncations = log.truncations
-        # Of the batch before, and of the log: terms only rise.
+        # The leader epoch of the previous batch, and of the log: epochs only rise.
         self._epoch = log.leader_epochs.epoch_of(segment.base_offset)
         self._epoch_max = log.leader_epochs.latest
         self._file: File | None = None

@@ -87,7 +87,7 @@ def begin_within(log: Log, records: Buffer, now_ms: int) -> list[Deletion]:
     header = read_header(records)
     if not header.base_offset < end <= header.last_offset:
         return []
-    # What lies below the start is known to be gone, and stays so.
+    # Offsets below the start are known to be deleted, and stay so.
     return restart_at(log, header.base_offset, now_ms)
 
 

@@ -1,4 +1,4 @@
-"""What a log remembers of one producer: its last batches, its epoch, its open transaction."""
+"""A log's state of one producer: its last batches, its epoch, its open transaction."""
 
 from typing import NamedTuple
 

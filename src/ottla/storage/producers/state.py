@@ -1,7 +1,7 @@
-"""What a log knows of its idempotent and transactional producers: sequences and transactions.
+"""A log's state of its idempotent and transactional producers: sequences and transactions.
 
-Semantics are Kafka's (KIP-98, KIP-360, KIP-447, KIP-890 as far as the log is concerned): the
-last five batches of each producer reveal duplicates, a new epoch begins at sequence 0, a producer
+Semantics are Kafka's (KIP-98, KIP-360, KIP-447, KIP-890 as far as the log is concerned): the last
+five batches of each producer reveal duplicates, a new epoch begins at sequence 0, a producer
 without state may begin anywhere. Not here: the snapshot's bytes (`snapshot`).
 """
 
@@ -66,7 +66,7 @@ class ProducerStates:
         self.open_transactions: dict[int, int] = {}
         # Ended by a marker which may still lie above the high watermark.
         self.unreplicated: list[CompletedTransaction] = []
-        # Of producers whose transaction is being verified with its coordinator, see `guard`.
+        # Guards of producers whose transaction is being verified with its coordinator, see `guard`.
         self._guards: dict[int, Guard] = {}
 
     def check(self, header: BatchHeader) -> AppendedBatch | None:
@@ -167,7 +167,7 @@ class ProducerStates:
     def check_marker(
         self, header: BatchHeader, coordinator_epoch: int, *, raises_epoch: bool = False
     ) -> bool:
-        """Check a marker before the leader appends it; False where it stands in the log already.
+        """Check a marker before the leader appends it; return False if the log already contains it.
 
         `raises_epoch`: each transaction of the producer ends in an epoch of its own (KIP-890), so
         that one that comes twice or late is known. Raises OttlaError: INVALID_PRODUCER_EPOCH,
@@ -217,7 +217,7 @@ class ProducerStates:
         return completed
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """What the last stable offset is once `completed` is decided, for the index's entry."""
+        """Return the last stable offset after `completed` is decided, for the index entry."""
         for first_offset in self.open_transactions:
             return first_offset
         return completed.last_offset + 1

@@ -21,7 +21,7 @@ from ottla.storage.segment.segment import Segment
 _WINDOW_BYTES = 64 << 10
 _WINDOW_BYTES_MAX = 8 << 20
 _BATCHES_MAX = 2_000
-# Of all segments together; batches of one second may lie in many, where these are short.
+# For all segments together; batches of one second may be in many segments, if these are short.
 _BYTES_MAX = 2 * _WINDOW_BYTES_MAX
 _SEGMENTS_MAX = 32
 

@@ -16,13 +16,13 @@ from ottla.record.header import HEADER_SIZE, MAGIC, MAGIC_POSITION, computed_crc
 from ottla.storage.disk.filesystem import File
 from ottla.storage.segment.batch_walk import header_fault
 
-# What the page cache writes at once.
+# The unit in which the page cache writes.
 PAGE_BYTES = 4096
 _CHUNK_BYTES = 4 << 20
 
 
 class Bytes(Protocol):
-    """What can be read at any place."""
+    """Bytes that can be read at any position."""
 
     def pread(self, size: int, position: int, /) -> bytes:
         """Return `size` bytes from `position`, fewer only where there are no more."""

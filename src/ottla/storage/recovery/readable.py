@@ -30,7 +30,7 @@ from ottla.storage.segment.batch_walk import BATCH_LENGTH_MIN
 from ottla.storage.segment.segment import Segment
 from ottla.storage.segment.segments import Segments
 
-# How many places behind damage are tried that look like batches and do not belong there.
+# The most positions after damage that are tried because they look like batches, but are not.
 _TRIES_MAX = 100
 # A batch whose length is wrong is put together again up to this size.
 _REPAIR_BYTES_MAX = 32 << 20
@@ -56,7 +56,7 @@ class Damage(NamedTuple):
 
 
 class Readable(Protocol):
-    """What of a log is read here."""
+    """Reads the readable parts of a log."""
 
     segments: Segments
     log_start_offset: int
@@ -111,7 +111,7 @@ class ReadableSegment:
             yield self._lost(self._size, "fewer bytes than a batch has")
 
     def _fault(self, header: BatchHeader, room: int) -> str | None:
-        """What is wrong with a header that has `room` bytes to the segment's end."""
+        """Return the fault of a header that has `room` bytes to the segment's end."""
         if header.magic != MAGIC:
             return f"magic is {header.magic}, not {MAGIC}"
         if not BATCH_LENGTH_MIN <= header.batch_length <= room - LENGTH_OVERHEAD:

@@ -26,14 +26,14 @@ _RESTORE = (
 
 @dataclass(slots=True)
 class Recovery:
-    """What recovery found. Bytes; `notes` are sentences for the broker's log."""
+    """The findings of a recovery. Bytes; `notes` are sentences for the broker's log."""
 
     scanned_bytes: int = 0
     truncated_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     # Sentences about flushed records that are lost, where a damaged log was salvaged.
     salvaged: list[str] = field(default_factory=list)
-    # Whether a flush has failed, so that the unflushed end may stand in the page cache alone.
+    # Whether a flush has failed, so that the unflushed end may exist only in the page cache.
     write_again: bool = False
     # Whether any page that was not flushed may be missing, also before one that is there.
     is_lossy: bool = False
@@ -231,7 +231,7 @@ class _Scan:
 
     def _batches(self, buffer: bytearray, found: int, file_position: int, size: int) -> int:
         """Take the whole batches at the beginning of `buffer`; return their bytes."""
-        # Hot: 2.2 µs per batch beside its checksum.
+        # Hot: 2.2 µs per batch in addition to its checksum.
         segment, replay = self.segment, self.replay
         place = 0
         while place + HEADER_SIZE <= found:
@@ -288,7 +288,7 @@ def _judge(
 
 
 def _make_durable(truncated: Segment) -> None:
-    """Flush a truncation: no power cut may undo it once other records stand in its place."""
+    """Flush a truncation: no power cut may undo it once other records have replaced its records."""
     try:
         truncated.file.fsync()
         truncated.filesystem.fsync_directory(truncated.folder)

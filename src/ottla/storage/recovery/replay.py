@@ -1,4 +1,4 @@
-"""Taking in batches that already stand in a log: leader epochs, producers, transactions."""
+"""Replays batches that a log already contains: leader epochs, producers, transactions."""
 
 from ottla.record.header import HEADER_SIZE, BatchHeader
 from ottla.storage.disk.filesystem import FileSystem
@@ -12,7 +12,7 @@ from ottla.storage.segment.segment import Segment
 
 
 class Replay:
-    """Rebuilds what a log remembers beside its segments, batch by batch."""
+    """Rebuilds a log's state outside of its segments, batch by batch."""
 
     def __init__(self, epochs: LeaderEpochs, producers: ProducerStates, next_offset: int) -> None:
         self.epochs = epochs
@@ -71,7 +71,7 @@ def rebuild_producers(
     end: int,
     now_ms: int,
 ) -> None:
-    """Load `producers` as of `end`, from a snapshot and the batches behind it. StorageError."""
+    """Load `producers` as of `end`, from a snapshot and the later batches. Raises StorageError."""
     offset, entries = newest_good(filesystem, folder, snapshots, end)
     begin = max(offset, segments[0].base_offset)
     producers.load(entries, begin, now_ms)

@@ -8,7 +8,7 @@ from ottla.base.varint import read_zigzag
 from ottla.record.header import HEADER_SIZE, MAGIC, BatchHeader, read_header
 from ottla.storage.disk.filesystem import File
 
-# What one read of a walk takes: some batches of the size that small appends have.
+# The bytes read at once by a walk: several batches of the size of small appends.
 WINDOW_BYTES = 16 * 1024
 # The length field of a batch without any record's bytes.
 BATCH_LENGTH_MIN = HEADER_SIZE - 12

@@ -1,7 +1,7 @@
-"""What a log needs to know of its topic's settings, resolved and typed.
+"""The topic settings that a log needs, resolved and typed.
 
-The table of settings (names, defaults, sources) is `base.settings`; this is what the
-composition root makes of it for one topic. Names and defaults are Kafka's.
+The table of settings (names, defaults, sources) is `base.settings`; this is what the composition
+root makes of it for one topic. Names and defaults are Kafka's.
 """
 
 from dataclasses import dataclass

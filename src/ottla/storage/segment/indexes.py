@@ -39,7 +39,7 @@ class Indexes:
         self.times = TimeIndex(self.base_offset, self.config.segment_index_bytes)
         # Greatest timestamp so far and the last offset of the batch that has it.
         self.max_timestamp, self.max_timestamp_offset = -1, self.base_offset
-        # Entries that already stand in the files.
+        # Entries that are already in the files.
         self.offsets_written = self.times_written = 0
         self._bytes_since_entry = 0
         self.loaded = True
@@ -57,7 +57,10 @@ class Indexes:
         self._bytes_since_entry += size
 
     def add_batch_again(self, position: int, header: BatchHeader) -> None:
-        """Take in a batch at or behind the last entry; one that has an entry gets no second."""
+        """Index a batch at or after the last entry.
+
+        A batch that has an entry gets no second one.
+        """
         if not position or position != self.offsets.last()[1]:
             self.add_batch(position, header.size, header.last_offset, header.max_timestamp)
             return

@@ -87,7 +87,7 @@ class Segment:
         # Offset -> position of the first batch that ends at or after it.
         self.boundaries: dict[int, int] = {}
         self._file: File | None = None
-        # What compaction took out; read from its file at first use.
+        # The records that compaction removed; read from the file at first use.
         self._removals: SegmentRemovals | None = None
         # The state of it that the file has.
         self.removals_written = 0
@@ -117,7 +117,10 @@ class Segment:
 
     @property
     def removals(self) -> SegmentRemovals:
-        """What compaction took out of the segment; a file that cannot be read says nothing."""
+        """Return the records that compaction removed from the segment.
+
+        An unreadable file counts as empty.
+        """
         if self._removals is None:
             self._removals = SegmentRemovals()
             with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
@@ -171,7 +174,7 @@ class Segment:
     def append_many(
         self, batches: Sequence[memoryview], headers: Sequence[BatchHeader], offset: int
     ) -> None:
-        """Write batches, of which the first has `offset`, behind others with one call.
+        """Append several batches with one call; the first begins at `offset`.
 
         Raises StorageError, with nothing of them left.
         """
@@ -311,7 +314,7 @@ class Segment:
             raise self.corrupt(bad) from None
 
     def index_again(self, position: int, header: BatchHeader) -> None:
-        """Index a batch that stands in the file, at or behind the last entry of the indexes."""
+        """Index a batch of the file, at or after the last entry of the indexes."""
         if position == 0:
             self.first_timestamp = header.max_timestamp
         self.indexes.add_batch_again(position, header)
@@ -351,7 +354,7 @@ class Segment:
         return self.indexes.max_timestamp, self.indexes.max_timestamp_offset
 
     def _read_last_time(self, path: str) -> tuple[int, int] | None:
-        """What the last whole entry of a time index file says; None where it has none."""
+        """Return the last whole entry of a time index file; None if there is none."""
         file = self.filesystem.open(path)
         try:
             size = file.size() // TIME_ENTRY_SIZE * TIME_ENTRY_SIZE
