@@ -348,7 +348,7 @@ class Conversation:
             )
         try:
             request.reply(response)
-        except Exception:  # Otherwise the client would wait for ever.
+        except Exception:  # noqa: BLE001  # Otherwise the client would wait for ever.
             _log.exception("an answer cannot be sent: %s", request.header)
             self._connection.close("the answer to its request does not fit the version asked for")
 
