@@ -75,5 +75,5 @@ class Stalls:
             try:
                 given = yield waits_for
                 go_on = work.send
-            except BaseException as error:  # noqa: BLE001  # The work receives it, cancellation too.
+            except BaseException as error:  # noqa: BLE001  # The work gets it, cancellation too.
                 go_on, given = work.throw, error

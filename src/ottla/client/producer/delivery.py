@@ -110,7 +110,7 @@ class Delivery:
         If the outcome is known already, call it at once. Errors of the callback are logged.
         """
         self._callbacks.append(callback)
-        # Another thread may have finished meanwhile; the one that removes the callback calls it.
+        # Another thread may have finished meanwhile; the thread that removes the callback calls it.
         if self._is_done and callback in self._callbacks:
             self._callbacks.remove(callback)
             call_callback("a callback of a delivery", callback, self)

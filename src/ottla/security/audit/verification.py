@@ -1,7 +1,7 @@
 """Checks a broker's chain: finds lines that were removed, changed, inserted or moved.
 
-A chain proves that its lines belong together, not that the broker wrote it: anyone with write
-access to the folder can rewrite all of it, or cut off its end together with the head file. Only a
+A chain proves that its lines belong together, not that the broker wrote it: with write
+access to the folder all of it can be rewritten, or its end cut off with the head file. Only a
 hash that was stored elsewhere reveals that; see `anchor`.
 """
 
