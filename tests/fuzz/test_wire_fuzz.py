@@ -21,8 +21,9 @@ from ottla.base.errors import OttlaError
 from ottla.wire.api import ApiKey, api_name
 from ottla.wire.frames import decode_response
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.notation import REQUESTS
 
-REQUESTS = int(os.environ.get("OTTLA_FUZZ_REQUESTS", "100000"))
+REQUEST_COUNT = int(os.environ.get("OTTLA_FUZZ_REQUESTS", "100000"))
 SEED = int(os.environ.get("OTTLA_FUZZ_SEED", "20261121"))
 MEBIBYTE = 1 << 20
 PIPELINED, CONNECTIONS = 4, 12
@@ -58,8 +59,8 @@ class Fuzzer:
 
     async def _work(self) -> None:
         waiting: list[tuple[int, bytes]] = []
-        while waiting or self.made < REQUESTS:
-            while len(waiting) < PIPELINED and self.made < REQUESTS:
+        while waiting or self.made < REQUEST_COUNT:
+            while len(waiting) < PIPELINED and self.made < REQUEST_COUNT:
                 waiting.append(self._next())
             waiting = await self._talk(waiting)
 
@@ -134,8 +135,8 @@ def test_mutated_requests_are_answered_or_end_their_connection(node: Node) -> No
     sys.stdout.write(f"{story}; {grown:.1f} MiB above the idle broker at the most\n")
     assert node.process.alive()
     assert serves(node.port)
-    assert fuzzer.made == REQUESTS
+    assert fuzzer.made == REQUEST_COUNT
     assert fuzzer.nonsense == []
     assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:4000]
-    assert fuzzer.seen["answered"] > REQUESTS / 10
+    assert fuzzer.seen["answered"] > REQUEST_COUNT / 10
     assert grown < 64

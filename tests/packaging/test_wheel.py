@@ -71,6 +71,10 @@ def type_errors(installed: Path, *files: Path) -> list[str]:
     return (done.stdout + done.stderr).splitlines()
 
 
+# Their annotations name the type of a result.
+GENERIC = ("Task",)
+
+
 def uses(lines: list[str]) -> Iterator[str]:
     """A program that names each public name, and each member of its classes."""
     modules = ("ottla.client.sync", "ottla.client", "ottla.lake", "ottla.testing")
@@ -84,7 +88,8 @@ def uses(lines: list[str]) -> Iterator[str]:
         members = [rest.split(".", 1)[1] for _, rest in group if "." in rest]
         yield f"print({module}.{name})"
         if members:
-            yield f"def use{number}(one: {module}.{name}) -> None:"
+            kind = f"{module}.{name}" + ("[object]" if name in GENERIC else "")
+            yield f"def use{number}(one: {kind}) -> None:"
             yield from (f"    print(one.{member})" for member in members)
 
 

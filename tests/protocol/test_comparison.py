@@ -14,7 +14,7 @@ class Part(Message):
     number: int = int32(default=-1)
 
 
-class SampleRequest(Message, api_key=5, versions="1-3", flexible="2+"):
+class SampleRequest(Message, api_key=-1, versions="1-3", flexible="2+"):
     """A sample."""
 
     name: str | None = string("1+", nullable="2+")
@@ -25,7 +25,7 @@ class SampleRequest(Message, api_key=5, versions="1-3", flexible="2+"):
 def kafka() -> dict[str, Any]:
     number = {"name": "Number", "type": "int32", "versions": "1+", "default": "-1"}
     return {
-        "apiKey": 5,
+        "apiKey": -1,
         "type": "request",
         "name": "SampleRequest",
         "validVersions": "1-3",

@@ -101,7 +101,7 @@ def test_registration_whose_answer_was_lost_is_taken_up():
                 and scene.partition(1, "a").closed is None
             )
         )
-        assert broker.parts.replication.standing.broker_epoch == before + 1
+        assert broker.parts.replication.registration.broker_epoch == before + 1
         assert (await scene.write(1, "a", b"x")).error_code == ErrorCode.NONE
 
     play(scenario, 1, faults=lambda: faults.setdefault("store", StoreFaults(Random(7))))
@@ -120,7 +120,7 @@ def test_orders_that_are_faster_than_the_answer_of_the_store_are_not_lost():
         broker.parts.cluster.membership.session.expire()
         await scene.cluster.until(
             lambda: (
-                broker.parts.replication.standing.broker_epoch == before + 1
+                broker.parts.replication.registration.broker_epoch == before + 1
                 and scene.partition(2, "a").follower is not None
                 and scene.isr("a") == {1, 2}
             )

@@ -119,10 +119,10 @@ def keys_in(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def commit(consumer: Consumer, position: TopicPartition) -> None:
-    """Commit; the coordinator may just have moved."""
+    """Commit; the coordinator may have moved, or be a broker with a full disk."""
     deadline_s = time.monotonic() + 180
     while (code := refusal(consumer, position)) is not None:
-        assert code == KafkaError.NOT_COORDINATOR
+        assert code in (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE)
         assert time.monotonic() < deadline_s
         time.sleep(0.1)
 
