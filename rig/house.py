@@ -122,7 +122,7 @@ def counts() -> list[Count]:
               sum(lines[name] < 40 for name in modules if name not in folders), 158, 80),
         Count("files of less than 60 lines with one importer",
               sum(lines[name] < 60 for name in with_one_importer(texts) - folders), 109, 30),
-        Count("lines in src/", sum(lines.values()), 145_700, 125_000),
+        Count("lines in src/", sum(lines.values()), 145_850, 125_000),
         Count("files in src/", len(modules), 1_359, 1_050),
     ]  # fmt: skip
 
