@@ -19,7 +19,7 @@ from typing import Any
 import ottla.lake
 from bench.figures import AT_LEAST, Figure, Scale, spread
 from bench.sides import NO_FSYNC, create_topic
-from ottla.lake import session as lake_session
+from ottla.lake.job import session as lake_session
 from ottla.record.builder import build_batch
 from rig.broker import ottla as ottla_process
 from rig.frames import produce_request

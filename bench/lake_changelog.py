@@ -23,10 +23,10 @@ from deltalake import DeltaTable
 import ottla.lake
 from bench.figures import AT_LEAST, Figure, Scale, spread
 from bench.sides import NO_FSYNC, create_topic
-from ottla.lake.cluster import connect
-from ottla.lake.plan import Range
-from ottla.lake.reader import read_range
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.plan import Range
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.source.cluster import connect
+from ottla.lake.source.reader import read_range
 from ottla.ledger.partition import RangeAccount
 from ottla.record.builder import build_batch
 from rig.broker import ottla as ottla_process

@@ -19,11 +19,11 @@ from typing import Any, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ottla.lake.manifest import DataFile, Manifest, next_manifest
-from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.tables.formats import Format
-from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.table.formats import Format
+from ottla.lake.table.opening import open_table
+from ottla.lake.table.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
 FORMATS = get_args(Format)

@@ -16,7 +16,7 @@ from typing import Any
 import ottla.lake
 from demo.produce import say
 from ottla.base.errors import OttlaError
-from ottla.lake.session import session
+from ottla.lake.job.session import session
 
 # A topic of a few records, to begin with.
 WARM_UP = "warm-up"

@@ -17,9 +17,9 @@ import pyarrow as pa
 from confluent_kafka import Message, Producer
 
 from demo import flights
-from ottla.lake.proof import batch_hash
-from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.schema import ROW_SCHEMA
 
 _HASH_EVERY = 20_000
 # Waits between two acknowledgements of one partition that are told.

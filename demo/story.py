@@ -5,7 +5,7 @@ from typing import Any
 
 from demo.failover import Failover
 from demo.tables import Planes, fingerprint
-from ottla.lake.verifying.report import Verification
+from ottla.lake.check.report import Verification
 
 FLIGHTS, PLANES = "flights", "planes"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from demo import flights
-from ottla.lake.proof import batch_hash
-from ottla.lake.row_hash import hash_text
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.row_hash import hash_text
+from ottla.lake.model.schema import ROW_SCHEMA
 
 # So many planes stand in the report, those that flew most.
 _SHOWN = 6

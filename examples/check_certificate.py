@@ -3,8 +3,8 @@
 Of a Delta or an Iceberg table it also compares the files that readers see by the table's log, which
 deltalake or pyiceberg reads.
 
-The hash of a row is specified in `ottla/lake/row_hash.py`; here it is, a row at a time. With an
-earlier certificate of the same table, a history that was written anew shows.
+The hash of a row is specified in `ottla/lake/model/row_hash.py`; here it is, a row at a
+time. With an earlier certificate of the same table, a history that was written anew shows.
 
     python examples/check_certificate.py certificate.json /lake/flights --earlier last_week.json
 """

@@ -3,4 +3,4 @@
 from contextlib import suppress
 
 with suppress(ImportError):  # Without the extra `spark` there is none, and Spark finds nothing.
-    from ottla.lake.datasource import OttlaSource as DefaultSource  # noqa: F401  # Spark's name.
+    from ottla.lake.edges.datasource import OttlaSource as DefaultSource  # noqa: F401  # Spark's name.

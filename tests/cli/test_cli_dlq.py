@@ -11,7 +11,8 @@ import ottla.lake
 import ottla.testing
 from ottla.base.errors import OttlaError
 from ottla.client.sync import Consumer, Producer
-from ottla.lake import Decode, Format, columns, run_here
+from ottla.lake import Decode, Format, run_here
+from ottla.lake.rows import columns
 from ottla.record.dead_letters import DeadLetter, letter_headers
 
 MakeTopic = Callable[..., str]

@@ -16,7 +16,7 @@ from demo.tables import Planes
 from rich.console import Console
 
 import ottla
-from ottla.lake.verifying.report import Verification
+from ottla.lake.check.report import Verification
 from ottla.ledger.partition import PartitionLedger
 
 DIED_AT = 1_000.0

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from ottla.lake.pipeline.metrics import METRICS
-from ottla.lake.pipeline.settings import parse
+from ottla.lake.edges.metrics import METRICS
+from ottla.lake.edges.pipeline_file import parse
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "write-a-pipeline.md").read_text()
 

@@ -21,8 +21,9 @@ from pyiceberg.catalog import load_catalog
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake import Decode, Format, columns, run_here
-from ottla.lake.decode.types import Type, parse_type
+from ottla.lake import Decode, Format, run_here
+from ottla.lake.model.types import Type, parse_type
+from ottla.lake.rows import columns
 
 Row = dict[str, Any]
 

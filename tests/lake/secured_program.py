@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ottla.lake
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.job.session import SparkSettings, session
 
 
 def main() -> None:

@@ -18,11 +18,11 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from ottla.lake.datasource import OttlaSource
-from ottla.lake.session import LOCAL_SETTINGS
-from ottla.lake.sink.options import sink_options
-from ottla.lake.sink.stream_writers import stream_writer
-from ottla.lake.sink.writer import OttlaStreamWriter
+from ottla.lake.edges.datasource import OttlaSource
+from ottla.lake.edges.sink_options import sink_options
+from ottla.lake.edges.stream_writers import stream_writer
+from ottla.lake.edges.writer import OttlaStreamWriter
+from ottla.lake.job.session import LOCAL_SETTINGS
 
 KEYS = 7
 COMMIT_STEPS = (

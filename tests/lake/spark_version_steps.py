@@ -16,7 +16,7 @@ import pyspark
 
 import ottla.lake
 from ottla.lake.job.on_spark import cause_of
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.job.session import SparkSettings, session
 
 ROWS, PARTITIONS = 1000, 2
 

@@ -25,7 +25,7 @@ from pyspark.errors import StreamingQueryException
 
 import ottla.lake
 from ottla.lake.job.on_spark import cause_of
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.job.session import SparkSettings, session
 
 SETTINGS = {
     "spark.driver.host": "127.0.0.1",

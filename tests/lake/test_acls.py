@@ -15,9 +15,9 @@ from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.lake import run_here
-from ottla.lake.decode.redriving import redrive_table
-from ottla.lake.pipeline.looking import look, status
-from ottla.lake.pipeline.settings import Pipeline
+from ottla.lake.edges.pipeline_file import Pipeline
+from ottla.lake.edges.pipeline_state import look, status
+from ottla.lake.write.redrive import redrive_table
 
 USER = "loader"
 # Valid JSON, and two records that become dead letters.

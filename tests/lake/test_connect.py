@@ -22,7 +22,7 @@ SECRET = 'x required username="ann" password="hunter2 is \\\\ a \\" secret";'
 READ = """
 import sys
 import ottla.lake
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.job.session import SparkSettings, session
 spark = session(SparkSettings(sys.argv[1]))
 topic = ottla.lake.topic(sys.argv[2], bootstrap=sys.argv[3], columns=["partition", "value"])
 frame = topic.to_spark(spark)

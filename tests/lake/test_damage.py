@@ -19,8 +19,8 @@ from ottla.cli.command import cli
 from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here
-from ottla.lake.access import Bootstrap, as_brokers
-from ottla.lake.cluster import KafkaCluster
+from ottla.lake.source.access import Bootstrap, as_brokers
+from ottla.lake.source.cluster import KafkaCluster
 from ottla.ledger.partition import PartitionLedger
 from ottla.record.header import BatchHeader
 from ottla.record.reader import batches

@@ -16,7 +16,8 @@ from rig.registry import RigRegistry, schema_registry
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake import Decode, Format, SchemaRules, columns, run_here
+from ottla.lake import Decode, Format, SchemaRules, run_here
+from ottla.lake.rows import columns
 
 MakeTopic = Callable[..., str]
 

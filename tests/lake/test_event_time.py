@@ -20,13 +20,13 @@ import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.files import files
 from ottla.lake import run_here
-from ottla.lake.decode.dead_letters import letters_of_table
-from ottla.lake.decode.spec import columns
-from ottla.lake.events.buckets import By
-from ottla.lake.events.times import EventSettings
-from ottla.lake.pipeline.looking import status
-from ottla.lake.tables.formats import Format
-from ottla.lake.tables.opening import existing_table
+from ottla.lake.edges.pipeline_state import status
+from ottla.lake.model.buckets import By
+from ottla.lake.model.decode_spec import columns
+from ottla.lake.model.event_times import EventSettings
+from ottla.lake.table.formats import Format
+from ottla.lake.table.opening import existing_table
+from ottla.lake.write.dead_letters import letters_of_table
 from tests.unit.lake.logged.readers import iceberg
 
 MakeTopic = Callable[..., str]

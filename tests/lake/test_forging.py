@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake import keyed_hash
-from ottla.lake.log.sealed import unseal
-from ottla.lake.row_hash import bytes_sums
+from ottla.lake.model import keyed_hash
+from ottla.lake.model.row_hash import bytes_sums
+from ottla.lake.model.sealed import unseal
 from tests.lake.forging import forged
 from tests.unit.lake.tables import forge
 

@@ -23,9 +23,10 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake import Decode, Format, LoadLost, columns, run_here
-from ottla.lake.decode.layout import ROW_HASH
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake import Decode, Format, LoadLost, run_here
+from ottla.lake.model.layout import ROW_HASH
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.rows import columns
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

@@ -7,8 +7,8 @@ import pytest
 from confluent_kafka import Producer
 from rig.nodes import Node
 
-from ottla.lake.stream.options import parse_options
-from ottla.lake.stream.planner import StreamPlanner
+from ottla.lake.source.planner import StreamPlanner
+from ottla.lake.source.source_options import parse_options
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

@@ -16,7 +16,7 @@ import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here
-from ottla.lake.tables.opening import existing_table
+from ottla.lake.table.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
@@ -110,7 +110,7 @@ def test_the_data_source_refuses_a_topic_made_anew_after_its_plan(
     node: Node, make_topic: MakeTopic, produce: Produce
 ) -> None:
     """Its tasks fetch by the id of the topic that was planned."""
-    from ottla.lake.datasource import OttlaSource
+    from ottla.lake.edges.datasource import OttlaSource
 
     topic = make_topic(node, partitions=1)
     produce(node, topic, 0, 50)

@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.client import sync
 from ottla.client.admin.configs import ResourceKind
 from ottla.lake import run_here
-from ottla.lake.datasource import OttlaSource
+from ottla.lake.edges.datasource import OttlaSource
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

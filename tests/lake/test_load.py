@@ -22,9 +22,9 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import LoadLost, run_here
 from ottla.lake.job.on_spark import run_on_spark
-from ottla.lake.splitting import joined
-from ottla.lake.stores.local import LocalStore
-from ottla.lake.tables.opening import existing_table
+from ottla.lake.model.splitting import joined
+from ottla.lake.store.local import LocalStore
+from ottla.lake.table.opening import existing_table
 from tests.lake.runners import murderous
 
 Produce = Callable[..., None]

@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.loss import RecordsLost
+from ottla.lake.model.loss import RecordsLost
 from tests.lake.test_changelog import compact
 
 

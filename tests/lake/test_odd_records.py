@@ -13,7 +13,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import run_here
-from ottla.lake.datasource import OttlaSource
+from ottla.lake.edges.datasource import OttlaSource
 
 MakeTopic = Callable[..., str]
 

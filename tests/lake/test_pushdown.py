@@ -12,7 +12,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.client import sync
-from ottla.lake.datasource import OttlaSource
+from ottla.lake.edges.datasource import OttlaSource
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

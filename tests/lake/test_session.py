@@ -15,7 +15,7 @@ Produce = Callable[..., None]
 MakeTopic = Callable[..., str]
 
 TELL_SETTINGS = """
-from ottla.lake.session import session
+from ottla.lake.job.session import session
 conf = session().conf
 names = ("spark.master", "spark.driver.host", "spark.app.name", "spark.ui.enabled")
 print("settings:", *(conf.get(name, "unset") for name in names))

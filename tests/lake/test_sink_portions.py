@@ -15,7 +15,7 @@ from rig.probe import free_port
 from ottla.base.errors import OttlaError
 from ottla.client import PreparedBatch, TopicPartition, sync
 from ottla.client.producer.prepared import prepared
-from ottla.lake.sink.committing import Series, commit_portion
+from ottla.lake.edges.sink_commit import Series, commit_portion
 from ottla.record.builder import BatchBuilder
 from tests.lake.test_sink import committed
 

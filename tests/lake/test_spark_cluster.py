@@ -20,7 +20,7 @@ from rig import s3, spark_cluster
 
 import ottla.lake
 from ottla.lake import run_here
-from ottla.lake.pipeline.shipping import PYTHON
+from ottla.lake.edges.environment import PYTHON
 from tests.lake.cluster_runs import BUCKET, PATIENCE_S, RECORD_BYTES, WORKERS, Site, send, site
 from tests.lake.test_follow_processes import Following, produced
 
@@ -33,7 +33,7 @@ LOADS_AND_TELLS = """
 import os, sys
 import pyarrow as pa
 import ottla.lake
-from ottla.lake.session import SparkSettings, session
+from ottla.lake.job.session import SparkSettings, session
 
 topic, target, bootstrap, master, *conf = sys.argv[1:]
 spark = session(SparkSettings(master, "shipped", dict(one.split("=", 1) for one in conf)))

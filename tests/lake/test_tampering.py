@@ -19,10 +19,10 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.decode.layout import DEAD
-from ottla.lake.folder import damaged_files
-from ottla.lake.output import ParquetOutput
-from ottla.lake.tables.opening import open_table
+from ottla.lake.check import damaged_files
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.layout import DEAD
+from ottla.lake.table.opening import open_table
 from tests.lake import flips
 from tests.unit.lake.tables import commit, data_file, forge, rows, written
 

@@ -18,7 +18,8 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake import Decode, Format, columns, run_here
+from ottla.lake import Decode, Format, run_here
+from ottla.lake.rows import columns
 
 MakeTopic = Callable[..., str]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rig.hdfs import HdfsCluster
 
-from ottla.lake.stores.opening import open_store
-from ottla.lake.stores.store import FileStore
+from ottla.lake.store.opening import open_store
+from ottla.lake.store.store import FileStore
 from tests.stores.servers import BUCKET, hdfs_cluster, s3_server
 
 __all__ = ["hdfs_cluster", "s3_server"]

@@ -8,13 +8,13 @@ import pytest
 from rig.lossy_proxy import LossyProxy, lossy_proxy
 from rig.s3 import S3Server
 
-from ottla.lake.stores.opening import open_store
-from ottla.lake.stores.put_until_known import StoreUnreachable
-from ottla.lake.stores.store import FileStore, PutUnknown
-from ottla.lake.tables.formats import Format
-from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.store.opening import open_store
+from ottla.lake.store.put_until_known import StoreUnreachable
+from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.table.formats import Format
+from ottla.lake.table.opening import existing_table, open_table
+from ottla.lake.table.own import OwnTable
+from ottla.lake.table.table import LoadLost
 from tests.stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 

@@ -15,48 +15,15 @@ Needs the extra `ottla[lake]`. Spark is in `ottla[spark]`, and needs Java 17 or 
 
 from collections.abc import Mapping
 
-from ottla.lake.certifying.document import certificate, certificate_text
-from ottla.lake.changelogs.keeping import changelog
-from ottla.lake.changelogs.reading import changelog_as_of
-from ottla.lake.decode.decoder import NewField
-from ottla.lake.decode.rows import RowSorting
-from ottla.lake.decode.spec import (
-    Column,
-    Csv,
-    Decode,
-    Format,
-    SchemaRules,
-    columns,
-    decode_from,
-)
-from ottla.lake.decode.typed_schema import TypedSchema
-from ottla.lake.decode.types import Type
-from ottla.lake.events.times import EventRule, EventTimes
-from ottla.lake.header_names import header_name_bytes
+from ottla.lake.check.certificate import certificate, certificate_text
+from ottla.lake.check.report import Verification
+from ottla.lake.check.verify import verify
+from ottla.lake.edges.register import register
+from ottla.lake.edges.rows import LakeRows, TableRows, TopicRows, table, topic
+from ottla.lake.job.follow_progress import FollowProgress
 from ottla.lake.job.here import run_here
-from ottla.lake.job.progress import Progress
-from ottla.lake.job.task import Runner, Task
-from ottla.lake.loading import LoadLost, LoadResult, load
-from ottla.lake.loads.trying import RefusedKind, SchemaTrial, try_schema
-from ottla.lake.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
-from ottla.lake.notebook.registering import register
-from ottla.lake.notebook.rows import LakeRows, TableRows, TopicRows, table, topic
-from ottla.lake.plan import Range
-from ottla.lake.sink.publish.fields import Fields
-from ottla.lake.sink.publish.pace import PublishPace
-from ottla.lake.sink.publish.publishing import PublishProgress, PublishResult, publish
-from ottla.lake.stores.store import FileStore, StoredFile, StoreWriter
-from ottla.lake.stream.follow.following import follow
-from ottla.lake.stream.follow.progress import FollowProgress
-from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.table import FencedWriter
-from ottla.lake.task import LoadTask, TaskResult
-from ottla.lake.upkeep.compacting import CompactionResult, compact
-from ottla.lake.upkeep.expiring import ExpiryResult, expire
-from ottla.lake.upkeep.replacing import ReplacementResult, replace
-from ottla.lake.verifying.report import Verification
-from ottla.lake.verifying.verify import verify
-from ottla.lake.write.options import (
+from ottla.lake.job.load_task import LoadTask, TaskResult
+from ottla.lake.job.options import (
     ChangelogOptions,
     CompactOptions,
     DecodeOptions,
@@ -65,7 +32,40 @@ from ottla.lake.write.options import (
     ReplaceOptions,
     VerifyOptions,
 )
-from ottla.lake.write.watch import Observer
+from ottla.lake.job.progress import Progress
+from ottla.lake.job.task import Runner, Task
+from ottla.lake.job.watch import Observer
+from ottla.lake.model.decode_spec import (
+    Column,
+    Csv,
+    Decode,
+    Format,
+    SchemaRules,
+    columns,
+    decode_from,
+)
+from ottla.lake.model.event_times import EventRule, EventTimes
+from ottla.lake.model.header_names import header_name_bytes
+from ottla.lake.model.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
+from ottla.lake.model.plan import Range
+from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.types import Type
+from ottla.lake.rows.decoded_rows import RowSorting
+from ottla.lake.rows.decoder import NewField
+from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
+from ottla.lake.table.opening import existing_table
+from ottla.lake.table.table import FencedWriter
+from ottla.lake.write.changelog import changelog
+from ottla.lake.write.changelog_reader import changelog_as_of
+from ottla.lake.write.compact import CompactionResult, compact
+from ottla.lake.write.expire import ExpiryResult, expire
+from ottla.lake.write.follow import follow
+from ottla.lake.write.load import LoadLost, LoadResult, load
+from ottla.lake.write.pace import PublishPace
+from ottla.lake.write.publish import PublishProgress, PublishResult, publish
+from ottla.lake.write.publish_fields import Fields
+from ottla.lake.write.replace import ReplacementResult, replace
+from ottla.lake.write.schema_trial import RefusedKind, SchemaTrial, try_schema
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
 
 __all__ = [

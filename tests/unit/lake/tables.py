@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ottla.lake.log.sealed import seal, unseal
-from ottla.lake.manifest import DataFile, Manifest, next_manifest
-from ottla.lake.output import ParquetOutput
-from ottla.lake.row_hash import hash_text
-from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.tables.own import OwnTable
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
+from ottla.lake.model.row_hash import hash_text
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.table.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
 
 TOPIC = "flights"

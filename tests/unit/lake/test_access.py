@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.access import ClientAccess, brokers_of, found_here
-from ottla.lake.sink.options import sink_options
-from ottla.lake.stream.options import parse_options
+from ottla.lake.edges.sink_options import sink_options
+from ottla.lake.source.access import ClientAccess, brokers_of, found_here
+from ottla.lake.source.source_options import parse_options
 
 SECRET = "hunter2"
 OPTIONS = {

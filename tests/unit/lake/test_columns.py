@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.columns import ColumnBuilder
-from ottla.lake.header_names import header_name_bytes, header_name_text
-from ottla.lake.proof import batch_hash
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.header_names import header_name_bytes, header_name_text
+from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.rows.columns import ColumnBuilder
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 from ottla.record.reader import batches
 

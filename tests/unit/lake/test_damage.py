@@ -6,10 +6,10 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client.common.placed import placed
-from ottla.lake.columns import ColumnBuilder
-from ottla.lake.plan import Range
-from ottla.lake.reader import read_range
-from ottla.lake.source import Fetched
+from ottla.lake.model.plan import Range
+from ottla.lake.rows.columns import ColumnBuilder
+from ottla.lake.source.reader import read_range
+from ottla.lake.source.source import Fetched
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 from ottla.record.builder import build_batch
 from ottla.record.compression import Compression

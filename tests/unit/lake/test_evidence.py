@@ -4,9 +4,9 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from ottla.lake.evidence import was_compacted
-from ottla.lake.plan import PartitionBounds, Range
-from ottla.lake.source import Fetched
+from ottla.lake.model.plan import PartitionBounds, Range
+from ottla.lake.source.evidence import was_compacted
+from ottla.lake.source.source import Fetched
 from ottla.record.builder import build_batch
 
 

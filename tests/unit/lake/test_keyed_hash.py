@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake import keyed_hash
+from ottla.lake.model import keyed_hash
 
 MASK = (1 << 64) - 1
 # Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012): key and strings of their

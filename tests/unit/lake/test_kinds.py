@@ -9,11 +9,11 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.manifest import DataFile, Kind, Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.output import ParquetOutput
-from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.manifest import DataFile, Kind, Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.table.opening import open_table
+from ottla.lake.table.own import OwnTable
+from ottla.lake.table.table import FencedWriter, LoadLost
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake.tables import TOPIC, commit, data_file, forge, manifest_path, rows, written
 
@@ -185,7 +185,7 @@ def test_new_fields_survive_the_disk(table: OwnTable) -> None:
     manifest = replace(
         compaction(table),
         overridden=("a file was missing",),
-        table_schema=ottla.lake.manifest.TableSchema(1, ({"name": "x", "type": "int64"},)),
-        schema_changes=(ottla.lake.manifest.SchemaChange("x added", {0: 5, 1: 7}),),
+        table_schema=ottla.lake.model.manifest.TableSchema(1, ({"name": "x", "type": "int64"},)),
+        schema_changes=(ottla.lake.model.manifest.SchemaChange("x added", {0: 5, 1: 7}),),
     )
     assert from_bytes(to_bytes(manifest), "x")[0] == manifest

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ottla.lake.loss import deleted_at, gone_before, losses
-from ottla.lake.plan import PartitionBounds
+from ottla.lake.model.loss import deleted_at, gone_before, losses
+from ottla.lake.model.plan import PartitionBounds
 from ottla.ledger.partition import PartitionLedger
 
 

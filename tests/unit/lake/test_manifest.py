@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.log.sealed import seal, unseal
-from ottla.lake.manifest import Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.plan import Range
-from ottla.lake.stores.local import LocalStore
-from ottla.lake.task import LoadTask, TaskResult
-from ottla.lake.telling import skipped_lines
+from ottla.lake.job.load_task import LoadTask, TaskResult
+from ottla.lake.model.manifest import Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.model.plan import Range
+from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.source.committed_positions import skipped_lines
+from ottla.lake.store.local import LocalStore
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 SKIPPED = (Unreadable(0, 3, 5, "checksum"), Unreadable(0, 9, 10, "length"))

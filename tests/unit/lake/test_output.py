@@ -6,11 +6,11 @@ from random import Random
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ottla.lake.columns import ColumnBuilder
-from ottla.lake.output import ParquetOutput
-from ottla.lake.proof import batch_hash
-from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.stores.local import LocalStore
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.rows.columns import ColumnBuilder
+from ottla.lake.store.local import LocalStore
 from ottla.record.builder import BatchBuilder
 from ottla.record.reader import batches
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.lake.plan import (
+from ottla.lake.model.plan import (
     Boundary,
     PartitionBounds,
     Range,

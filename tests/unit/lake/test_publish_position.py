@@ -6,16 +6,16 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
-from ottla.lake.sink.publish.fields import RAW, Fields, as_row, milliseconds, over
-from ottla.lake.sink.publish.pace import PublishPace
-from ottla.lake.sink.publish.position import (
+from ottla.lake.source.publish_row import Row
+from ottla.lake.write.pace import PublishPace
+from ottla.lake.write.publish_fields import RAW, Fields, as_row, milliseconds, over
+from ottla.lake.write.publish_position import (
     SourceFile,
     as_offset,
     from_offset,
     position_at,
     start_of,
 )
-from ottla.lake.sink.rows import Row
 
 FILES = [SourceFile("a.csv", 10), SourceFile("b.csv", 20), SourceFile("c.csv", 30)]
 

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from ottla.lake import row_hash
-from ottla.lake.row_hash import MODULUS, NULL_LENGTH, bytes_sums, hash_text, rows_hash
+from ottla.lake.model import row_hash
+from ottla.lake.model.row_hash import MODULUS, NULL_LENGTH, bytes_sums, hash_text, rows_hash
 
 M64 = (1 << 64) - 1
 VECTOR = "2df06a66ca7591159fd46658e287e9ef"

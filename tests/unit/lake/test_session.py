@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.session import (
+from ottla.lake.job.session import (
     LOCAL_SETTINGS,
     SparkSettings,
     builder_settings,

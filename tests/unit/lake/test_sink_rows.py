@@ -8,10 +8,10 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import PreparedBatch
-from ottla.lake.sink.preparing import Preparer
-from ottla.lake.sink.rows import Row, require_columns, rows
-from ottla.lake.sink.staged import read_batches, write_batch
-from ottla.lake.sink.writer import as_arrow
+from ottla.lake.edges.sink_schema import Preparer
+from ottla.lake.edges.staged import read_batches, write_batch
+from ottla.lake.edges.writer import as_arrow
+from ottla.lake.source.publish_row import Row, require_columns, rows
 from ottla.record.header import read_header
 from ottla.record.reader import records
 

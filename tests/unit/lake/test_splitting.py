@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.plan import PartitionBounds, Range
-from ottla.lake.splitting import SizedRange, joined, split
+from ottla.lake.model.plan import PartitionBounds, Range
+from ottla.lake.model.splitting import SizedRange, joined, split
 
 MIB = 1 << 20
 

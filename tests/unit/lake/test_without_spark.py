@@ -9,8 +9,8 @@ import pytest
 import ottla.lake
 from ottla.base.errors import OttlaError, WrongWords
 from ottla.cli.lake import lake
+from ottla.lake.job.session import SparkSettings, checked_settings
 from ottla.lake.model.option import declared
-from ottla.lake.session import SparkSettings, checked_settings
 
 # As with the extra `lake` alone: an import of these fails.
 WITHOUT_SPARK = """
@@ -27,12 +27,12 @@ for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
 """
 # Modules that only Spark imports.
 SPARKS_OWN = (
-    "ottla.lake.datasource",
+    "ottla.lake.edges.datasource",
     "ottla.lake.sink.",
-    "ottla.lake.stream.batch",
-    "ottla.lake.stream.filters",
-    "ottla.lake.stream.limited_batches",
-    "ottla.lake.stream.micro_batches",
+    "ottla.lake.edges.batch",
+    "ottla.lake.source.filters",
+    "ottla.lake.edges.limited_batches",
+    "ottla.lake.edges.micro_batches",
 )
 REFUSED = """
 from ottla.base.errors import OttlaError

@@ -56,7 +56,7 @@ def read_letters(source: str, bootstrap: str) -> list[FoundLetter]:
     """All letters of a topic or of a table."""
     if is_table(source):
         import_lake()
-        from ottla.lake.decode.dead_letters import letters_of_table  # noqa: PLC0415  # An extra.
+        from ottla.lake.write.dead_letters import letters_of_table  # noqa: PLC0415  # An extra.
 
         return letters_of_table(source)
     return with_admin(bootstrap, lambda admin: letters_of(admin, bootstrap, source))

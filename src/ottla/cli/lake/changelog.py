@@ -64,7 +64,7 @@ def keep_pipeline(pipeline: Any, every_ms: int | None, form: str, given: dict[st
 
     `given` are more arguments of `ottla.lake.changelog`.
     """
-    from ottla.lake.pipeline import following  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges import pipeline_follow as following  # noqa: PLC0415  # Arrow is an extra.
 
     with ProgressLine(shown=form != "json", says_end=False) as line:
         shown = _ShownRuns(pipeline.topic, pipeline.table, form, every_ms, line)

@@ -1,4 +1,4 @@
-"""Command-line options that are declared in `ottla.lake.write.options`."""
+"""Command-line options that are declared in `ottla.lake.job.options`."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from ottla.base.secret_options import resolved
 from ottla.cli.lake.ledgers import import_lake
 from ottla.cli.text import words
 
-# The value of `ottla.lake.session.HERE`, whose import would import Arrow.
+# The value of `ottla.lake.job.session.HERE`, whose import would import Arrow.
 _HERE = "here"
 _TYPES = {"span": words.span, "interval": words.interval, "size": words.size}
 
@@ -52,8 +52,8 @@ def declares(name: str, *left_out: str) -> type[DeclaredCommand]:
 
 def _options(name: str, left_out: tuple[str, ...]) -> list[click.Option]:
     import_lake()
+    from ottla.lake.job import options  # noqa: PLC0415  # As above.
     from ottla.lake.model.option import declared  # noqa: PLC0415  # Arrow is an extra.
-    from ottla.lake.write import options  # noqa: PLC0415  # As above.
 
     found = [
         _option(one)

@@ -26,7 +26,7 @@ def environment(path: str) -> None:
     nothing of ottla. PySpark is left out: the executors' Spark has its own.
     """  # noqa: D301
     import_lake()
-    from ottla.lake.pipeline.shipping import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.environment import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.
 
     packed = ship(path)
     size = size_words(os.path.getsize(path))

@@ -103,7 +103,7 @@ def _is_said(ctx: click.Context, name: str) -> bool:
 
 
 def _of_file(pipeline: Any) -> Callable[..., None]:
-    from ottla.lake.pipeline.following import follow_pipeline  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.pipeline_follow import follow_pipeline  # noqa: PLC0415  # Arrow is an extra.
 
     return partial(follow_pipeline, pipeline)
 

@@ -40,16 +40,16 @@ def history(
     overridden, offsets that could not be read, dead letters, changes of columns.
     """  # noqa: D301
     import_lake()
-    from ottla.lake.pipeline import commits, looking  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges import commits, pipeline_state  # noqa: PLC0415  # Arrow is an extra.
 
     table = table_argument(ctx, target, bootstrap, store_options)
     if page is not None:
-        from ottla.lake.pipeline.reporting import write_report  # noqa: PLC0415  # As above.
+        from ottla.lake.edges.reporting import write_report  # noqa: PLC0415  # As above.
 
         write_report(page, table.target, table.bootstrap, table.store_options)
         click.echo(f"{page}: the report of {table.target}")
         return
-    manifests = looking.history(table.target, table.store_options)
+    manifests = pipeline_state.history(table.target, table.store_options)
     found = [one.row() for one in commits.commits(manifests)]
     shown = found[-last:] if last else found
     rows = [{**row, "size": size_words(row["size_bytes"])} for row in shown]

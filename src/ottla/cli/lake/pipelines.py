@@ -36,7 +36,7 @@ def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
     Raises click.BadParameter if the file is wrong.
     """
     import_lake()
-    from ottla.lake.pipeline import settings  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges import pipeline_file as settings  # noqa: PLC0415  # Arrow is an extra.
 
     try:
         pipeline = settings.read(path, bootstrap)

@@ -29,7 +29,7 @@ def plan(ctx: click.Context, path: str, bootstrap: str, form: str) -> None:
     lost already and the pipeline does not accept it.
     """  # noqa: D301
     pipeline = read_pipeline(ctx, path, bootstrap)
-    from ottla.lake.pipeline.looking import look  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges.pipeline_state import look  # noqa: PLC0415  # Arrow is an extra.
 
     found = look(pipeline)
     if form == "json":

@@ -110,7 +110,7 @@ def _boundaries(offsets: str | None, start: str | None, end: str | None) -> tupl
 
 def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return the file's options where the command has none, but never acceptance of losses."""
-    from ottla.lake.write.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.job.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
 
     said = {
         name: value

@@ -39,8 +39,8 @@ def run(
     where records were deleted before they were loaded; 4 where another load committed first.
     """  # noqa: D301
     pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
-    from ottla.lake.pipeline import running  # noqa: PLC0415  # Arrow is an extra.
-    from ottla.lake.write.watch import Observer  # noqa: PLC0415  # As above.
+    from ottla.lake.edges import pipeline_run as running  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.job.watch import Observer  # noqa: PLC0415  # As above.
 
     with ProgressLine(shown=form != "json") as line:
         watch = Observer(line.on_step, line.on_progress)

@@ -38,7 +38,7 @@ def status(
     Reads manifests and names of files, not the files: `ottla lake verify` proves them.
     """  # noqa: D301
     import_lake()
-    from ottla.lake.pipeline import looking  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.edges import pipeline_state as looking  # noqa: PLC0415  # Arrow is an extra.
 
     table = table_argument(ctx, target, bootstrap, store_options)
     found = looking.status(table.target, None if offline else table.bootstrap, table.store_options)

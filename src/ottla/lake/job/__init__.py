@@ -1,1 +1,4 @@
-"""Jobs of the lake: tasks, and the two places where they run."""
+"""Tasks, the files that they write, their results, and the two places where they run.
+
+Begin with `task`; `load_task` reads a range of a partition and writes one file.
+"""

@@ -7,8 +7,8 @@ from typing import Any
 from ottla.lake.job.here import run_here
 from ottla.lake.job.on_spark import run_on_spark, warm_up
 from ottla.lake.job.progress import OnProgress, Share, progress_of
+from ottla.lake.job.session import SparkSettings, checked_settings, session
 from ottla.lake.job.task import OnDone, R, Runner, Task
-from ottla.lake.session import SparkSettings, checked_settings, session
 
 
 class Workers:

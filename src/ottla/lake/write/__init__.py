@@ -1,1 +1,4 @@
-"""The functions that write a table, and their options."""
+"""What changes a table: load, follow, changelog, replace, compact, expire, publish.
+
+Begin with `load` and `commit`.
+"""

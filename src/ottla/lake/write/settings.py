@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ottla.base.errors import WrongWords
-from ottla.lake.access import brokers_of
-from ottla.lake.decode.schema_files import schema_text
-from ottla.lake.decode.spec import Decode, decode_from, require_options
-from ottla.lake.events.times import EventSettings
-from ottla.lake.loads.committing import LoadSettings
-from ottla.lake.loads.file_sizes import FileSizes
-from ottla.lake.write.options import DecodeOptions, RecordOptions, RowOptions
+from ottla.lake.job.options import DecodeOptions, RecordOptions, RowOptions
+from ottla.lake.model.decode_spec import Decode, decode_from, require_options
+from ottla.lake.model.event_times import EventSettings
+from ottla.lake.rows.schema_files import schema_text
+from ottla.lake.source.access import brokers_of
+from ottla.lake.write.commit import LoadSettings
+from ottla.lake.write.file_sizes import FileSizes
 
 _WORDS = (
     "value", "key", "columns", "key_columns", "schema_file", "key_schema_file", "message",

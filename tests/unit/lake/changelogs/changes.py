@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.schema import ROW_SCHEMA
 
 COLUMNS = ("key", "value", "partition", "offset", "timestamp")
 

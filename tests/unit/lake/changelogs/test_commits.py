@@ -9,13 +9,20 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.changelogs import checkpoints
-from ottla.lake.changelogs.state import hidden_stem, read_state_of
-from ottla.lake.manifest import Changelog, DataFile, Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.output import ParquetOutput
-from ottla.lake.stores.local import LocalStore
-from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.own import OwnTable
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.manifest import (
+    Changelog,
+    DataFile,
+    Manifest,
+    from_bytes,
+    next_manifest,
+    to_bytes,
+)
+from ottla.lake.store.local import LocalStore
+from ottla.lake.table.opening import open_table
+from ottla.lake.table.own import OwnTable
+from ottla.lake.write import changelog_checkpoints as checkpoints
+from ottla.lake.write.changelog_state import hidden_stem, read_state_of
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake.tables import TOPIC, forge, manifest_path, rows
 

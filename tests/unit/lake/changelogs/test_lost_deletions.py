@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.client.ranges.account import CompactedBy
-from ottla.lake.changelogs.lost_deletions import may_have_removed
+from ottla.lake.write.lost_deletions import may_have_removed
 
 SINCE, RETENTION = 1_000, 500
 

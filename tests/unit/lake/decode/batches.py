@@ -4,10 +4,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ottla.lake.decode.decoder import Decoded, Decoder
-from ottla.lake.decode.spec import Decode, Format, columns
-from ottla.lake.decode.typed_schema import TypedSchema
-from ottla.lake.schema import ROW_SCHEMA
+from ottla.lake.model.decode_spec import Decode, Format, columns
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.rows.decoder import Decoded, Decoder
 
 
 def raw(values: list[bytes | None], keys: list[bytes | None] | None = None) -> pa.RecordBatch:

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.decode.avro_values import AvroReader, SchemaUnusable
-from ottla.lake.decode.reading import BadValue
-from ottla.lake.decode.typed_schema import columns_of
-from ottla.lake.decode.types import parse_type
+from ottla.lake.model.typed_schema import columns_of
+from ottla.lake.model.types import parse_type
+from ottla.lake.rows.avro_values import AvroReader, SchemaUnusable
+from ottla.lake.rows.field_reader import BadValue
 from tests.unit.lake.decode.batches import decoded, errors, lists, of
 
 # A schema of Avro beside a strategy of values for it, and what the column holds of a value.

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.decode.debezium import envelope_columns
-from ottla.lake.decode.decoder import Decoder
-from ottla.lake.decode.spec import Csv, Decode, Format, columns, decode_from
-from ottla.lake.decode.typed_schema import TypedSchema, columns_of, from_json, to_json
-from ottla.lake.decode.types import parse_type
+from ottla.lake.model.decode_spec import Csv, Decode, Format, columns, decode_from
+from ottla.lake.model.typed_schema import TypedSchema, columns_of, from_json, to_json
+from ottla.lake.model.types import parse_type
+from ottla.lake.rows.debezium import envelope_columns
+from ottla.lake.rows.decoder import Decoder
 from tests.unit.lake.decode.batches import decoded, errors, lists, of, raw
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.decode.types import Type, struct_of
+from ottla.lake.model.types import Type, struct_of
 from tests.unit.lake.decode.batches import decoded, errors, lists, of
 from tests.unit.lake.decode.test_types import types
 

@@ -10,12 +10,12 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.lake.decode.avro_values import SchemaUnusable
-from ottla.lake.decode.protobuf_values import ProtobufReader
-from ottla.lake.decode.protoc import compiled_file, compiled_texts
-from ottla.lake.decode.reading import BadValue, message_indexes
-from ottla.lake.decode.spec import Column, Format
-from ottla.lake.decode.typed_schema import columns_of
+from ottla.lake.model.decode_spec import Column, Format
+from ottla.lake.model.typed_schema import columns_of
+from ottla.lake.rows.avro_values import SchemaUnusable
+from ottla.lake.rows.field_reader import BadValue, message_indexes
+from ottla.lake.rows.protobuf_values import ProtobufReader
+from ottla.lake.rows.protoc import compiled_file, compiled_texts
 from tests.unit.lake.decode.batches import decoded, errors, lists
 
 PROTO = """

@@ -15,12 +15,12 @@ import pytest
 from rig.registry import RigRegistry, schema_registry
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.decode.decoder import Decoded, Decoder
-from ottla.lake.decode.reading import BadValue
-from ottla.lake.decode.registered import RegisteredSchemas
-from ottla.lake.decode.registry import NoSuchSchema, SchemaRegistry
-from ottla.lake.decode.spec import Decode, Format, columns, decode_from
-from ottla.lake.decode.typed_schema import TypedSchema
+from ottla.lake.model.decode_spec import Decode, Format, columns, decode_from
+from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.rows.decoder import Decoded, Decoder
+from ottla.lake.rows.field_reader import BadValue
+from ottla.lake.rows.registered import RegisteredSchemas
+from ottla.lake.rows.registry import NoSuchSchema, SchemaRegistry
 from tests.unit.lake.decode.batches import errors, lists, raw
 from tests.unit.lake.decode.test_protobuf import MONEY, PROTO, message_class
 

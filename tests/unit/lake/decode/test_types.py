@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.decode.types import (
+from ottla.lake.model.types import (
     Type,
     decimal_of,
     list_of,

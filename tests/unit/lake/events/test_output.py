@@ -5,17 +5,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ottla.lake.decode.layout import RAW
-from ottla.lake.events.buckets import Buckets
-from ottla.lake.events.output import BucketOutputs
-from ottla.lake.folder.damaged_files import DamagedFiles
-from ottla.lake.output import ParquetOutput
-from ottla.lake.plan import Range
-from ottla.lake.proof import batch_hash
-from ottla.lake.row_hash import MODULUS, hash_text
-from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.stores.local import LocalStore
-from ottla.lake.verifying.file_findings import check_file
+from ottla.lake.check.damaged_files import DamagedFiles
+from ottla.lake.check.file_findings import check_file
+from ottla.lake.job.bucket_output import BucketOutputs
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.model.buckets import Buckets
+from ottla.lake.model.layout import RAW
+from ottla.lake.model.plan import Range
+from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.store.local import LocalStore
 
 _HOUR = 3_600_000_000
 

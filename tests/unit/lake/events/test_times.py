@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.events.times import (
+from ottla.lake.model.event_times import (
     EventSettings,
     EventTimes,
     after_load,

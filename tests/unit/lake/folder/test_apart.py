@@ -8,14 +8,14 @@ from typing import BinaryIO
 
 import pytest
 
-from ottla.lake.folder.apart import CallFailed, run_apart
-from ottla.lake.folder.damaged_files import DamagedFiles
-from ottla.lake.folder.file_check import FileUnreadable
-from ottla.lake.folder.foreign_files import read_foreign
-from ottla.lake.stores.local import LocalStore
-from ottla.lake.tables.log import LiveFile
-from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import FilesOfOthers
+from ottla.lake.check.apart import CallFailed, run_apart
+from ottla.lake.check.damaged_files import DamagedFiles
+from ottla.lake.check.foreign_files import read_foreign
+from ottla.lake.model.log_entry import LiveFile
+from ottla.lake.store.local import LocalStore
+from ottla.lake.table.file_check import FileUnreadable
+from ottla.lake.table.opening import open_table
+from ottla.lake.table.table import FilesOfOthers
 from tests.unit.lake.tables import TOPIC, commit
 
 

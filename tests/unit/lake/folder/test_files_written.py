@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.folder.files_written import require_files
-from ottla.lake.manifest import DataFile
-from ottla.lake.stores.local import LocalStore
+from ottla.lake.model.manifest import DataFile
+from ottla.lake.store.local import LocalStore
+from ottla.lake.table.files_written import require_files
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.folder.targets import folder_of, local_folder
-from ottla.lake.stores.opening import open_store
+from ottla.lake.store.opening import open_store
+from ottla.lake.store.targets import folder_of, local_folder
 
 HOME = Path("/home/ida")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.pipeline.looking import look
-from ottla.lake.pipeline.settings import Pipeline, read
+from ottla.lake.edges.pipeline_file import Pipeline, read
+from ottla.lake.edges.pipeline_state import look
 from ottla.lake.write.settings import decode_of
 
 

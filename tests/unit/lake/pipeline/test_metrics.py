@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ottla.lake.pipeline.metrics import (
+from ottla.lake.edges.metrics import (
     METRICS,
     RunNumbers,
     json_text,
@@ -11,7 +11,7 @@ from ottla.lake.pipeline.metrics import (
     samples,
     write_metrics,
 )
-from ottla.lake.pipeline.status import PartitionStatus, TableStatus
+from ottla.lake.edges.status import PartitionStatus, TableStatus
 
 RUN = RunNumbers(True, 1_700_000_000_500, 2.5, 60, 2, 4_096, {"loaded": 60, "unexplained": 0})
 STATUS = TableStatus(

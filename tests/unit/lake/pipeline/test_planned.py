@@ -2,15 +2,15 @@
 
 import pytest
 
-from ottla.lake.pipeline.planned import (
+from ottla.lake.edges.planned import (
     PlannedLoad,
     first_time_ms,
     lag_s,
     planned_partitions,
     task_count,
 )
-from ottla.lake.plan import Range
-from ottla.lake.splitting import SizedRange
+from ottla.lake.model.plan import Range
+from ottla.lake.model.splitting import SizedRange
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 
 MIB = 1 << 20

@@ -2,9 +2,9 @@
 
 import re
 
-from ottla.lake.pipeline.commits import Commit
-from ottla.lake.pipeline.report import Delay, report_page
-from ottla.lake.pipeline.status import PartitionStatus, TableStatus
+from ottla.lake.edges.commits import Commit
+from ottla.lake.edges.report import Delay, report_page
+from ottla.lake.edges.status import PartitionStatus, TableStatus
 from ottla.ledger.partition import PartitionLedger
 
 STATUS = TableStatus(

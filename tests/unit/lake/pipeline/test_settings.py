@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.pipeline.settings import Pipeline, parse, read
+from ottla.lake.edges.pipeline_file import Pipeline, parse, read
 
 LEAST = '[source]\ntopic = "flights"\n[target]\ntable = "/lake/flights"\n'
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.stores.objects import ObjectStore
+from ottla.lake.store.objects import ObjectStore
 
 
 @pytest.mark.parametrize(

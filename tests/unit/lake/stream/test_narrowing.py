@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.stream.narrowing import Comparison, Condition, Narrowing
+from ottla.lake.source.narrowing import Comparison, Condition, Narrowing
 
 COMPARISONS: list[Comparison] = ["=", "<", "<=", ">", ">="]
 

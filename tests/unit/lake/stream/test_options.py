@@ -3,9 +3,9 @@
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.lake.plan import Boundary
-from ottla.lake.stream.options import LATEST, Boundaries, parse_options
-from ottla.lake.stream.topics import boundaries, chosen
+from ottla.lake.model.plan import Boundary
+from ottla.lake.source.source_options import LATEST, Boundaries, parse_options
+from ottla.lake.source.topics import boundaries, chosen
 
 T = {"subscribe": "t"}
 

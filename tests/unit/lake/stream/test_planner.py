@@ -7,11 +7,11 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
-from ottla.lake.plan import PartitionBounds
-from ottla.lake.source import LogEnd, TopicDescription, TopicEnds
-from ottla.lake.stream.offsets import Key, StreamOffset, StreamPlace
-from ottla.lake.stream.options import parse_options
-from ottla.lake.stream.planner import StreamPlanner
+from ottla.lake.model.plan import PartitionBounds
+from ottla.lake.source.offsets import Key, StreamOffset, StreamPlace
+from ottla.lake.source.planner import StreamPlanner
+from ottla.lake.source.source import LogEnd, TopicDescription, TopicEnds
+from ottla.lake.source.source_options import parse_options
 
 
 class MemoryCluster:

@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
-from ottla.lake.stream.follow.tries import Tries
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.write.follow_tries import Tries
 
 
 def tries() -> tuple[Tries, list[str], list[float], list[float]]:

@@ -12,9 +12,9 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.tables.formats import Format
-from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.table import LoadLost
+from ottla.lake.table.formats import Format
+from ottla.lake.table.opening import existing_table, open_table
+from ottla.lake.table.table import LoadLost
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 
@@ -116,7 +116,7 @@ def test_a_writer_that_starts_meanwhile_does_not_stop_it(tmp_path: Path) -> None
             newest, digest = table.latest()
             assert newest is not None
             table.commit(
-                ottla.lake.manifest.next_manifest(
+                ottla.lake.model.manifest.next_manifest(
                     newest,
                     digest,
                     load_id="e" * 32,

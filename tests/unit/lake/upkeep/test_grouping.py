@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ottla.lake.manifest import DataFile, TableSchema
-from ottla.lake.upkeep.grouping import groups
+from ottla.lake.model.manifest import DataFile, TableSchema
+from ottla.lake.write.file_groups import groups
 
 
 def file(partition: int, start: int, end: int, size: int) -> DataFile:

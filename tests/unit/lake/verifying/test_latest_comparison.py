@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from ottla.lake.changelogs.latest import buckets_of
-from ottla.lake.schema import ROW_SCHEMA
-from ottla.lake.verifying.latest_comparison import DifferencesBy, compare, contradictions
+from ottla.lake.check.latest_comparison import DifferencesBy, compare, contradictions
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.rows.latest import buckets_of
 from tests.unit.lake.changelogs.changes import Change, table
 
 EMPTY = ROW_SCHEMA.empty_table()

@@ -1,1 +1,0 @@
-"""Tables derived from a topic of changes: each key's latest value, or its history of values."""

@@ -1,0 +1,262 @@
+"""Topics and tables in a notebook, as Arrow, pandas, polars or Spark.
+
+    ottla.lake.topic("flights", start="@1704067200000").to_pandas()
+    for batch in ottla.lake.topic("flights", columns=["key", "value"]).batches(): …
+    ottla.lake.table("/lake/flights").to_polars()
+
+A topic is read in this process by the reader of the data source `ottla`, and by its rules:
+committed records only, every offset accounted for, lost records are an error. `batches` needs
+memory for some megabytes, whatever is read; the other forms for all of it.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.edges.register import register
+from ottla.lake.job.session import session
+from ottla.lake.model.layout import in_columns
+from ottla.lake.model.manifest import Manifest
+from ottla.lake.model.plan import Boundary, parse_boundary
+from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
+from ottla.lake.rows.history import holds_at
+from ottla.lake.source.access import BOOTSTRAP, config_of_process
+from ottla.lake.source.narrowing import Narrowing
+from ottla.lake.source.partition_reader import read_task
+from ottla.lake.source.partitions import planned_tasks
+from ottla.lake.source.source_options import parse_options
+from ottla.lake.table.columns import columns_of
+from ottla.lake.table.opening import existing_table
+from ottla.lake.write.changelog_reader import micros_of, require_history
+
+_BATCH_ROWS = 1 << 16
+
+
+class LakeRows(ABC):
+    """Rows that can be read in several forms."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Any:
+        """Return the columns as an Arrow schema."""
+
+    @abstractmethod
+    def batches(self) -> Iterator[Any]:
+        """Yield Arrow record batches, in bounded memory."""
+
+    @abstractmethod
+    def to_spark(self, spark: Any = None) -> Any:
+        """Return a DataFrame of `spark`, the running session or a new one; executors read it."""
+
+    def to_arrow(self) -> Any:
+        """Return all rows as one `pyarrow.Table`."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def to_pandas(self) -> Any:
+        """Return all rows as a pandas DataFrame. Raises OttlaError where pandas is missing."""
+        _require("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return all rows as a polars DataFrame. Raises OttlaError where polars is missing."""
+        return _require("polars").from_arrow(self.to_arrow())
+
+
+def _require(package: str) -> Any:
+    """Import an optional package. Raises OttlaError if it is missing."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION, f"{package} is not installed: pip install {package}"
+        ) from None
+
+
+class TopicRows(LakeRows):
+    """Records of one topic between two boundaries, partition by partition."""
+
+    def __init__(self, options: Mapping[str, str], limit: int | None) -> None:
+        self._words = dict(options)
+        self._options = parse_options(options)
+        self._limit = limit
+
+    @property
+    def schema(self) -> Any:
+        return pa.schema(
+            ROW_SCHEMA.field(SOURCE_COLUMNS[name].in_row).with_name(name)
+            for name in self._options.columns
+        )
+
+    def batches(self) -> Iterator[Any]:
+        """Yield Arrow record batches. Raises OttlaError at an offset that no ledger explains.
+
+        With a limit, only the offsets that were read are checked.
+        """
+        tasks = planned_tasks(self._options, Narrowing())
+        found = (batch for task in tasks for batch in read_task(task, self._options))
+        return _limited(found, self._limit)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        started = spark or session()
+        register(started)
+        config = config_of_process()
+        words = {"config": config, **self._words} if config else self._words
+        frame = started.read.format("ottla").options(**words).load()
+        return frame if self._limit is None else frame.limit(self._limit)
+
+
+class TableRows(LakeRows):
+    """Rows of the live files of a table; of a history, the rows that held at `as_of`."""
+
+    def __init__(
+        self,
+        target: str,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        store_options: Mapping[str, str] | None,
+        as_of: datetime | None = None,
+    ) -> None:
+        self._table = existing_table(target, store_options)
+        self._paths = list(self._table.live_paths())
+        self._limit = limit
+        newest, _ = self._table.latest()
+        self._moment = None if as_of is None else micros_of(as_of)
+        self._all = found = self._columns(newest)
+        if as_of is not None:
+            require_history(target, newest)
+            found = pa.schema([one for one in found if one not in VALIDITY])
+        unknown = sorted(set(columns or ()) - set(found.names))
+        if unknown:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{target} has no column {unknown[0]}; it has {', '.join(found.names)}",
+            )
+        self._schema = pa.schema([found.field(name) for name in columns or found.names])
+
+    @property
+    def schema(self) -> Any:
+        return self._schema
+
+    def batches(self) -> Iterator[Any]:
+        return _limited(self._batches(), self._limit)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        started = spark or session()
+        addresses = [_for_hadoop(self._table.store.address(path)) for path in self._paths]
+        # Give the table's types, because a column may have a narrower type in one of two files.
+        # Passed in a row of nulls, since Spark Connect takes no types from a table without rows.
+        nulls = [pa.nulls(1, field.type) for field in self._all]
+        empty = started.createDataFrame(pa.table(nulls, names=self._all.names)).where("false")
+        if not addresses:
+            return empty.select(*self.schema.names)
+        frame = started.read.schema(empty.schema).parquet(*addresses)
+        if self._moment is not None:
+            frame = frame.where(
+                f"unix_micros(valid_from) <= {self._moment} AND "
+                f"(valid_to IS NULL OR unix_micros(valid_to) > {self._moment})"
+            )
+        frame = frame.select(*self.schema.names)
+        return frame if self._limit is None else frame.limit(self._limit)
+
+    def _batches(self) -> Iterator[Any]:
+        for path in self._paths:
+            with self._table.store.open(path) as file, pq.ParquetFile(file) as parquet:
+                times = [] if self._moment is None else [one.name for one in VALIDITY]
+                wanted = [*self._schema.names, *times]
+                present = [n for n in wanted if n in parquet.schema_arrow.names]
+                for batch in parquet.iter_batches(_BATCH_ROWS, columns=present):
+                    held = pa.Table.from_batches([self._held(batch)])
+                    yield from in_columns(held, self._schema).to_batches()
+
+    def _held(self, batch: Any) -> Any:
+        """Return the rows that held at the requested time."""
+        return batch if self._moment is None else batch.filter(holds_at(batch, self._moment))
+
+    def _columns(self, newest: Manifest | None) -> Any:
+        """Return the columns of all files: decoding may have added some since the first load."""
+        if newest is None or newest.table_schema is None:
+            return columns_of(newest)
+        schemas = []
+        for path in self._paths:
+            with self._table.store.open(path) as file:
+                schemas.append(pq.read_schema(file).remove_metadata())
+        return pa.unify_schemas(schemas, promote_options="permissive") if schemas else ROW_SCHEMA
+
+
+def topic(
+    name: str,
+    *,
+    bootstrap: str = "localhost:9092",
+    start: str = "earliest",
+    end: str = "latest",
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    config: str | None = None,
+    options: Mapping[str, str] | None = None,
+) -> TopicRows:
+    """Return the records of a topic; they are read when one of their forms is requested.
+
+    `start` and `end` are boundaries as in a load, `config` is a settings file of Kafka's clients
+    (default: that of OTTLA_CONFIG), `options` are others of the data source (`failOnDataLoss`,
+    `skipUnreadable` …). Raises OttlaError for invalid arguments.
+    """
+    words = {"subscribe": name, BOOTSTRAP: bootstrap, "includeHeaders": "true"}
+    words |= _place_words("starting", name, parse_boundary(start))
+    words |= _place_words("ending", name, parse_boundary(end))
+    if config is not None:
+        words["config"] = config
+    if columns is not None:
+        words["columns"] = ",".join(columns)
+    return TopicRows(words | dict(options or {}), limit)
+
+
+def _place_words(side: str, topic_name: str, boundary: Boundary) -> dict[str, str]:
+    """Return the options of the data source for the boundary."""
+    if boundary.timestamp_ms is not None:
+        latest = {"startingOffsetsByTimestampStrategy": "latest"}
+        return {f"{side}Timestamp": str(boundary.timestamp_ms), **latest}
+    if boundary.offsets is None:
+        return {f"{side}Offsets": boundary.kind}
+    places = {str(number): offset for number, offset in boundary.offsets.items()}
+    return {f"{side}Offsets": json.dumps({topic_name: places})}
+
+
+def table(
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    store_options: Mapping[str, str] | None = None,
+    as_of: datetime | None = None,
+) -> TableRows:
+    """Return the rows of a table in its current version. Raises OttlaError if there is no table.
+
+    With `as_of`, a time with a zone, return the values of a history that held then, without the
+    columns of times.
+    """
+    return TableRows(target, columns, limit, store_options, as_of)
+
+
+def _limited(found: Iterable[Any], limit: int | None) -> Iterator[Any]:
+    if limit is None:
+        yield from found
+        return
+    left = limit
+    for batch in found if left else ():
+        yield batch[:left]
+        left -= min(left, batch.num_rows)
+        if not left:
+            return
+
+
+def _for_hadoop(address: str) -> str:
+    """Return the address in the form of Spark's file systems."""
+    scheme, separator, rest = address.partition("://")
+    return f"s3a://{rest}" if separator and scheme == "s3" else address

@@ -1,0 +1,93 @@
+"""The options of the sink `ottla`, for streams and for batches.
+
+| option | means | default |
+|---|---|---|
+| topic | where rows go; the column `topic` counts without it | |
+| kafka.bootstrap.servers | `host:port,…` of Ottla or Apache Kafka | localhost:9092 |
+| config | a file of settings of Kafka's clients, for TLS and logins | that of OTTLA_CONFIG |
+| kafka.… | single ones, which overrule the file | |
+| kafka.compression.type | none, gzip, snappy, lz4 or zstd | lz4 |
+| kafka.batch.size | about so many bytes, before compression, are in a batch | 245760 |
+| kafka.transaction.timeout.ms | longest time to send one epoch | 60000 |
+| stagingLocation | executors and driver see it; for batches of large tasks | the checkpoint |
+| inlineBytes | a task with so many bytes or fewer hands them to the driver by Spark | 1048576 |
+| firstEpoch | QUERY:N, the epoch that needs no mark before it, see the error that names it | |
+| id | batch only: a write with this id happens once, however often it is run | |
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.source.access import ClientAccess, access_of, bootstrap_of, require_known
+from ottla.record.compression import Compression
+
+_OPTIONS = (
+    "topic",
+    "config",
+    "includeHeaders",
+    "stagingLocation",
+    "inlineBytes",
+    "firstEpoch",
+    "id",
+)
+_CODEC = "kafka.compression.type"
+# Options that Spark adds itself.
+_SPARKS = ("path", "checkpointLocation", "queryName")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """The parsed options; the module's docstring has the table."""
+
+    topic: str | None
+    bootstrap: str
+    compression: int
+    batch_bytes: int
+    transaction_timeout_ms: int
+    staging: str | None
+    inline_bytes: int
+    first_epoch: tuple[str, int] | None  # The id of the query that the option names, and the epoch.
+    id: str | None
+    access: ClientAccess = field(default_factory=ClientAccess)
+
+
+def sink_options(options: Mapping[str, str]) -> SinkOptions:
+    """Read the options (Spark does not keep their case). Raises OttlaError for wrong ones."""
+    given = {name.lower(): value for name, value in options.items()}
+    require_known(given, _OPTIONS, _wrong, _SPARKS)
+    codec = given.get(_CODEC, "lz4")
+    if codec.upper() not in Compression.__members__:
+        _wrong(f"{_CODEC} is {codec!r}, not none, gzip, snappy, lz4 or zstd")
+    staging = given.get("staginglocation") or given.get("checkpointlocation")
+    return SinkOptions(
+        topic=given.get("topic"),
+        bootstrap=bootstrap_of(given),
+        compression=Compression[codec.upper()],
+        batch_bytes=_number(given, "kafka.batch.size", 240 * 1024),
+        transaction_timeout_ms=_number(given, "kafka.transaction.timeout.ms", 60_000),
+        staging=f"{staging.rstrip('/')}/ottla-sink" if staging else None,
+        inline_bytes=_number(given, "inlineBytes", 1 << 20, least=0),
+        first_epoch=_first_epoch(given["firstepoch"]) if "firstepoch" in given else None,
+        id=given.get("id"),
+        access=access_of(given),
+    )
+
+
+def _number(given: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
+    text = given.get(name.lower(), str(default))
+    if not text.isdecimal() or int(text) < least:
+        _wrong(f"{name} is {text!r}, not a whole number from {least} on")
+    return int(text)
+
+
+def _first_epoch(text: str) -> tuple[str, int]:
+    query, _, number = text.rpartition(":")
+    if not query or not number.isdecimal():
+        _wrong(f"firstEpoch is {text!r}, not QUERY:N as the error that asks for it says")
+    return query, int(number)
+
+
+def _wrong(what: str) -> NoReturn:
+    raise OttlaError(ErrorCode.INVALID_REQUEST, f"sink ottla: {what}")

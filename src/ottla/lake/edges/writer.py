@@ -1,0 +1,213 @@
+"""The PySpark sink `ottla`: `writeStream.format("ottla")` and `write.format("ottla")`.
+
+    frame.writeStream.format("ottla").option("topic", "alerts").option("checkpointLocation", …)
+
+Tasks turn rows into record batches and send nothing. The driver sends what all tasks of an epoch
+made in one transaction (`committing`). So neither a task that is tried again nor two attempts at
+once can double a row, and readers see an epoch whole or not at all. See `options` for the options.
+"""
+
+import random
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.client import PreparedBatch
+from ottla.client.ranges.ranges import RangeClient
+from ottla.lake.edges.marks import SERIES_OF_QUERY
+from ottla.lake.edges.sink_commit import OnStep, Series, commit_portion
+from ottla.lake.edges.sink_options import SinkOptions
+from ottla.lake.edges.sink_schema import Preparer
+from ottla.lake.edges.staging import Parcel, Staging, remove, remove_epochs, unpacked
+from ottla.lake.source.publish_row import require_columns, rows
+
+# Properties that Spark sets for the tasks of a streaming query.
+_QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"
+_ROWS_AT_ONCE = 10_000
+
+
+@dataclass
+class Made(WriterCommitMessage):  # type: ignore[misc]  # pyspark's classes are untyped here.
+    """The result of a task: its batches in a parcel."""
+
+    parcel: Parcel
+    records: int
+    query: str
+
+
+class _Tasks:
+    """The part that runs in tasks, the same for streams and for batches."""
+
+    def __init__(
+        self, options: SinkOptions, schema: StructType, on_step: OnStep = lambda _step: None
+    ) -> None:
+        types = {field.name: field.dataType.simpleString() for field in schema.fields}
+        require_columns(types, has_topic=options.topic is not None)
+        self._options = options
+        self._names = list(types)
+        self._on_step = on_step
+
+    def write_batches(self, iterator: Iterator[pa.RecordBatch]) -> Made:
+        context = TaskContext.get()
+        query = context.getLocalProperty(_QUERY) or ""
+        epoch = context.getLocalProperty(_EPOCH) or "0"
+        attempt = f"{epoch}-{context.partitionId()}-{uuid.uuid4().hex[:12]}"
+        options = self._options
+        staging = Staging(options.staging, _folder(query), attempt, options.inline_bytes)
+        self._on_step("task began")
+        try:
+            with closing(
+                RangeClient(
+                    options.bootstrap, client_id="ottla-sink", config=options.access.client_config()
+                )
+            ) as client:
+                preparer = self._preparer(client)
+                for batch in iterator:
+                    for row in rows(batch):
+                        full = preparer.add(row)
+                        if full is not None:
+                            staging.add(full)
+            for part in preparer.rest():
+                staging.add(part)
+            made = Made(staging.finish(), preparer.record_count, query)
+        except BaseException:
+            staging.discard()
+            raise
+        self._on_step("task done")
+        return made
+
+    def _preparer(self, client: RangeClient) -> Preparer:
+        return Preparer(
+            self._options.topic,
+            lambda topic: len(client.topic(topic).partitions),
+            lambda: time.time_ns() // 1_000_000,
+            compression=self._options.compression,
+            batch_bytes=self._options.batch_bytes,
+            # Start at different partitions: small tasks fill one batch each, and not all in the
+            # first.
+            first_partition=random.randrange(1 << 16),
+        )
+
+
+class OttlaStreamWriter(_Tasks, DataSourceStreamWriter):  # type: ignore[misc]
+    """Writes a stream: each epoch is one transaction. Spark 4.0 gives tasks rows one by one."""
+
+    def write(self, iterator: Iterator[Any]) -> Made:
+        return self.write_batches(as_arrow(iterator, self._names))
+
+    def commit(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: N803  # Spark's.
+        made = _all_of(messages)
+        if not made:
+            return
+        query = made[0].query
+        options = self._options
+        named, first = options.first_epoch or (None, None)
+        series = Series(
+            options.bootstrap,
+            f"{SERIES_OF_QUERY}{query}",
+            options.transaction_timeout_ms,
+            first if named == query else None,
+            options.access,
+        )
+        self._on_step(f"epoch {batchId}")
+        commit_portion(series, batchId, _batches(made), options.topic, self._on_step)
+        remove_epochs([one.parcel for one in made], batchId)
+
+    def abort(self, messages: Sequence[Made | None], batchId: int) -> None:  # noqa: ARG002, N803
+        """Remove what tasks have staged: nothing was sent."""
+        _remove_parcels(messages)
+
+
+def as_arrow(iterator: Iterable[Any], names: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield Spark's rows as Arrow batches."""
+    found: list[Any] = []
+    for row in iterator:
+        found.append(row)
+        if len(found) == _ROWS_AT_ONCE:
+            yield _batch_of(found, names)
+            found = []
+    if found:
+        yield _batch_of(found, names)
+
+
+def _batch_of(found: list[Any], names: list[str]) -> pa.RecordBatch:
+    columns = {name: [row[place] for row in found] for place, name in enumerate(names)}
+    if "headers" in columns:
+        columns["headers"] = [
+            None if entry is None else [{"key": pair[0], "value": pair[1]} for pair in entry]
+            for entry in columns["headers"]
+        ]
+    return pa.RecordBatch.from_pydict(columns)
+
+
+class OttlaWriter(_Tasks, DataSourceArrowWriter):  # type: ignore[misc]
+    """Writes a batch in one transaction; with the option `id`, only once in repeated runs."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Made:
+        return self.write_batches(iterator)
+
+    def commit(self, messages: Sequence[Made | None]) -> None:
+        options = self._options
+        name = f"{SERIES_OF_QUERY}{options.id or uuid.uuid4().hex}"
+        series = Series(
+            options.bootstrap, name, options.transaction_timeout_ms, access=options.access
+        )
+        made = _all_of(messages)
+        mark_topic = options.topic if options.id else None
+        commit_portion(
+            series, 0, _batches(made), mark_topic, self._on_step, marked=bool(options.id)
+        )
+        _remove_parcels(messages)
+
+    def abort(self, messages: Sequence[Made | None]) -> None:
+        _remove_parcels(messages)
+
+
+def batch_writer(
+    options: SinkOptions,
+    schema: StructType,
+    *,
+    overwrite: bool,
+    on_step: OnStep = lambda _step: None,
+) -> DataSourceArrowWriter:
+    """Return the writer of a batch. Raises OttlaError if it should overwrite."""
+    if overwrite:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            'a topic cannot be overwritten; use .mode("append"), or delete its records first '
+            "(`ottla topic trim`)",
+        )
+    return OttlaWriter(options, schema, on_step)
+
+
+def _folder(query: str) -> str:
+    return f"{query or 'batch'}/"
+
+
+def _all_of(messages: Sequence[Made | None]) -> list[Made]:
+    """Return the messages of all tasks, in the order of their partitions."""
+    made = [message for message in messages if message is not None]
+    assert len(made) == len(messages), "Spark commits although a task failed"
+    return made
+
+
+def _batches(made: Sequence[Made]) -> Iterator[PreparedBatch]:
+    for one in made:
+        yield from unpacked(one.parcel)
+
+
+def _remove_parcels(messages: Sequence[Made | None]) -> None:
+    remove(message.parcel for message in messages if message is not None)

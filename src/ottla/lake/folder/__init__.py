@@ -1,1 +1,0 @@
-"""The folder of a table: its name, its errors, its running loads and their leftover files."""

@@ -1,0 +1,187 @@
+"""One task of a load: fetch an offset range, write its Parquet file, return a description of it.
+
+Runs on any executor. Every attempt writes a file with a name of its own, so a task that runs twice,
+or a zombie of it, can never touch the file of another attempt.
+"""
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from ottla.base.errors import OttlaError
+from ottla.lake.job.bucket_output import BucketOutputs
+from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
+from ottla.lake.job.task import ALONE
+from ottla.lake.model.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
+from ottla.lake.model.event_times import EventRule
+from ottla.lake.model.layout import DEAD, RAW, FileLayout
+from ottla.lake.model.manifest import DataFile
+from ottla.lake.model.plan import Range
+from ottla.lake.rows.decoded_rows import RowSorter, RowSorting, SortedRows
+from ottla.lake.rows.decoder import NewField
+from ottla.lake.rows.late import SeenTimes, event_column, without_late, without_unnamed
+from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.cluster import connect
+from ottla.lake.source.reader import read_range
+from ottla.lake.store.store import FileStore
+from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTask:
+    """An offset range to load."""
+
+    wanted: Range
+    bootstrap: Bootstrap
+    compacted: bool
+    store: FileStore
+    path: str  # Path of its data file in `store`; each attempt appends its own name.
+    skip_unreadable: bool = False
+    null_bad_timestamps: bool = False
+    # Approximate size of the range in the partition's log.
+    size_bytes: int = ALONE
+    # None: only the raw columns are written.
+    sorting: RowSorting | None = None
+    events: EventRule | None = None  # None: event times are ignored, and all rows go to one file.
+    row_group_rows: int = ROW_GROUP_ROWS
+    row_group_bytes: int = ROW_GROUP_BYTES
+
+    @property
+    def offsets(self) -> int:
+        return self.wanted.end - self.wanted.start
+
+    def run(self) -> "TaskResult":
+        """Load the range into a file with a new name. Raises OttlaError; then no file remains."""
+        return load_range(self, uuid.uuid4().hex[:12])
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """The result of a task. `files` is empty if the range has no record to load."""
+
+    ledger: PartitionLedger
+    files: tuple[DataFile, ...]
+    skipped: tuple[Unreadable, ...] = ()
+    dead: DataFile | None = None
+    # Fields that the schema lacks, and the first offset with each. If there are any, the task's
+    # files must not be committed: the range is read again with a schema that has the fields.
+    news: tuple[tuple[NewField, int], ...] = ()
+    # The highest event time and the rows before the watermark, if the task looked at event times.
+    highest_ms: int | None = None
+    late: int = 0
+
+    @property
+    def written(self) -> tuple[DataFile, ...]:
+        """Return all files that the task wrote: rows and dead letters."""
+        return (*self.files, self.dead) if self.dead else self.files
+
+
+def load_range(task: LoadTask, attempt: str) -> TaskResult:
+    """Load a range into files named after `attempt`. Raises OttlaError; then no file remains."""
+    wanted = task.wanted
+    account = RangeAccount(wanted.partition, wanted.start, wanted.end, task.compacted)
+    rows = _Rows(task, attempt)
+    cluster = connect(task.bootstrap)
+    try:
+        bad_times: dict[int, int] = {}
+        for batch in read_range(
+            wanted,
+            cluster,
+            account,
+            skip_unreadable=task.skip_unreadable,
+            null_bad_timestamps=task.null_bad_timestamps,
+            bad_times=bad_times,
+        ):
+            rows.write(batch, bad_times)
+            bad_times.clear()
+        rows.finish()
+    except BaseException:
+        rows.discard()
+        raise
+    finally:
+        cluster.close()
+    ledger = account.ledger_with_gaps()
+    dead = rows.dead.rows
+    ledger = replace(ledger, loaded=ledger.loaded - dead, dead_letters=dead)
+    return TaskResult(
+        ledger,
+        tuple(rows.outputs.files),
+        tuple(account.skipped),
+        rows.dead_file(),
+        rows.news(),
+        rows.seen.highest_ms,
+        rows.seen.late,
+    )
+
+
+class _Rows:
+    """Writes each row of a task to the file that it belongs to."""
+
+    def __init__(self, task: LoadTask, attempt: str) -> None:
+        self._task = task
+        self._sorter = RowSorter(task.sorting) if task.sorting else None
+        self._names = task.sorting.schema.names if task.sorting else []
+        self._attempt = attempt
+        self.seen = SeenTimes()
+        self._by = task.events.by if task.events else "none"
+        self.outputs = BucketOutputs(task.wanted, self._by, self._begin)
+        path = f"{task.path}-{attempt}.parquet"
+        path = path.replace(f"{DATA_FOLDER}/", f"{DEAD_LETTERS_FOLDER}/", 1)
+        self.dead = ParquetOutput(task.store, path, layout=DEAD)
+
+    def _begin(self, bucket: str, number: int) -> ParquetOutput:
+        task = self._task
+        more = f"n{number}" if number else ""
+        path = in_bucket(f"{task.path}-{self._attempt}{more}.parquet", self._by, bucket)
+        return ParquetOutput(
+            task.store,
+            path,
+            layout=_layout(task.sorting),
+            row_group_rows=task.row_group_rows,
+            row_group_bytes=task.row_group_bytes,
+        )
+
+    def write(self, batch: pa.RecordBatch, bad_times: Mapping[int, int]) -> None:
+        rule = self._task.events
+        if self._sorter is not None:
+            rows = self._sorter.sort(batch, bad_times)
+        else:
+            rows = SortedRows(batch, (), batch.slice(0, 0), ())
+        if rule is not None and rows.kept.num_rows:
+            rows = without_unnamed(rows, rule, self._names)
+        if rule is not None and rows.kept.num_rows:
+            rows = without_late(rows, rule, self._names, self.seen)
+        if rows.kept.num_rows:
+            times = event_column(rows, rule, self._names) if rule else None
+            self.outputs.write(rows.kept, rows.typed, times)
+        if rows.dead.num_rows:
+            self.dead.write(rows.dead, rows.reasons)
+
+    def finish(self) -> None:
+        self.outputs.finish()
+        self.dead.finish()
+
+    def discard(self) -> None:
+        self.outputs.discard()
+        self.dead.discard()
+        for file in self.outputs.files:
+            with suppress(OSError, OttlaError):
+                self._task.store.remove(file.path)
+
+    def dead_file(self) -> DataFile | None:
+        wanted = self._task.wanted
+        if not self.dead.rows:
+            return None
+        return self.dead.as_file(wanted.partition, wanted.start, wanted.end)
+
+    def news(self) -> tuple[tuple[NewField, int], ...]:
+        return tuple(self._sorter.news.values()) if self._sorter else ()
+
+
+def _layout(sorting: RowSorting | None) -> FileLayout:
+    if sorting is None or not sorting.decode.sides():
+        return RAW
+    return FileLayout(tuple(sorting.schema.fields), sorting.decode.keep_raw)

@@ -1,0 +1,154 @@
+"""The second stage of a changelog run: one task for each bucket that has changes.
+
+A task reads the bucket's part of the table's state, applies the changes, and writes the new part.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.interval_files import schema_of, write_intervals
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.job.spilled import read_pieces
+from ottla.lake.job.task import ALONE
+from ottla.lake.model.layout import FileLayout
+from ottla.lake.model.manifest import DataFile, Keeps
+from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
+from ottla.lake.rows.changelog_columns import Columns, holds
+from ottla.lake.rows.history import Intervals, extended
+from ottla.lake.rows.latest import merged
+from ottla.lake.store.store import FileStore
+
+_JOINED_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTask:
+    """The changes to one bucket of a changelog table, to be merged with its state."""
+
+    bucket: int
+    store: FileStore
+    # Paths of files of changes, each with the numbers of the pieces that belong to this bucket.
+    changes: Sequence[tuple[str, Sequence[int]]]
+    # The bucket's part of the state so far.
+    visible: DataFile | None
+    hidden: DataFile | None
+    # Start of the names of its new files; each attempt appends its own name.
+    visible_path: str
+    hidden_path: str
+    keeps: Keeps = "latest"
+    columns: Columns = field(default_factory=Columns)
+    # Files of the state that have other columns than the table now.
+    of_other_columns: frozenset[str] = frozenset()
+    # Partitions whose changes are complete from an offset on; other rows from there on are removed.
+    again: Mapping[int, int] = field(default_factory=dict)
+    size_bytes: int = ALONE
+
+    @property
+    def offsets(self) -> int:
+        return 0
+
+    def run(self) -> "Merged":
+        """Apply the changes to the bucket. Raises OttlaError."""
+        return merge_bucket(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The bucket's new files; None if a file would have no rows."""
+
+    bucket: int
+    visible: DataFile | None
+    hidden: DataFile | None
+    closed: DataFile | None = None  # History only: values that no longer hold.
+
+
+def merge_bucket(job: MergeTask) -> Merged:
+    """Apply the changes to the bucket. Raises OttlaError."""
+    batches = [
+        batch for path, numbers in job.changes for batch in read_pieces(job.store, path, numbers)
+    ]
+    changes = pa.Table.from_batches(batches, job.columns.schema)
+    schema, operation = schema_of(job.keeps, job.columns), job.columns.operation
+    state = pa.concat_tables(
+        [_state(job, file, schema) for file in (job.visible, job.hidden) if file]
+        or [schema.empty_table()]
+    )
+    if job.keeps == "history":
+        return _with_history(job, extended(state, changes, operation))
+    found = merged(state, changes, operation)
+    visible = _written(job, job.visible_path, found.visible)
+    hidden = _written(job, job.hidden_path, found.hidden)
+    return Merged(job.bucket, visible, hidden)
+
+
+def _state(job: MergeTask, file: DataFile, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a state file, in the table's current columns."""
+    rows = read_state(job.store, file)
+    for partition, start in job.again.items():
+        from_there = pc.greater_equal(rows.column("offset"), start)
+        of_it = pc.equal(rows.column("partition"), partition)
+        rows = rows.filter(pc.invert(pc.and_(of_it, from_there)))
+    if file.path in job.of_other_columns:
+        times = [(one, rows.column(one.name)) for one in VALIDITY if job.keeps == "history"]
+        rows = job.columns.decoded(rows)
+        for one, column in times:
+            rows = rows.append_column(one, column)
+    return rows.cast(schema)
+
+
+def _with_history(job: MergeTask, found: Intervals) -> Merged:
+    held = pa.array(holds(found.open, job.columns.operation))
+    visible, hidden = found.open.filter(held), found.open.filter(pc.invert(held))
+    return Merged(
+        job.bucket,
+        write_intervals(job.store, job.visible_path, job.bucket, visible),
+        write_intervals(job.store, job.hidden_path, job.bucket, hidden),
+        write_intervals(job.store, job.visible_path, job.bucket, found.closed, closed=True),
+    )
+
+
+def read_state(store: FileStore, file: DataFile) -> pa.Table:
+    """Return the rows of a state file. Raises OttlaError if they are not as written."""
+    try:
+        content = store.read(file.path)
+    except FileNotFoundError as error:
+        raise _damaged(store, file, "is missing") from error
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise _damaged(store, file, "is not as it was written")
+    # Tasks run in parallel, so each uses one core.
+    rows: pa.Table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    return rows
+
+
+def _damaged(store: FileStore, file: DataFile, what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"{store.address(file.path)} {what}; nothing was committed on top of it: restore the file "
+        "from a copy, or make the table anew in another folder",
+    )
+
+
+def _written(job: MergeTask, stem: str, rows: pa.Table) -> DataFile | None:
+    if rows.num_rows == 0:
+        return None
+    path = f"{stem}-{uuid.uuid4().hex[:12]}.parquet"
+    output = ParquetOutput(job.store, path, layout=FileLayout(job.columns.typed))
+    try:
+        # Many small chunks cost more to process than one copy of them.
+        joined = rows.combine_chunks() if rows.nbytes < _JOINED_BYTES else rows
+        for batch in joined.to_batches():
+            raw = batch.select(ROW_SCHEMA.names)
+            if raw.num_rows:
+                output.write(raw, batch.columns[raw.num_columns :])
+        output.finish()
+    except BaseException:
+        output.discard()
+        raise
+    return output.as_file(job.bucket, 0, 0)

@@ -1,0 +1,421 @@
+"""Declares the options of the lake's functions, commands and pipeline files, each once."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
+
+from ottla.lake.job.reduce_task import OnNullKey
+from ottla.lake.job.task import Runner
+from ottla.lake.job.watch import UNWATCHED, Observer
+from ottla.lake.model.buckets import By
+from ottla.lake.model.decode_spec import Decode, OnBadRecord
+from ottla.lake.model.event_times import LateRows
+from ottla.lake.model.manifest import Keeps
+from ottla.lake.model.option import Option, Size, Span
+from ottla.lake.table.formats import Format
+
+OnBadTimestamp = Literal["fail", "null", "dead-letter"]
+
+_FORMATS = "json, csv, avro, protobuf, string, bytes, debezium-json, debezium-avro"
+_SIZED = {"unit": "size", "metavar": "SIZE", "shown": True}
+
+
+class AccessOptions(TypedDict, total=False):
+    """Settings of the clients' connections. Neither is in a plan, a manifest or a log."""
+
+    config: Annotated[
+        str | None,
+        Option("The path of a file of settings of Kafka's clients; OTTLA_CONFIG by default."),
+    ]
+    client: Annotated[
+        Mapping[str, str] | None,
+        Option("Settings of Kafka's clients, which overrule the file."),
+    ]
+
+
+class SourceOptions(AccessOptions, total=False):
+    """The cluster to read from."""
+
+    bootstrap: Annotated[str, Option("The cluster", "localhost:9092", key="source.bootstrap")]
+
+
+class SparkOptions(TypedDict, total=False):
+    """Settings for where tasks run."""
+
+    master: Annotated[
+        str | None,
+        Option(
+            "Spark's master, or sc://HOST:PORT. Default: as Spark is configured, else Spark on "
+            "this machine.",
+            flag="--master",
+            metavar="URL",
+            key="spark.master",
+        ),
+    ]
+    conf: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "A setting of Spark; repeatable.",
+            flag="--conf",
+            metavar="NAME=VALUE",
+            key="spark.conf",
+        ),
+    ]
+    name: Annotated[
+        str | None,
+        Option("The application's name in Spark.", flag="--name", key="spark.name"),
+    ]
+    spark_session: Annotated[Any, Option("A running session, in place of one by the master.")]
+    runner: Annotated[Runner | None, Option("What runs the tasks, in place of Spark.")]
+
+
+class TableOptions(TypedDict, total=False):
+    """Settings for opening a table."""
+
+    store_options: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "An option of the table's storage (docs/how-to/store-tables.md); ${NAME} "
+            "is a variable. Repeatable.",
+            flag="--store-option",
+            metavar="NAME=VALUE",
+            key="target.options",
+        ),
+    ]
+
+
+class DecodeOptions(TypedDict, total=False):
+    """How keys and values become typed columns: separate options, or one `decode`."""
+
+    value: Annotated[
+        str | None,
+        Option(f"What values are: {_FORMATS}.", flag="--value", metavar="FORMAT"),
+    ]
+    key: Annotated[str | None, Option("What keys are, likewise.", flag="--key", metavar="FORMAT")]
+    columns: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "A typed column of the value; repeatable. Default: by the schema, or by a sample.",
+            flag="--column",
+            metavar="NAME=TYPE",
+        ),
+    ]
+    key_columns: Annotated[
+        Mapping[str, Any] | None,
+        Option("One of the key.", flag="--key-column", metavar="NAME=TYPE"),
+    ]
+    schema_file: Annotated[
+        str | None,
+        Option(
+            "The values' schema: an .avsc or a .proto file.", flag="--schema-file", metavar="FILE"
+        ),
+    ]
+    key_schema_file: Annotated[
+        str | None,
+        Option("The keys' schema.", flag="--key-schema-file", metavar="FILE"),
+    ]
+    message: Annotated[
+        str | None, Option("The name of the values' message (Protobuf).", flag="--message")
+    ]
+    key_message: Annotated[
+        str | None, Option("The name of the keys' message (Protobuf).", flag="--key-message")
+    ]
+    registry: Annotated[
+        str | None,
+        Option("A schema registry with Confluent's API.", flag="--registry", metavar="URL"),
+    ]
+    on_bad_record: Annotated[
+        OnBadRecord | None,
+        Option(
+            "What becomes of a record that can't be decoded. Default: fail.",
+            flag="--on-bad-record",
+        ),
+    ]
+    drop_raw: Annotated[
+        bool,
+        Option(
+            "Keep a hash of each record instead of its key, value and headers.",
+            default=False,
+            flag="--drop-raw",
+        ),
+    ]
+    decode_file: Annotated[
+        str | None,
+        Option(
+            "A TOML file with a table [decode] that says all of this; options overrule it.",
+            flag="--decode-file",
+            metavar="FILE",
+        ),
+    ]
+    decode: Annotated[
+        Decode | Mapping[str, Any] | None,
+        Option("All of it as one value, or as the table [decode] of a TOML file."),
+    ]
+
+
+class RecordOptions(SourceOptions, SparkOptions, TableOptions, DecodeOptions, total=False):
+    """Which records are read, and how unusual ones are treated."""
+
+    skip_unreadable: Annotated[
+        bool,
+        Option(
+            "Leave out batches that cannot be read, and count them, instead of failing.",
+            default=False,
+            flag="--skip-unreadable",
+            key="source.skip_unreadable",
+        ),
+    ]
+    accept_loss: Annotated[
+        bool,
+        Option(
+            "Go on where records were deleted before they were read, and put that on record.",
+            default=False,
+            flag="--accept-loss",
+            key="source.accept_loss",
+        ),
+    ]
+    on_bad_timestamp: Annotated[
+        OnBadTimestamp,
+        Option(
+            "What becomes of a record whose timestamp no Spark timestamp can hold.",
+            default="fail",
+            flag="--on-bad-timestamp",
+            key="source.on_bad_timestamp",
+            shown=True,
+        ),
+    ]
+    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
+
+
+class ReplaceOptions(RecordOptions, total=False):
+    """The options of `replace`."""
+
+
+class WriterOptions(RecordOptions, total=False):
+    """The options of all functions that advance a table's positions."""
+
+    start: Annotated[
+        str,
+        Option(
+            "Where partitions start that are not in the table yet: earliest, latest, a time (10m, "
+            "2024-01-31), or PARTITION:OFFSET,… (other partitions: earliest)",
+            default="last-load",
+            flag="--from",
+            key="source.from",
+            shown=True,
+        ),
+    ]
+    group: Annotated[
+        str | None,
+        Option(
+            "Commit to this group where the table stands, for lag tools.",
+            flag="--group",
+            key="source.group",
+        ),
+    ]
+    format: Annotated[
+        Format | None,
+        Option("The format of a new table; parquet by default.", flag="--format",
+               key="target.format"),
+    ]  # fmt: skip
+    override: Annotated[
+        str | None,
+        Option(
+            "Build on a table whose manifests contradict each other, and put that on record.",
+            flag="--override",
+            metavar="REASON",
+        ),
+    ]
+    dead_letter_topic: Annotated[
+        str | None,
+        Option(
+            "Send a copy of each dead letter to this topic.",
+            flag="--dead-letter-topic",
+            metavar="TOPIC",
+        ),
+    ]
+
+
+class RowOptions(WriterOptions, total=False):
+    """The options of tables of rows."""
+
+    partition_by: Annotated[
+        By | None,
+        Option(
+            "Keep rows apart by event time (UTC); the first load decides.",
+            flag="--partition-by",
+            key="target.partition_by",
+        ),
+    ]
+    event_time: Annotated[
+        str | None,
+        Option(
+            "Which column it is: timestamp (the record's), or a decoded one of that type.",
+            flag="--event-time",
+            metavar="COLUMN",
+            key="target.event_time",
+        ),
+    ]
+    allowed_lateness: Annotated[
+        Span | None,
+        Option(
+            "How far behind the highest event time the watermark stays; 0 by default.",
+            flag="--allowed-lateness",
+            metavar="SPAN",
+            unit="span",
+            key="target.allowed_lateness",
+        ),
+    ]
+    idle_after: Annotated[
+        Span | None,
+        Option(
+            "Let a partition without new records follow the clock, SPAN behind it.",
+            flag="--idle-after",
+            metavar="SPAN",
+            unit="span",
+            key="target.idle_after",
+        ),
+    ]
+    late_rows: Annotated[
+        LateRows | None,
+        Option(
+            "What becomes of rows behind the table's watermark; keep by default.",
+            flag="--late-rows",
+            key="target.late_rows",
+        ),
+    ]
+    file_size: Annotated[
+        Size,
+        Option("Of the log that one file holds, at most.", "128Mi", "--target-file-size",
+               "target.file_size", **_SIZED),
+    ]  # fmt: skip
+    row_group_rows: Annotated[
+        int,
+        Option("Rows of a row group, at most.", 1 << 20, "--row-group-rows",
+               "target.row_group_rows", metavar="N", shown=True),
+    ]  # fmt: skip
+    row_group_size: Annotated[
+        Size,
+        Option("Of a row group in memory, at most.", "64Mi", "--row-group-size",
+               "target.row_group_size", **_SIZED),
+    ]  # fmt: skip
+
+
+class LoadOptions(RowOptions, total=False):
+    """The options of `load`."""
+
+    into_existing: Annotated[
+        bool,
+        Option(
+            "DIR is a Delta or Iceberg table that others made: columns are matched by name.",
+            default=False,
+            flag="--into-existing",
+        ),
+    ]
+
+    end: Annotated[
+        str,
+        Option("Where it ends, likewise (other partitions: latest).", "latest", "--until",
+               "source.until", shown=True),
+    ]  # fmt: skip
+
+
+class FollowOptions(RowOptions, total=False):
+    """The options of `follow`."""
+
+    end: Annotated[
+        str | None,
+        Option(
+            "End when the table is there: latest, a time, or PARTITION:OFFSET,… (other "
+            "partitions: latest); also a time or offsets that are still to come.",
+            flag="--until",
+            key="source.until",
+        ),
+    ]
+    once: Annotated[
+        bool,
+        Option("End when all is loaded that was there at the start.", False, "--once"),
+    ]
+    max_bytes: Annotated[
+        Size,
+        Option("Commit as soon as about so many bytes of the log are new, and no more at once.",
+               "128Mi", "--max-bytes", "schedule.max_bytes", **_SIZED),
+    ]  # fmt: skip
+    every: Annotated[
+        Span,
+        Option("Commit what is new so long after the last commit, at the latest.",
+               "10s", "--every", "schedule.every", "interval", shown=True),
+    ]  # fmt: skip
+
+
+class ChangelogOptions(WriterOptions, total=False):
+    """The options of `changelog`."""
+
+    kind: Annotated[
+        Keeps | None,
+        Option("What a new table keeps of each key; latest by default.", None, "--kind"),
+    ]
+    buckets: Annotated[
+        int | None,
+        Option(
+            "Over how many files a new table spreads its keys; by default as many as fit its size.",
+            flag="--buckets",
+        ),
+    ]
+    end: Annotated[
+        str,
+        Option("Where it ends, likewise (other partitions: latest).", "latest", "--until",
+               "source.until", shown=True),
+    ]  # fmt: skip
+    on_null_key: Annotated[
+        OnNullKey,
+        Option(
+            "What becomes of a record without a key; skipped ones are counted as keyless.",
+            default="fail",
+            flag="--on-null-key",
+            key="source.on_null_key",
+            shown=True,
+        ),
+    ]
+    reconcile: Annotated[
+        bool,
+        Option(
+            "Read the log again from its start: rows go whose deletions compaction has removed.",
+            default=False,
+            flag="--reconcile",
+        ),
+    ]
+    every: Annotated[
+        Span | None,
+        Option(
+            "Run again and again, so long apart (10s, 5m), until SIGTERM or Ctrl-C.",
+            flag="--every",
+            unit="interval",
+        ),
+    ]
+
+
+class CompactOptions(SparkOptions, TableOptions, total=False):
+    """The options of `compact`."""
+
+    target_size: Annotated[
+        Size,
+        Option("How large files become at most.", "128MB", "--target-size", **_SIZED),
+    ]
+    row_group_size: Annotated[
+        Size,
+        Option("How large row groups become, in memory.", "64MB", "--row-group-size", **_SIZED),
+    ]
+    watch: Annotated[Observer, Option("What is called meanwhile.", UNWATCHED)]
+
+
+class VerifyOptions(AccessOptions, SparkOptions, TableOptions, total=False):
+    """The options of `verify`."""
+
+    on_spark: Annotated[
+        bool,
+        Option(
+            "Check files and topic with tasks of Spark; --master, --conf and --name say so, too.",
+            default=False,
+            flag="--spark",
+        ),
+    ]

@@ -1,0 +1,272 @@
+"""Writes the Parquet file of one task: in row groups, hashed, made durable."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout
+from ottla.lake.model.manifest import DataFile
+from ottla.lake.model.proof import batch_hash, hash_column, stored_hash
+from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.store.errors import as_storage_error
+from ottla.lake.store.store import FileStore, StoreWriter
+
+# Encodings: numbers as differences, the topic's name as a dictionary of one, keys and values plain.
+# Statistics are written for columns by which queries can prune. Types are Parquet's own: Arrow's
+# would show the dictionary to readers.
+_WRITER_OPTIONS: dict[str, Any] = {
+    "use_dictionary": ["topic"],
+    "column_encoding": dict.fromkeys(
+        ("partition", "offset", "timestamp", "timestamp_type"), "DELTA_BINARY_PACKED"
+    ),
+    "write_statistics": ["partition", "offset", "timestamp"],
+    "store_schema": False,
+}
+# The limits of a row group: its most rows, and the bytes after which it ends with the current
+# batch. Engines read about this many rows at a time and skip by row groups; the bytes, counted in
+# Arrow's columns, bound a task's memory.
+ROW_GROUP_ROWS = 1 << 20
+ROW_GROUP_BYTES = 64 << 20
+_TOPIC_FIELD = pa.field("topic", pa.dictionary(pa.int32(), pa.string()))
+
+
+class _HashedFile:
+    """A file that is written from start to end, and the SHA-256 of the bytes passed to it."""
+
+    def __init__(self, writer: StoreWriter) -> None:
+        self._file = writer
+        self._digest = hashlib.sha256()
+
+    def write(self, content: bytes) -> int:
+        self._digest.update(content)
+        return self._file.write(content)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
+    def close(self) -> None:
+        self._file.close()
+
+    def finish(self) -> tuple[int, str]:
+        """Make the file visible and durable; return its size and digest."""
+        size = self._file.tell()
+        self._file.finish()
+        return size, self._digest.hexdigest()
+
+    def discard(self) -> None:
+        self._file.discard()
+
+
+class ParquetOutput:
+    """A Parquet file that is being written at `path` of a store, from the first row group on.
+
+    `rows` is the number of rows written, `hash` is their content hash (`row_hash`); `size_bytes`
+    and `sha256` describe the finished file.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        path: str,
+        *,
+        layout: FileLayout = RAW,
+        row_group_rows: int = ROW_GROUP_ROWS,
+        row_group_bytes: int = ROW_GROUP_BYTES,
+    ) -> None:
+        self._store = store
+        self._path = path
+        self._layout = layout
+        schema = layout.schema
+        self._schema = schema.set(schema.get_field_index("topic"), _TOPIC_FIELD)
+        flat = [one.name for one in layout.added if not pa.types.is_nested(one.type)]
+        self._options = {
+            **_WRITER_OPTIONS,
+            "use_dictionary": [*_WRITER_OPTIONS["use_dictionary"], *flat],
+            "write_statistics": [*_WRITER_OPTIONS["write_statistics"], *flat],
+        }
+        self._folder = store.address(path).rpartition("/")[0]
+        self._file: _HashedFile | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._row_group_rows = row_group_rows
+        self._row_group_bytes = row_group_bytes
+        # Rows that wait until their row group is full, in the form of the file.
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self.waiting_bytes = 0
+        self.rows = 0
+        self.hash = 0
+        self.size_bytes = 0
+        self.sha256 = ""
+
+    def write(self, batch: pa.RecordBatch, added: Sequence[Any] = ()) -> None:
+        """Append rows. `batch` has `schema.ROW_SCHEMA`, at least one row, one topic.
+
+        `added` are the layout's columns after the raw ones; the hash covers only the raw rows.
+        Raises OttlaError if the file cannot be written, as `finish` does.
+        """
+        rows = self._as_in_file(batch, added)
+        self._add(rows, rows.nbytes if added else batch.nbytes, batch_hash(batch))
+
+    def copy(self, batch: pa.RecordBatch) -> None:
+        """Append rows of another file with the same layout; at least one row, one topic.
+
+        Raises OttlaError as `write` does.
+        """
+        columns = list(batch.columns)
+        at = batch.schema.get_field_index("topic")
+        columns[at] = _named_once(columns[at])
+        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._add(rows, batch.nbytes, stored_hash(batch))
+
+    def _add(self, rows: pa.RecordBatch, size_bytes: int, hashed: int) -> None:
+        self._waiting.append(rows)
+        self._waiting_rows += rows.num_rows
+        self.waiting_bytes += size_bytes
+        self.rows += rows.num_rows
+        self.hash = (self.hash + hashed) % MODULUS
+        with as_storage_error(self._folder):
+            while self._waiting_rows >= self._row_group_rows:
+                self._write_row_group(self._row_group_rows)
+            if self.waiting_bytes >= self._row_group_bytes:
+                self._write_row_group(self._waiting_rows)
+
+    def _write_row_group(self, count: int) -> None:
+        waiting = pa.Table.from_batches(self._waiting)
+        group, rest = waiting.slice(0, count), waiting.slice(count)
+        if self._writer is None:
+            self._file = _HashedFile(self._store.create(self._path))
+            self._writer = pq.ParquetWriter(
+                self._file, self._schema, compression=codecs(group), **self._options
+            )
+        self._writer.write_table(group, row_group_size=count)
+        self._waiting = rest.to_batches() if rest.num_rows else []
+        self._waiting_rows = rest.num_rows
+        self.waiting_bytes = self.waiting_bytes * rest.num_rows // waiting.num_rows
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the file was started; before the first row group, rows only wait."""
+        return self._writer is not None
+
+    @property
+    def waiting_pieces(self) -> int:
+        """Return the number of batches that wait for their row group to be full."""
+        return len(self._waiting)
+
+    def flush(self) -> None:
+        """End the row group, if there is one, so that nothing waits in memory."""
+        if self._waiting:
+            with as_storage_error(self._folder):
+                self._write_row_group(self._waiting_rows)
+
+    def finish(self) -> None:
+        """Complete the file and make it durable; then a manifest may name it."""
+        if not self.rows:
+            return
+        with as_storage_error(self._folder):
+            if self._waiting:
+                self._write_row_group(self._waiting_rows)
+            assert self._writer is not None
+            assert self._file is not None
+            self._writer.close()
+            self.size_bytes, self.sha256 = self._file.finish()
+
+    def as_file(self, partition: int, start: int, end: int, event: str = "") -> DataFile:
+        """Return the finished file in the form of a manifest; it has rows of these offsets."""
+        return DataFile(
+            path=self._path,
+            partition=partition,
+            start=start,
+            end=end,
+            rows=self.rows,
+            size_bytes=self.size_bytes,
+            hash=hash_text(self.hash),
+            sha256=self.sha256,
+            event=event,
+        )
+
+    def discard(self) -> None:
+        """Remove the file, even if the disk is full."""
+        self._waiting.clear()
+        if self._writer is not None:
+            # Otherwise the writer would write its footer when it is garbage-collected.
+            self._writer.is_open = False
+        if self._file is not None:
+            self._file.discard()
+
+    def _as_in_file(self, batch: pa.RecordBatch, added: Sequence[Any]) -> pa.RecordBatch:
+        """Return the same rows, with the topic's name stored once instead of in each row."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns["topic"] = _named_once(columns["topic"])
+        if not self._layout.keep_raw:
+            columns[ROW_HASH.name] = hash_column(batch)
+        raw = len(self._schema) - len(added)
+        found = [columns[each] for each in self._schema.names[:raw]]
+        return pa.RecordBatch.from_arrays([*found, *added], schema=self._schema)
+
+
+def _named_once(topics: Any) -> Any:
+    """Return a column of one topic's name as a dictionary of one entry."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(topics), np.int32)), topics[:1])
+
+
+# Spark's default: the fastest codec if values are already compressed or encrypted. zstd makes JSON
+# four tenths smaller for a tenth more time; on random bytes it takes twice the time.
+CODEC = "snappy"
+_SAMPLED = ("key", "value")
+_SAMPLES = 8
+_SAMPLE_BYTES = 8 << 10
+_ENOUGH_BYTES = 4 << 10
+# If a sample compresses to no less than this fraction, compression is not worth it.
+_SMALLER = 0.95
+
+
+def codecs(group: pa.Table) -> str | dict[str, str]:
+    """Return the codec of a file, or of each of its columns, by its first row group."""
+    if any(pa.types.is_nested(one.type) for one in group.schema if one.name != "headers"):
+        return CODEC  # The fields of these columns would all have to be named.
+    plain = [name for name in _SAMPLED if name in group.schema.names and _stays(group.column(name))]
+    if not plain:
+        return CODEC
+    paths = [path for one in group.schema for path in _paths(one)]
+    return {path: "none" if path in plain else CODEC for path in paths}
+
+
+def _paths(column: pa.Field) -> list[str]:
+    if column.name == "headers":
+        return [f"headers.list.element.{name}" for name in ("key", "value")]
+    return [column.name]
+
+
+def _stays(column: Any) -> bool:
+    """Return whether samples from all over a column compress too little."""
+    sample = b"".join(_samples(column))
+    if len(sample) < _ENOUGH_BYTES:
+        return False
+    return len(pa.compress(sample, codec=CODEC, asbytes=True)) > _SMALLER * len(sample)
+
+
+def _samples(column: Any) -> Iterator[bytes]:
+    step = max(1, column.num_chunks // _SAMPLES)
+    per_chunk = -(-_SAMPLES * step // column.num_chunks)
+    for number in range(0, column.num_chunks, step):
+        content = column.chunk(number).buffers()[2]
+        size = content.size if content is not None else 0
+        for part in range(per_chunk):
+            at = size * part // per_chunk
+            yield (
+                content[at : at + min(_SAMPLE_BYTES, size // per_chunk)].to_pybytes()
+                if size
+                else b""
+            )

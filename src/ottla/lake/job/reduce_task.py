@@ -1,0 +1,252 @@
+"""The first stage of a changelog run: one task for each range of offsets.
+
+A task reads a range, keeps the changes that the table may need, and spreads them over the table's
+buckets.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.changelog_dead_letters import DeadLetterOutput
+from ottla.lake.job.load_task import TaskResult
+from ottla.lake.job.spilled import Piece, SpilledOutput
+from ottla.lake.job.task import ALONE
+from ottla.lake.model.manifest import Changelog, Keeps
+from ottla.lake.model.plan import Range
+from ottla.lake.model.proof import keyed_hash
+from ottla.lake.model.row_hash import MODULUS
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.rows.changelog_columns import Columns, Flags, of_no_row
+from ottla.lake.rows.decoded_rows import RowSorter
+from ottla.lake.rows.decoder import NewField
+from ottla.lake.rows.latest import is_latest
+from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.cluster import connect
+from ottla.lake.source.reader import read_range
+from ottla.lake.store.store import FileStore
+from ottla.ledger.partition import RangeAccount
+
+OnNullKey = Literal["fail", "skip"]
+
+# Waiting changes are reduced when they reach this size; this bounds a task's memory.
+_BYTES_AT_ONCE = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceTask:
+    """A range to read for a changelog table."""
+
+    wanted: Range
+    bootstrap: Bootstrap
+    compacted: bool
+    store: FileStore
+    path: str  # Path of its file of changes in `store`; each attempt appends its own name.
+    changelog: Changelog
+    on_null_key: OnNullKey = "fail"
+    skip_unreadable: bool = False
+    null_bad_timestamps: bool = False
+    columns: Columns = field(default_factory=Columns)
+    # Path of the file of dead letters; each attempt appends its own name.
+    dead_path: str = ""
+    # Only for a replay by `verify`: offsets of dead letters, which are not applied, and the key
+    # under which their rows are hashed.
+    left_out: Sequence[int] = ()
+    left_out_key: bytes = field(default=b"", repr=False)
+    is_replay: bool = False
+    size_bytes: int = ALONE
+
+    @property
+    def offsets(self) -> int:
+        return self.wanted.end - self.wanted.start
+
+    def run(self) -> "Reduced":
+        """Read the range and spread its changes over the buckets. Raises OttlaError."""
+        return reduce_range(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The result of reading a range, without a data file, and the place of its changes.
+
+    Without `pieces` there is no file of changes.
+    """
+
+    read: TaskResult
+    path: str
+    pieces: tuple[Piece, ...]
+    # The given dead-letter offsets that were met, and the hash of their rows.
+    left_out: tuple[int, ...] = ()
+    left_out_hash: int = 0
+
+
+def reduce_range(job: ReduceTask) -> Reduced:
+    """Read the range and spread its changes over the buckets.
+
+    Raises OttlaError; then no file remains.
+    """
+    wanted = job.wanted
+    account = RangeAccount(wanted.partition, wanted.start, wanted.end, job.compacted)
+    attempt = uuid.uuid4().hex[:12]
+    path = f"{job.path}-{attempt}.arrow"
+    output = SpilledOutput(job.store, path, job.changelog.buckets, job.columns.schema)
+    dead = DeadLetterOutput(job.store, f"{job.dead_path}-{attempt}.parquet")
+    cluster = connect(job.bootstrap)
+    taking = _Taking(job, dead)
+    try:
+        batches = read_range(
+            wanted,
+            cluster,
+            account,
+            skip_unreadable=job.skip_unreadable,
+            null_bad_timestamps=job.null_bad_timestamps or taking.has_dead_timestamps,
+            bad_times=taking.bad_times,
+        )
+        waiting = _Waiting(job.changelog.keeps, job.columns.schema)
+        for batch in batches:
+            if waiting.add(taking.changes_of(batch)):
+                output.write(*waiting.rows())
+        output.write(*waiting.rows())
+        output.finish()
+        dead.finish()
+    except BaseException:
+        output.discard()
+        dead.discard()
+        raise
+    finally:
+        cluster.close()
+    ledger = account.ledger_with_gaps()
+    ledger = replace(
+        ledger,
+        loaded=ledger.loaded - taking.keyless - dead.rows - len(taking.left_out),
+        keyless=taking.keyless,
+        dead_letters=dead.rows + len(taking.left_out),
+    )
+    letters = dead.file(wanted)
+    read = TaskResult(ledger, (), tuple(account.skipped), letters, taking.news)
+    pieces = tuple(output.pieces)
+    return Reduced(read, path, pieces, tuple(taking.left_out), taking.left_out_hash)
+
+
+class _Taking:
+    """Takes changes from the rows read: rows with a key that decode and are no dead letters."""
+
+    def __init__(self, job: ReduceTask, dead: DeadLetterOutput) -> None:
+        self._job = job
+        self._dead = dead
+        self._sorter = RowSorter(job.columns.sorting) if job.columns.sorting else None
+        self._operation = job.columns.operation
+        self._wanted_out = pa.array(job.left_out, pa.int64())
+        self.bad_times: dict[int, int] = {}
+        self.keyless = 0
+        self.left_out: list[int] = []
+        self.left_out_hash = 0
+
+    @property
+    def has_dead_timestamps(self) -> bool:
+        sorting = self._job.columns.sorting
+        return sorting is not None and sorting.dead_timestamps
+
+    @property
+    def news(self) -> tuple[tuple[NewField, int], ...]:
+        """Return the fields that the columns lack, and the first offset with each."""
+        return tuple(self._sorter.news.values()) if self._sorter else ()
+
+    def changes_of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the changes in a batch, in the table's columns. Raises OttlaError."""
+        if len(self._wanted_out):
+            batch = self._without_left_out(batch)
+        rows = _with_key(batch, self._job.on_null_key)
+        self.keyless += batch.num_rows - rows.num_rows
+        if self._sorter is None:
+            return rows
+        found = self._sorter.sort(rows, self.bad_times)
+        self.bad_times.clear()
+        self._dead.write(found.dead, found.reasons)
+        columns = [*found.kept.columns, *found.typed]
+        changes = pa.RecordBatch.from_arrays(columns, schema=self._job.columns.schema)
+        odd = of_no_row(changes, self._operation)
+        if not odd.any() or self._job.is_replay:
+            return changes
+        self._refuse(changes.filter(pa.array(odd)))
+        return changes.filter(pa.array(~odd))
+
+    def _without_left_out(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        is_dead = pc.is_in(batch.column("offset"), self._wanted_out)
+        dead = batch.filter(is_dead)
+        self.left_out += dead.column("offset").to_pylist()
+        self.left_out_hash = (
+            self.left_out_hash + keyed_hash(dead, self._job.left_out_key)
+        ) % MODULUS
+        return batch.filter(pc.invert(is_dead))
+
+    def _refuse(self, rows: pa.RecordBatch) -> None:
+        """Refuse envelopes that change no row of a key: as dead letters, or by an error."""
+        sorting = self._job.columns.sorting
+        assert sorting is not None, "envelopes are decoded"
+        operation, offset = rows.column(self._operation)[0], rows.column("offset")[0]
+        why = f"an envelope with op {operation} changes no row of a key"
+        if sorting.decode.on_bad_record != "dead-letter":
+            topic, partition = rows.column("topic")[0], rows.column("partition")[0]
+            raise OttlaError(
+                ErrorCode.INVALID_RECORD,
+                f"the record at {topic}-{partition} offset {offset}: {why}; have such records "
+                "among the dead letters (`ottla lake changelog --on-bad-record dead-letter`, "
+                "Decode(…, on_bad_record='dead-letter')), or stop the connector from writing them "
+                "(skipped.operations=t)",
+            )
+        self._dead.refuse(rows.select(ROW_SCHEMA.names), "schema", why)
+
+
+class _Waiting:
+    """Changes that wait to be written. They are reduced now and then, except for a history."""
+
+    def __init__(self, keeps: Keeps, schema: pa.Schema) -> None:
+        self._keeps = keeps
+        self._empty = schema.empty_table()
+        self._parts: list[pa.Table] = [self._empty]
+        self._bytes = 0
+
+    def add(self, changes: pa.RecordBatch) -> bool:
+        """Add changes; return whether they take so much memory that they must be written."""
+        self._parts.append(pa.Table.from_batches([changes]))
+        self._bytes += changes.nbytes
+        if self._bytes < _BYTES_AT_ONCE:
+            return False
+        rows, counts = self.rows()
+        left = rows if counts.all() else rows.filter(pa.array(counts))
+        # If there are few keys, the reduced changes keep waiting.
+        self._parts, self._bytes = [left], left.nbytes
+        return self._bytes > _BYTES_AT_ONCE // 2
+
+    def rows(self) -> tuple[pa.Table, Flags]:
+        """Return and forget the waiting changes, with a flag for each that is to be written."""
+        rows = pa.concat_tables(self._parts)
+        self._parts, self._bytes = [self._empty], 0
+        if self._keeps == "latest":
+            return rows, is_latest(rows)
+        return rows, np.ones(rows.num_rows, np.bool_)
+
+
+def _with_key(batch: pa.RecordBatch, on_null_key: OnNullKey) -> pa.RecordBatch:
+    """Return the records that have a key. Raises OttlaError for others, unless they are skipped."""
+    keys = batch.column("key")
+    if keys.null_count == 0:
+        return batch
+    if on_null_key == "fail":
+        first = pc.index(keys.is_null(), True).as_py()
+        topic, partition = batch.column("topic")[0], batch.column("partition")[0]
+        raise OttlaError(
+            ErrorCode.INVALID_RECORD,
+            f"the record at {topic}-{partition} offset {batch.column('offset')[first]} has no "
+            "key, and a changelog table has one row of each key: write keys, or leave such records "
+            "out (`ottla lake changelog --on-null-key skip`, changelog(…, on_null_key='skip')), "
+            "which counts them in the ledger",
+        )
+    return batch.filter(keys.is_valid())

@@ -1,1 +1,0 @@
-"""A load step by step: where it starts and ends, its plan, its commit."""

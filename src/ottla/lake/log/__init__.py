@@ -1,1 +1,0 @@
-"""The table's own files besides manifests: digests, chain, head markers, checkpoints."""

@@ -1,0 +1,198 @@
+"""Event times and watermarks: how far a table is complete after each commit. Pure.
+
+A partition's watermark is its highest event time minus the allowed lateness. If the partition was
+loaded completely at some time, it may also be that time minus the allowance for idle partitions. It
+never decreases. The table's watermark is the lowest of its partitions: all rows before it are
+loaded. Rows that come later with an earlier event time are late.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.buckets import By, column_name, number_at
+
+LateRows = Literal["keep", "dead-letter", "fail"]
+LATE_ROWS: tuple[LateRows, ...] = get_args(LateRows)
+TIMESTAMP = "timestamp"
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimes:
+    """The event times in a commit's manifest, in milliseconds since 1970."""
+
+    column: str = TIMESTAMP  # The table's column that holds the event times.
+    by: By = "none"  # How files are divided.
+    lateness_ms: int = 0
+    idle_ms: int | None = None  # None: an idle partition holds the watermark back.
+    late_rows: LateRows = "keep"
+    # By partition: the highest event time so far, no later than the clock at its load; the last
+    # time when all readable records were loaded; and the watermark that follows from both.
+    highest: Mapping[int, int] = field(default_factory=dict)
+    empty_at: Mapping[int, int] = field(default_factory=dict)
+    watermarks: Mapping[int, int] = field(default_factory=dict)
+    # The table's watermark: none until each partition has one. It never decreases, even if a
+    # partition is added.
+    watermark_ms: int | None = None
+    # Rows of this commit with event times before the previous watermark.
+    late: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EventSettings:
+    """The event-time options of a load; None: as in the table."""
+
+    partition_by: By | None = None
+    column: str | None = None
+    lateness_ms: int | None = None
+    idle_ms: int | None = None
+    late_rows: LateRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRule:
+    """What tasks do with event times. Can be pickled."""
+
+    column: str
+    by: By
+    watermark_ms: int | None  # Rows before it are late.
+    late_rows: LateRows
+    clock_ms: int  # Later event times are a producer's mistake, and do not raise the watermark.
+
+
+def decided(asked: EventSettings, before: EventTimes | None, *, is_new: bool) -> EventTimes | None:
+    """Return the event-time settings of a load, from its options and the table's; None: unused.
+
+    Raises OttlaError if an option contradicts the table; `is_new`: the table has no commit yet.
+    """
+    if before is None:
+        if asked == EventSettings():
+            return None
+        if asked.partition_by not in (None, "none") and not is_new:
+            raise _refused("none", asked.partition_by)
+        before = EventTimes(column=asked.column or TIMESTAMP, by=asked.partition_by or "none")
+    if asked.partition_by not in (None, before.by):
+        raise _refused(before.by, asked.partition_by)
+    if asked.column not in (None, before.column):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the event time of this table is its column {before.column}; to go by {asked.column} "
+            "load into a folder of its own",
+        )
+    return replace(
+        before,
+        lateness_ms=before.lateness_ms if asked.lateness_ms is None else asked.lateness_ms,
+        idle_ms=before.idle_ms if asked.idle_ms is None else asked.idle_ms,
+        late_rows=asked.late_rows or before.late_rows,
+        late={},
+    )
+
+
+def _refused(by: str, asked: str | None) -> OttlaError:
+    has = "not partitioned by event time" if by == "none" else f"partitioned by {by}"
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"this table is {has}, which its first load decided; to partition by {asked} load into a "
+        "folder of its own",
+    )
+
+
+def after_load(
+    before: EventTimes,
+    *,
+    seen: Mapping[int, int],
+    empty_at: Mapping[int, int],
+    late: Mapping[int, int],
+    partitions: Mapping[int, int],
+) -> EventTimes:
+    """Return the event times of a load's manifest, from `before` and the rows `seen`."""
+    highest = {**before.highest}
+    for partition, time in seen.items():
+        highest[partition] = max(time, highest.get(partition, time))
+    at = {**before.empty_at, **empty_at} if before.idle_ms is not None else before.empty_at
+    after = replace(before, highest=highest, empty_at=dict(at), late=dict(late))
+    return _with_watermarks(after, before, partitions)
+
+
+def _with_watermarks(
+    events: EventTimes, before: EventTimes, partitions: Mapping[int, int]
+) -> EventTimes:
+    """Return `events` with watermarks, which are not below those of the previous commit."""
+    marks = _watermarks(events, before.watermarks)
+    least = before.watermark_ms
+    if partitions and partitions.keys() <= marks.keys():
+        now = min(marks[partition] for partition in partitions)
+        least = now if least is None else max(now, least)
+    return replace(events, watermarks=marks, watermark_ms=least)
+
+
+def _watermarks(events: EventTimes, before: Mapping[int, int]) -> dict[int, int]:
+    """Return the watermark of each partition that has one; `before` has the previous ones."""
+    found = dict(before)
+    for partition, time in events.highest.items():
+        found[partition] = max(time - events.lateness_ms, found.get(partition, -(1 << 63)))
+    for partition, time in events.empty_at.items() if events.idle_ms is not None else ():
+        assert events.idle_ms is not None
+        found[partition] = max(time - events.idle_ms, found.get(partition, -(1 << 63)))
+    return found
+
+
+def moves(before: int | None, after: int | None, by: By) -> bool:
+    """Return whether a watermark has moved far enough for a commit of its own."""
+    if after is None:
+        return False
+    unit: By = "hour" if by == "none" else by
+    return before is None or number_at(after, unit) > number_at(before, unit)
+
+
+def said(events: EventTimes | None) -> str:
+    """Return the event-time state for later commits, as a text that can be compared."""
+    if events is None:
+        return ""
+    known = asdict(replace(events, late={}))
+    for name in ("highest", "empty_at", "watermarks"):
+        known[name] = {str(p): known[name][p] for p in sorted(known[name])}
+    return json.dumps(known)
+
+
+def contradictions(
+    before: str, events: EventTimes | None, kind: str, partitions: Mapping[int, int]
+) -> list[str]:
+    """Return contradictions between a commit's event times and the state `before` (`said`)."""
+    if kind != "load":
+        changed = said(events) != before
+        return ["it changes the table's event times, which only loads do"] if changed else []
+    if events is None:
+        return ["it has no event times, and the commit before has"] if before else []
+    known = _from(json.loads(before)) if before else EventTimes(events.column, events.by)
+    problems = []
+    if (known.column, known.by) != (events.column, events.by):
+        problems.append(
+            f"its files are by {events.by} of {events.column}, and those before by {known.by} of "
+            f"{known.column}"
+        )
+    for partition, time in known.highest.items():
+        if events.highest.get(partition, time - 1) < time:
+            problems.append(f"its highest event time of partition {partition} falls")
+    if _with_watermarks(events, known, partitions) != events:
+        problems.append("its watermarks do not follow from its event times")
+    return problems
+
+
+def _from(content: dict[str, Any]) -> EventTimes:
+    for name in ("highest", "empty_at", "watermarks", "late"):
+        content[name] = {int(p): int(time) for p, time in content.get(name, {}).items()}
+    return EventTimes(**content)
+
+
+def from_json(content: Mapping[str, Any] | None) -> EventTimes | None:
+    """Parse event times of a manifest. Raises ValueError, TypeError or KeyError."""
+    if content is None:
+        return None
+    found = _from(dict(content))
+    column_name(found.by)
+    if found.by not in get_args(By) or found.late_rows not in LATE_ROWS:
+        raise ValueError(f"event times by {found.by!r}, late rows {found.late_rows!r}")
+    return found

@@ -1,0 +1,45 @@
+"""The columns of a row as an Arrow schema; Spark sees the same names and types."""
+
+from typing import NamedTuple
+
+import pyarrow as pa
+
+HEADER_TYPE = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+
+ROW_SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.field("element", HEADER_TYPE))),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        # Kafka counts milliseconds; Spark has only microseconds.
+        pa.field("timestamp", pa.timestamp("us", tz="UTC")),
+        pa.field("timestamp_type", pa.int32()),  # 0 create time, 1 log append time.
+    ]
+)
+# Further columns of a history: the times between which a row's value held.
+VALIDITY = tuple(
+    pa.field(name, pa.timestamp("us", tz="UTC")) for name in ("valid_from", "valid_to")
+)
+
+
+class SourceColumn(NamedTuple):
+    """A column of the data source: its name in a row, and its type for Spark."""
+
+    in_row: str
+    spark_type: str
+
+
+# The columns of Spark's own connector, in its order.
+SOURCE_COLUMNS = {
+    "key": SourceColumn("key", "BINARY"),
+    "value": SourceColumn("value", "BINARY"),
+    "topic": SourceColumn("topic", "STRING"),
+    "partition": SourceColumn("partition", "INT"),
+    "offset": SourceColumn("offset", "BIGINT"),
+    "timestamp": SourceColumn("timestamp", "TIMESTAMP"),
+    "timestampType": SourceColumn("timestamp_type", "INT"),
+    "headers": SourceColumn("headers", "ARRAY<STRUCT<key: STRING, value: BINARY>>"),
+}

@@ -1,1 +1,0 @@
-"""Topics and tables in notebooks, and the data source of a Spark session. Start with `rows`."""

@@ -1,0 +1,413 @@
+"""Reads Avro values, with one function for each type in the schema.
+
+fastavro's compiled reader is not used: damaged bytes crash its process (a negative branch of a
+union, a deep value of a recursive schema), and a record that kills its worker blocks a load for
+ever. Here every length and index is checked before it is used.
+
+Times and decimals stay numbers and bytes, which Arrow takes as they are, also where they lie
+beyond what Python's dates hold. A union of null and one type is that type, nullable; one of
+several numbers is the widest of them. Of others each branch is a field of a struct (`member0`,
+`member1`, as Spark has it), one of which is not null.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.lake.model.types import (
+    Type,
+    decimal_of,
+    list_of,
+    map_of,
+    plain,
+    struct_of,
+)
+from ottla.lake.rows.field_reader import BadValue
+
+_PRIMITIVES = {
+    "boolean": "boolean",
+    "int": "int32",
+    "long": "int64",
+    "float": "float32",
+    "double": "float64",
+    "bytes": "binary",
+    "string": "string",
+}
+_LOGICAL = {
+    ("int", "date"): "date",
+    ("int", "time-millis"): "time(ms)",
+    ("long", "time-micros"): "time(us)",
+    ("long", "timestamp-millis"): "timestamp(ms)",
+    ("long", "timestamp-micros"): "timestamp(us)",
+    ("long", "local-timestamp-millis"): "datetime(ms)",
+    ("long", "local-timestamp-micros"): "datetime(us)",
+    # Logical types of Kafka Connect and Debezium.
+    ("int", "org.apache.kafka.connect.data.Date"): "date",
+    ("int", "org.apache.kafka.connect.data.Time"): "time(ms)",
+    ("long", "org.apache.kafka.connect.data.Timestamp"): "timestamp(ms)",
+    ("int", "io.debezium.time.Date"): "date",
+    ("int", "io.debezium.time.Time"): "time(ms)",
+    ("long", "io.debezium.time.MicroTime"): "time(us)",
+    ("long", "io.debezium.time.Timestamp"): "datetime(ms)",
+    ("long", "io.debezium.time.MicroTimestamp"): "datetime(us)",
+}
+_NAMED = frozenset({"record", "error", "enum", "fixed"})
+_NUMBERS = ("int32", "int64", "float32", "float64")
+_DEPTH_MAX = 64
+# The most types of fields in a schema; a named type counts each time that it is used.
+_NODES_MAX = 5_000
+
+
+class SchemaUnusable(BadValue):
+    """Raised for a schema by which values cannot be read; says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, "schema")
+
+
+class _Cursor:
+    """Bytes, and the position of reading in them."""
+
+    __slots__ = ("content", "position")
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.position = 0
+
+
+Read = Callable[[_Cursor], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _AvroType:
+    """The reader and the type of a schema's values, and whether they take any bytes."""
+
+    read: Read
+    type: Type
+    takes_bytes: bool = True
+    size: int = 1  # The number of types in it.
+
+
+class AvroReader:
+    """Reads values that were written by the schema in `text`.
+
+    `references` are the texts of schemas whose names `text` uses, each before it is used.
+    Raises SchemaUnusable.
+    """
+
+    def __init__(self, text: str, references: Sequence[str] = ()) -> None:
+        walk = _SchemaWalk()
+        try:
+            for reference in references:
+                walk.node(_parsed(reference), "", 0)
+            node = walk.node(_parsed(text), "", 0)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SchemaUnusable(f"the schema of Avro can't be used: {error!r}") from error
+        self.type: Type | None = node.type
+        self._read = node.read
+
+    def read(self, content: bytes) -> Any:
+        """See `reading.ValueReader`."""
+        cursor = _Cursor(content)
+        try:
+            found = self._read(cursor)
+        except (IndexError, struct.error):
+            raise BadValue("no Avro of this schema: it ends too early") from None
+        except (ValueError, RecursionError) as error:
+            raise BadValue(f"no Avro of this schema: {error}") from None
+        rest = len(content) - cursor.position
+        if rest:
+            raise BadValue(f"no Avro of this schema: {rest} bytes stand behind the value")
+        return found
+
+
+def _parsed(text: str) -> Any:
+    """Return a schema's JSON; a bare word is the name of a primitive type."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise SchemaUnusable("the schema of Avro nests too deep") from None
+    except ValueError:
+        if text.strip() in _PRIMITIVES:
+            return text.strip()
+        raise SchemaUnusable("the schema of Avro is no JSON") from None
+
+
+# -- values
+
+
+# Hot: called for each number, length and branch.
+def _long(cursor: _Cursor) -> int:
+    content, position = cursor.content, cursor.position
+    byte = content[position]
+    position += 1
+    number = byte & 0x7F
+    shift = 7
+    while byte >= 0x80:
+        if shift > 63:
+            raise ValueError("a number takes more than ten bytes")
+        byte = content[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    cursor.position = position
+    if number >> 64:
+        raise ValueError("a number is larger than 64 bits")
+    return (number >> 1) ^ -(number & 1)
+
+
+def _int(cursor: _Cursor) -> int:
+    number = _long(cursor)
+    if not -0x80000000 <= number <= 0x7FFFFFFF:
+        raise ValueError(f"{number} is no int")
+    return number
+
+
+def _bytes(cursor: _Cursor) -> bytes:
+    return _taken(cursor, _long(cursor))
+
+
+def _taken(cursor: _Cursor, size: int) -> bytes:
+    start = cursor.position
+    end = start + size
+    if size < 0:
+        raise ValueError(f"a length is {size}")
+    if end > len(cursor.content):
+        raise IndexError
+    cursor.position = end
+    return cursor.content[start:end]
+
+
+def _string(cursor: _Cursor) -> str:
+    return _bytes(cursor).decode()
+
+
+def _boolean(cursor: _Cursor) -> bool:
+    byte = cursor.content[cursor.position]
+    if byte > 1:
+        raise ValueError(f"a boolean is {byte}")
+    cursor.position += 1
+    return byte == 1
+
+
+def _number(form: str) -> Read:
+    parse = struct.Struct(form)
+
+    def read(cursor: _Cursor) -> Any:
+        (number,) = parse.unpack_from(cursor.content, cursor.position)
+        cursor.position += parse.size
+        return number
+
+    return read
+
+
+def _null(_cursor: _Cursor) -> None:
+    return None
+
+
+_NULL = _AvroType(_null, plain("string"), takes_bytes=False)
+_READS: dict[str, Read] = {
+    "boolean": _boolean,
+    "int": _int,
+    "long": _long,
+    "float": _number("<f"),
+    "double": _number("<d"),
+    "bytes": _bytes,
+    "string": _string,
+}
+
+
+def _blocks(cursor: _Cursor) -> Iterator[int]:
+    """Yield the number of items in each block of an array or map. An item has at least one byte."""
+    while count := _long(cursor):
+        if count < 0:
+            count = -count
+            _long(cursor)  # Skip the block's size in bytes.
+        if count > len(cursor.content) - cursor.position:
+            raise IndexError
+        yield count
+
+
+def _array(item: Read) -> Read:
+    def read(cursor: _Cursor) -> list[Any]:
+        return [item(cursor) for count in _blocks(cursor) for _ in range(count)]
+
+    return read
+
+
+def _map(value: Read) -> Read:
+    def read(cursor: _Cursor) -> dict[str, Any]:
+        return {_string(cursor): value(cursor) for count in _blocks(cursor) for _ in range(count)}
+
+    return read
+
+
+def _record(fields: Sequence[tuple[str, Read]]) -> Read:
+    def read(cursor: _Cursor) -> dict[str, Any]:
+        return {name: field(cursor) for name, field in fields}
+
+    return read
+
+
+def _choice(branches: Sequence[Read]) -> Read:
+    count = len(branches)
+
+    def read(cursor: _Cursor) -> Any:
+        branch = _long(cursor)
+        if not 0 <= branch < count:
+            raise ValueError(f"branch {branch} of a union of {count}")
+        return branches[branch](cursor)
+
+    return read
+
+
+def _enum(symbols: Sequence[str]) -> Read:
+    def read(cursor: _Cursor) -> str:
+        number = _long(cursor)
+        if not 0 <= number < len(symbols):
+            raise ValueError(f"symbol {number} of an enum of {len(symbols)}")
+        return symbols[number]
+
+    return read
+
+
+def _fixed(size: int) -> Read:
+    return lambda cursor: _taken(cursor, size)
+
+
+def _member(label: str, branch: Read) -> Read:
+    return lambda cursor: {label: branch(cursor)}
+
+
+# -- schemas
+
+
+class _SchemaWalk:
+    """Walks schemas; remembers named types, which later ones may use."""
+
+    def __init__(self) -> None:
+        # By full name; None while the type's own fields are being walked.
+        self._named: dict[str, _AvroType | None] = {}
+
+    def node(self, schema: Any, namespace: str, depth: int) -> _AvroType:
+        """Return the reader of values of `schema`. Raises SchemaUnusable."""
+        if depth > _DEPTH_MAX:
+            raise SchemaUnusable(f"the schema nests deeper than {_DEPTH_MAX} levels")
+        if isinstance(schema, str):
+            if schema == "null":
+                return _NULL
+            if schema in _PRIMITIVES:
+                return _AvroType(_READS[schema], plain(_PRIMITIVES[schema]))
+            return self._used(schema, namespace)
+        if isinstance(schema, list):
+            return self._union([self.node(one, namespace, depth + 1) for one in schema])
+        kind = schema["type"]
+        if kind in ("array", "map"):
+            return self._container(kind, schema, namespace, depth)
+        if isinstance(kind, str) and kind in _NAMED:
+            return self._defined(kind, schema, namespace, depth)
+        if isinstance(kind, str) and kind in _PRIMITIVES:
+            return _primitive(kind, schema)
+        return self.node(kind, namespace, depth + 1)
+
+    def _container(self, kind: str, schema: Mapping[str, Any], space: str, depth: int) -> _AvroType:
+        if kind == "map":
+            inner = self.node(schema["values"], space, depth + 1)
+            return _AvroType(_map(inner.read), map_of(inner.type), size=inner.size + 1)
+        inner = self.node(schema["items"], space, depth + 1)
+        if not inner.takes_bytes:
+            # Items without bytes would let a few bytes claim 2^60 of them.
+            raise SchemaUnusable("the schema has an array whose items take no bytes")
+        return _AvroType(_array(inner.read), list_of(inner.type), size=inner.size + 1)
+
+    def _used(self, name: str, namespace: str) -> _AvroType:
+        full = f"{namespace}.{name}" if namespace and "." not in name else name
+        full = full if full in self._named else name
+        if full not in self._named:
+            raise SchemaUnusable(f"the schema of Avro names {name}, which it does not define")
+        found = self._named[full]
+        if found is None:
+            raise SchemaUnusable(
+                f"the schema is recursive: {full} holds itself, and no column can. Take such "
+                "values as bytes"
+            )
+        return found
+
+    def _defined(
+        self, kind: str, schema: Mapping[str, Any], namespace: str, depth: int
+    ) -> _AvroType:
+        name = schema["name"]
+        space = schema.get("namespace") or namespace
+        full = name if "." in name or not space else f"{space}.{name}"
+        self._named[full] = None
+        if kind == "enum":
+            symbols = schema["symbols"]
+            if not all(isinstance(symbol, str) for symbol in symbols):
+                raise TypeError("symbols of an enum are strings")
+            node = _AvroType(_enum(symbols), plain("string"))
+        elif kind == "fixed":
+            size = int(schema["size"])
+            node = _AvroType(
+                _fixed(size), _decimal(schema) or plain("binary"), takes_bytes=size > 0
+            )
+        else:
+            node = self._record_node(schema["fields"], full.rpartition(".")[0], depth)
+        self._named[full] = node
+        return node
+
+    def _record_node(self, declared: Sequence[Any], space: str, depth: int) -> _AvroType:
+        fields = [(one["name"], self.node(one["type"], space, depth + 1)) for one in declared]
+        size = 1 + sum(each.size for _, each in fields)
+        if size > _NODES_MAX:
+            raise SchemaUnusable(f"the schema has more than {_NODES_MAX} fields")
+        return _AvroType(
+            _record([(name, each.read) for name, each in fields]),
+            struct_of(tuple((name, each.type) for name, each in fields if each is not _NULL)),
+            takes_bytes=any(each.takes_bytes for _, each in fields),
+            size=size,
+        )
+
+    def _union(self, branches: Sequence[_AvroType]) -> _AvroType:
+        there = [branch for branch in branches if branch is not _NULL]
+        reads = [branch.read for branch in branches]
+        size = sum(branch.size for branch in branches)
+        if not there:
+            return _AvroType(_choice(reads), plain("string"))
+        kinds = [branch.type.kind for branch in there]
+        if len(there) == 1:
+            return _AvroType(_choice(reads), there[0].type, size=size)
+        if all(kind in _NUMBERS for kind in kinds):
+            widest = plain(max(kinds, key=_NUMBERS.index))
+            return _AvroType(_choice(reads), widest, size=size)
+        fields: list[tuple[str, Type]] = []
+        for place, branch in enumerate(branches):
+            if branch is not _NULL:
+                label = f"member{len(fields)}"
+                fields.append((label, branch.type))
+                reads[place] = _member(label, branch.read)
+        return _AvroType(_choice(reads), struct_of(tuple(fields)), size=size)
+
+
+def _primitive(kind: str, schema: Mapping[str, Any]) -> _AvroType:
+    read = _READS[kind]
+    if kind == "bytes":
+        return _AvroType(read, _decimal(schema) or plain("binary"))
+    for word in (schema.get("logicalType"), schema.get("connect.name")):
+        if isinstance(word, str) and (kind, word) in _LOGICAL:
+            return _AvroType(read, plain(_LOGICAL[kind, word]))
+    return _AvroType(read, plain(_PRIMITIVES[kind]))
+
+
+def _decimal(schema: Mapping[str, Any]) -> Type | None:
+    """Return a decimal type; None if the schema is none, or has a scale that Spark lacks.
+
+    Connect writes a precision of 64 if it does not know the precision.
+    """
+    if schema.get("logicalType") != "decimal":
+        return None
+    precision, scale = schema.get("precision", 0), schema.get("scale", 0)
+    if not isinstance(precision, int) or not isinstance(scale, int) or precision < 1:
+        return None
+    return decimal_of(min(precision, 38), scale) if 0 <= scale <= min(precision, 38) else None

@@ -1,0 +1,150 @@
+"""Computes the latest value of each key from changes in any order. Pure, by columns.
+
+A change is a record with a key; a null value deletes the key. Of two changes of a key in one
+partition the one with the higher offset counts, as in Kafka's compaction. A key may be in
+several partitions, where partitions were added to the topic: then the latest changes of each
+partition are compared, and the one with the higher timestamp counts, of equal ones that of the
+higher partition.
+
+The state of a table is the latest change of each key in each partition, deletions included. So
+changes may be applied in batches of any size, and a batch that is applied twice changes nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.lake.model.row_hash import bytes_sums
+from ottla.lake.rows.changelog_columns import Flags, holds
+
+Numbers = npt.NDArray[np.int64]
+# The time of a record whose timestamp fits no column: before all others.
+_NO_TIME = np.int64(-(1 << 63))
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRows:
+    """A state in two parts: `visible` is the table, with one row for each key that is not deleted.
+
+    `hidden` has deletions, and changes outdated by a change in another partition.
+    """
+
+    visible: pa.Table
+    hidden: pa.Table
+
+
+def latest_changes(changes: pa.Table) -> pa.Table:
+    """Return the latest change of each key in each partition. No key may be null."""
+    return changes.filter(pa.array(is_latest(changes)))
+
+
+def is_latest(changes: pa.Table) -> Flags:
+    """Return for each row whether it is the latest change of its key in its partition."""
+    found, _ = _latest(_Changes(changes))
+    return found
+
+
+def merged(state: pa.Table, changes: pa.Table, operation: str | None = None) -> LatestRows:
+    """Apply `changes` to `state`; both have the same columns, and no null key.
+
+    `operation` is the column that says which rows delete (`typed.holds`).
+    """
+    rows = pa.concat_tables([state, changes])
+    found = _Changes(rows)
+    latest, of_several = _latest(found)
+    shown = latest & holds(rows, operation)
+    # If a key is in several partitions, only one change is visible.
+    at = np.flatnonzero(latest & of_several)
+    times = times_of(rows)
+    at = at[np.lexsort((found.partitions[at], times[at], found.keys[at]))]
+    shown[at[~ends_group(found.keys[at])]] = False
+    return LatestRows(rows.filter(pa.array(shown)), rows.filter(pa.array(latest & ~shown)))
+
+
+class _Changes:
+    """The columns that decide which change counts."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.keys = key_codes(rows)
+        self.partitions = integers(rows, "partition")
+        self.offsets = integers(rows, "offset")
+
+
+def _latest(rows: _Changes) -> tuple[Flags, Flags]:
+    """Return which rows are the latest change of their key and partition, and shared keys.
+
+    Shared keys are in several partitions. Hot: nearly always a key is in one partition and its
+    changes are in order of offset. Then the last row of a key is its latest change, and no sort is
+    needed. Keys for which this does not hold are found first, and only those are sorted.
+    """
+    keys, partitions, offsets = rows.keys, rows.partitions, rows.offsets
+    last = np.zeros(int(keys.max(initial=-1)) + 1, np.int64)
+    last[keys] = np.arange(len(keys))  # If an index repeats, the last assignment wins.
+    of_last = last[keys]
+    is_elsewhere = partitions != partitions[of_last]
+    is_odd = is_elsewhere | (offsets > offsets[of_last])
+    found = np.zeros(len(keys), np.bool_)
+    found[last] = True
+    if not is_odd.any():
+        return found, np.zeros(len(keys), np.bool_)
+    at = np.flatnonzero(_of_groups_with(is_odd, keys))
+    at = at[np.lexsort((offsets[at], partitions[at], keys[at]))]
+    found[at] = ends_group(keys[at], partitions[at])
+    return found, _of_groups_with(is_elsewhere, keys)
+
+
+def _of_groups_with(flags: Flags, groups: Numbers) -> Flags:
+    """Return for each row whether any row of its group has the flag."""
+    found = np.zeros(int(groups.max(initial=-1)) + 1, np.bool_)
+    found[groups[flags]] = True
+    of_rows: Flags = found[groups]
+    return of_rows
+
+
+def buckets_of(keys: pa.ChunkedArray, count: int) -> Numbers:
+    """Return the bucket, 0 … count - 1, of each key. It is the same in every process."""
+    column = keys.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # An array without chunks.
+        column = pa.array([], pa.binary())
+    column = column.cast(pa.large_binary())
+    _, bounds, content = column.buffers()
+    offsets = np.frombuffer(bounds, np.int64)[column.offset :][: len(column) + 1]
+    sums, weighted = bytes_sums(np.frombuffer(content or b"", np.uint8), offsets)
+    lengths = (offsets[1:] - offsets[:-1]).astype(np.uint64)
+    return ((sums ^ weighted >> np.uint64(7) ^ lengths) % np.uint64(count)).astype(np.int64)
+
+
+def ends_group(*columns: Numbers) -> Flags:
+    """Return whether each row of sorted columns is the last one with its values."""
+    count = len(columns[0])
+    ends = np.ones(count, np.bool_)
+    if count > 1:
+        ends[:-1] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return ends
+
+
+def key_codes(rows: pa.Table) -> Numbers:
+    """Return a number for each row's key, the same for equal keys."""
+    keys = rows.column("key")
+    assert keys.null_count == 0, "a change has a key"
+    encoded = pc.dictionary_encode(keys).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        return np.zeros(0, np.int64)
+    codes: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def integers(rows: pa.Table, name: str) -> Numbers:
+    """Return a column of integers without nulls."""
+    values: Numbers = rows.column(name).cast(pa.int64()).to_numpy().astype(np.int64)
+    return values
+
+
+def times_of(rows: pa.Table) -> Numbers:
+    """Return timestamps in microseconds; a null one comes before all others."""
+    times = rows.column("timestamp").cast(pa.int64())
+    known: Numbers = times.fill_null(int(_NO_TIME)).to_numpy()
+    return known

@@ -1,1 +1,0 @@
-"""Bulk loads of tables and files into topics, exactly once. Begin with `publishing`."""

@@ -1,0 +1,125 @@
+"""Resolves where reading starts and ends, in offsets, for loads, the data source and streams.
+
+Asks the cluster only for offsets by time; everything else is in the topic's description.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.loss import deleted_at, gone_before, losses
+from ottla.lake.model.plan import Boundary, require_past, resolve
+from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.ledger.partition import PartitionLedger
+
+Offsets = Mapping[int, int]
+Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The start and end offset of each partition to read."""
+
+    starts: Mapping[int, int]
+    ends: Mapping[int, int]
+    gone_below: Mapping[int, int]  # By partition: deletions below this offset are not a loss.
+    # Ranges that are lost already, and how many offsets of each.
+    lost: Mapping[PartitionLedger, int]
+
+
+def limits_of_read(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    last_load: Mapping[int, int],
+    narrowed: Narrowed = lambda starts, ends: (starts, ends),
+) -> Limits:
+    """Return the limits of a query. `last_load` has the positions that `last-load` means.
+
+    `narrowed` applies the query's conditions to the starts and ends.
+    """
+    starts, ends = narrowed(
+        offsets_of(cluster, described, start, last_load),
+        offsets_of(cluster, described, end, last_load, unnamed="latest"),
+    )
+    return _limits(described, starts, ends, last_load if start.kind == "last-load" else {})
+
+
+def limits_of_load(
+    cluster: Cluster,
+    described: TopicDescription,
+    start: Boundary,
+    end: Boundary,
+    positions: Mapping[int, int] | None,
+) -> Limits:
+    """Return the limits of a load that continues at its table's `positions` (None: first load).
+
+    Whatever the boundaries say, no offset is loaded twice and none is skipped.
+    """
+    require_past(start, time.time_ns() // 1_000_000)
+    if positions is not None and start.kind == "latest":
+        # The first load wrote a position for each partition; partitions without one were added
+        # later.
+        start = Boundary("earliest")
+    known = positions or {}
+    starts = {**offsets_of(cluster, described, start, known), **known}
+    ends = offsets_of(cluster, described, end, known, unnamed="latest")
+    ends = {partition: max(ends[partition], starts[partition]) for partition in starts}
+    return _limits(described, starts, ends, known)
+
+
+def require_boundaries(
+    cluster: Cluster, described: TopicDescription, start: Boundary, end: Boundary | None = None
+) -> None:
+    """Refuse boundaries that are invalid for the topic, before anything is created for a table."""
+    require_past(start, time.time_ns() // 1_000_000)
+    for boundary in filter(None, (start, end)):
+        offsets_of(cluster, described, boundary, {})
+
+
+def offsets_of(
+    cluster: Cluster,
+    described: TopicDescription,
+    boundary: Boundary,
+    last_load: Mapping[int, int],
+    *,
+    unnamed: Literal["earliest", "latest"] = "earliest",
+) -> dict[int, int]:
+    """Return each partition's offset of `boundary`. Raises OttlaError as `resolve` does."""
+    by_time = _offsets_by_time(cluster, described, boundary)
+    return resolve(
+        boundary, described.bounds, by_time=by_time, last_load=last_load, unnamed=unnamed
+    )
+
+
+def _offsets_by_time(
+    cluster: Cluster, described: TopicDescription, boundary: Boundary
+) -> Mapping[int, int]:
+    """Return the first offset at or after the time; partitions without one are absent."""
+    times = dict(boundary.times or {})
+    if boundary.timestamp_ms is not None:
+        times = dict.fromkeys(described.bounds, boundary.timestamp_ms)
+    found = {ms: cluster.offsets_at(described.topic, ms) for ms in set(times.values())}
+    by_time = {p: found[ms][p] for p, ms in times.items() if p in found[ms]}
+    missing = sorted(times.keys() & described.bounds.keys() - by_time.keys())
+    if missing and boundary.is_strict:
+        raise OttlaError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{described.topic}-{missing[0]} has no record at or after @{times[missing[0]]}; to "
+            'start at its end: .option("startingOffsetsByTimestampStrategy", "latest")',
+        )
+    return by_time
+
+
+def _limits(
+    described: TopicDescription,
+    starts: Mapping[int, int],
+    ends: Mapping[int, int],
+    positions: Mapping[int, int],
+) -> Limits:
+    gone_below = gone_before(described.bounds, positions)
+    known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
+    return Limits(starts, ends, gone_below, losses(known, gone_below))

@@ -1,0 +1,311 @@
+"""Plans a stream's micro-batches: its position, the end of the next batch, and the ranges to read.
+
+Independent of Spark. Used from one thread; asks the cluster over one connection.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from ottla.base.errors import OttlaError
+from ottla.lake.model.loss import deleted_at, gone_before, losses
+from ottla.lake.source.admission import admitted, is_enough, waits
+from ottla.lake.source.boundaries import Limits, offsets_of
+from ottla.lake.source.changes import (
+    gone_topics,
+    require_no_shrinking,
+    require_no_truncation,
+    require_same_topics,
+    suspects,
+)
+from ottla.lake.source.cluster import connect
+from ottla.lake.source.held_back import StandingEnds, held_back
+from ottla.lake.source.offsets import Key, StreamOffset, StreamPlace
+from ottla.lake.source.outages import is_outage
+from ottla.lake.source.partition_reader import TaskRanges, judge_loss
+from ottla.lake.source.partitions import TopicRead, divided
+from ottla.lake.source.sizes import log_bytes
+from ottla.lake.source.source import LogEnd, TopicEnds, WatchedCluster
+from ottla.lake.source.source_options import StreamOptions, wrong
+from ottla.lake.source.topics import assigned, boundaries, chosen
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# How often the brokers are asked at most, however often Spark asks.
+_POLL_S = 0.1
+# How long the sizes of logs, from which the size of an offset is derived, stay valid.
+_SIZES_S = 60.0
+_GUESSED_OFFSET_BYTES = 128.0
+# How long brokers and leaders are retried before the stream reports that it waits for them.
+_PATIENCE_S = 5.0
+
+
+class StreamPlanner:
+    """Plans the micro-batches of one stream."""
+
+    def __init__(
+        self,
+        options: StreamOptions,
+        positions: Mapping[int, int],
+        open_cluster: Callable[[str], WatchedCluster] | None = None,
+        now_s: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Start without asking the cluster; `positions` are those that `last-load` means."""
+        self._options = options
+        self._positions = positions
+        self._cluster = (
+            connect(options.bootstrap, _PATIENCE_S, options.access)
+            if open_cluster is None
+            else open_cluster(options.bootstrap)
+        )
+        self._now_s = now_s
+        self._sleep = sleep
+        self._asked_s = float("-inf")
+        self._admitted_s = float("-inf")
+        # For how many micro-batches each partition has had no share.
+        self._waited: Mapping[Key, int] = {}
+        self._target: Mapping[Key, int] | None = None
+        self._standing = StandingEnds()
+        self._offset_bytes: dict[Key, float] = {}
+        self._sized_s = float("-inf")
+        self._waits_since_s: float | None = None
+        self.newest = StreamOffset()  # The ends that were seen last.
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._cluster.close()
+
+    def when_reachable(self, ask: Callable[[], T]) -> T:
+        """Return the result of `ask` once brokers and leaders answer; log the waiting."""
+        while True:
+            try:
+                found = ask()
+            except OttlaError as error:
+                self._waits(error)
+                self._sleep(_POLL_S)
+            else:
+                self._goes_on()
+                return found
+
+    def initial(self) -> StreamOffset:
+        """Return where a stream without a checkpoint starts."""
+        current = self._current()
+        starts = boundaries(self._options.start, current)
+        places = {}
+        for topic, found in current.items():
+            described = self._cluster.describe(topic)
+            described = replace(described, bounds=assigned(topic, described.bounds, self._options))
+            offsets = offsets_of(self._cluster, described, starts[topic], self._positions)
+            for partition, offset in offsets.items():
+                end = found.ends.get(partition)
+                if end is not None:
+                    # The leader epoch of a stored position is unknown.
+                    places[Key(topic, partition)] = StreamPlace(offset, _epoch(offset, end))
+        return StreamOffset(_ids(current), places)
+
+    def fix_target(self) -> None:
+        """Read no further than the current end: the trigger `availableNow`."""
+        current = self._current()
+        self._target = {key: end.offset for key, end in _ends(current).items()}
+
+    def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """Do as `ahead`, but return `start` and log a line while brokers or leaders are away.
+
+        With a fixed target, that is an error too.
+        """
+        try:
+            after = self.ahead(start, limited=limited)
+        except OttlaError as error:
+            if self._target is not None:
+                raise
+            self._waits(error)
+            return start
+        self._goes_on()
+        return after
+
+    def _waits(self, error: OttlaError) -> None:
+        """Log the first of the errors that end by themselves; raise any other."""
+        if not is_outage(error):
+            raise error
+        if self._waits_since_s is None:
+            self._waits_since_s = self._now_s()
+            _log.warning("waiting for brokers: %s", error.message)
+
+    def _goes_on(self) -> None:
+        if self._waits_since_s is not None:
+            waited_s = self._now_s() - self._waits_since_s
+            self._waits_since_s = None
+            _log.warning("going on: the brokers answer again after %.0f s", waited_s)
+
+    def ahead(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
+        """Return the end of the next micro-batch, or `start` itself if there is nothing to read.
+
+        `limited`: within the limits of the options. Raises OttlaError if a topic was deleted,
+        created again or truncated, and while brokers or leaders are away.
+        """
+        self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
+        self._asked_s = self._now_s()
+        current = self._current()
+        self._check(start, current)
+        ends = _ends(current)
+        self._tell_held_back(ends)
+        self.newest = StreamOffset(
+            _ids(current),
+            {key: StreamPlace(end.offset, end.leader_epoch) for key, end in ends.items()},
+        )
+        if self._target is not None:
+            ends = {
+                key: LogEnd(min(end.offset, self._target[key]), end.leader_epoch)
+                for key, end in ends.items()
+                if key in self._target
+            }
+        begins = self._begins(start, ends)
+        backlog = {key: max(0, end.offset - begins[key]) for key, end in ends.items()}
+        counts = self._admitted(backlog) if limited else backlog
+        places = {key: place for key, place in start.places.items() if key.topic in current}
+        for key, count in counts.items():
+            if count or (key not in places and not backlog[key]):
+                places[key] = StreamPlace(begins[key] + count, ends[key].leader_epoch)
+        if places == start.places:
+            return start
+        ids = {topic: current[topic].topic_id for topic in {key.topic for key in places}}
+        return StreamOffset(ids, places)
+
+    def ranges(self, start: StreamOffset, end: StreamOffset) -> list[TaskRanges]:
+        """Return tasks for all records between two offsets.
+
+        Raises OttlaError if records between them were deleted, unless the options accept that.
+        """
+        require_same_topics(start, {t: TopicEnds(found, {}) for t, found in end.ids.items()})
+        reads = []
+        for topic in sorted(end.ids):
+            moved = {
+                key.partition: place.offset
+                for key, place in end.places.items()
+                if key.topic == topic and start.places.get(key) != place
+            }
+            if not moved:
+                continue
+            described = self._cluster.describe(topic)
+            require_same_topics(end, {topic: TopicEnds(described.topic_id, {})})
+            known = {
+                p: start.places[Key(topic, p)].offset
+                for p in moved
+                if Key(topic, p) in start.places
+            }
+            bounds = {p: described.bounds[p] for p in moved if p in described.bounds}
+            starts = {p: known.get(p, min(bounds[p].log_start, moved[p])) for p in bounds}
+            gone_below = gone_before(bounds, known)
+            deleted = [deleted_at(starts[p], moved[p], p, bounds[p]) for p in bounds]
+            limits = Limits(starts, moved, gone_below, losses(deleted, gone_below))
+            judge_loss(topic, limits.lost, self._options)
+            reads.append(TopicRead(described, limits))
+        return divided(reads, self._options)
+
+    def _current(self) -> dict[str, TopicEnds]:
+        names = self._cluster.topic_names() if self._options.topic_pattern else ()
+        found = {topic: self._cluster.ends(topic) for topic in chosen(self._options, names)}
+        return {
+            topic: TopicEnds(one.topic_id, assigned(topic, one.ends, self._options))
+            for topic, one in found.items()
+        }
+
+    def _check(self, start: StreamOffset, current: Mapping[str, TopicEnds]) -> None:
+        require_same_topics(start, current)
+        for topic in gone_topics(start, current):
+            if self._options.fail_on_data_loss:
+                wrong(
+                    f"topic {topic}, which the stream has read, does not exist any more. Go on "
+                    'without it: .option("failOnDataLoss", "false")'
+                )
+        asked = suspects(start, current)
+        epoch_ends: dict[Key, int] = {}
+        for topic in sorted({key.topic for key in asked}):
+            epochs = {key.partition: epoch for key, epoch in asked.items() if key.topic == topic}
+            for partition, end in self._cluster.epoch_ends(topic, epochs).items():
+                epoch_ends[Key(topic, partition)] = end
+        require_no_truncation(start, epoch_ends)
+        require_no_shrinking(start, current, epoch_ends)
+
+    def _begins(self, start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
+        """Return the start of each partition; a newly found one starts at its log's start."""
+        begins = {key: start.places[key].offset for key in ends if key in start.places}
+        for topic in sorted({key.topic for key in ends if key not in begins}):
+            log_starts = self._cluster.log_starts(topic)
+            for key, end in ends.items():
+                if key.topic == topic and key not in begins:
+                    begins[key] = min(log_starts.get(key.partition, 0), end.offset)
+        return begins
+
+    def _admitted(self, backlog: Mapping[Key, int]) -> Mapping[Key, int]:
+        options = self._options
+        if not any(backlog.values()):
+            return backlog
+        sizes = self._sizes(backlog)
+        now_s = self._now_s()
+        if (
+            self._target is None
+            and (now_s - self._admitted_s) * 1000 < options.delay_max_ms
+            and not is_enough(backlog, sizes, options.records_min, options.bytes_min)
+        ):
+            return {}
+        self._admitted_s = now_s
+        counts = admitted(backlog, sizes, options.records_max, options.bytes_max, self._waited)
+        self._waited = waits(self._waited, backlog, counts)
+        return counts
+
+    def _sizes(self, backlog: Mapping[Key, int]) -> Mapping[Key, float]:
+        """Return the approximate size in bytes of one offset in each partition's log."""
+        options = self._options
+        now_s = self._now_s()
+        if options.bytes_max is None and options.bytes_min is None:
+            return dict.fromkeys(backlog, 1.0)
+        if now_s - self._sized_s >= _SIZES_S or not backlog.keys() <= self._offset_bytes.keys():
+            self._sized_s = now_s
+            topics = sorted({key.topic for key in backlog})
+            found = log_bytes(options.bootstrap, topics, options.access)
+            for topic in topics:
+                starts, marks = (
+                    self._cluster.log_starts(topic),
+                    self._cluster.high_watermarks(topic),
+                )
+                for key in backlog:
+                    if key.topic == topic:
+                        count = marks.get(key.partition, 0) - starts.get(key.partition, 0)
+                        size = found.get(topic, {}).get(key.partition, 0)
+                        known = size / count if size > 0 and count > 0 else _GUESSED_OFFSET_BYTES
+                        self._offset_bytes[key] = known
+        return self._offset_bytes
+
+    def _tell_held_back(self, ends: Mapping[Key, LogEnd]) -> None:
+        options = self._options
+        keys = self._standing.to_ask(int(self._now_s() * 1000), ends)
+        if not keys:
+            return
+        try:
+            lines = held_back(self._cluster, options.bootstrap, keys, ends, options.access)
+        except OttlaError:
+            return  # This is only a notice; an error that stops the stream is found when reading.
+        for line in lines:
+            _log.warning("%s", line)
+
+
+def _ids(current: Mapping[str, TopicEnds]) -> dict[str, str | None]:
+    return {topic: found.topic_id for topic, found in current.items()}
+
+
+def _ends(current: Mapping[str, TopicEnds]) -> dict[Key, LogEnd]:
+    return {
+        Key(topic, partition): end
+        for topic, found in current.items()
+        for partition, end in found.ends.items()
+    }
+
+
+def _epoch(offset: int, end: LogEnd) -> int:
+    return end.leader_epoch if offset <= end.offset else -1

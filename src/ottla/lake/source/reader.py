@@ -1,0 +1,186 @@
+"""Reads one range of a partition: from fetched batches to Arrow rows and a ledger of offsets.
+
+Load tasks, the data source and the verification all read through `read_range`. It skips and counts
+control batches and aborted transactions. A batch that cannot be read is fetched a second time; if
+that fails too, it raises an error, or skips and counts the batch.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pyarrow as pa
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.system import keep_freed_memory
+from ottla.client.common.errors import BrokerRefused
+from ottla.lake.model.plan import Range
+from ottla.lake.rows.columns import ColumnBuilder
+from ottla.lake.source.damage import DamagedBatch, next_readable, span_end
+from ottla.lake.source.source import Fetched, Reading
+from ottla.ledger.partition import RangeAccount
+from ottla.record.aborted import AbortedTransactions
+from ottla.record.header import BatchHeader
+from ottla.record.reader import CorruptBatch, batches, check_batch
+
+# An Arrow batch ends when it has this many rows or bytes, whichever comes first.
+_ROWS_MAX = 1 << 17
+_BYTES_MAX = 32 << 20
+# If at least this much is waiting when an answer ends, it becomes a batch of its own: its columns
+# then come from one buffer, and nothing has to be joined. (Spark and Parquet like batches of tens
+# of thousands of rows.)
+_ROWS_ENOUGH = 1 << 14
+_BYTES_ENOUGH = 4 << 20
+
+
+def read_range(
+    wanted: Range,
+    log: Reading,
+    account: RangeAccount,
+    *,
+    skip_unreadable: bool = False,
+    null_bad_timestamps: bool = False,
+    bad_times: dict[int, int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `wanted` in order of offset, and count every offset in `account`.
+
+    Every batch's checksum is checked. Raises OttlaError (CORRUPT_MESSAGE; KAFKA_STORAGE_ERROR if
+    the leader reports that) at a batch that cannot be read. With `skip_unreadable` it raises only
+    if no later batch can be read; `account.skipped` then has the skipped ranges. `bad_times` gets
+    the timestamps that became null, by offset.
+    """
+    keep_freed_memory()
+    builder = ColumnBuilder(
+        wanted.topic,
+        wanted.partition,
+        wanted.start,
+        wanted.end,
+        null_bad_timestamps=null_bad_timestamps,
+        bad_times=bad_times,
+    )
+    # Where the last damage was found. Damage found there again is not a transmission error.
+    suspected = -1
+    while True:
+        rest = replace(wanted, start=account.position)
+        try:
+            # Close first: an answer to this fetch may still be on its way.
+            with closing(log.fetch(rest)) as fetches:
+                yield from _read(wanted, fetches, account, builder)
+            break
+        except (CorruptBatch, BrokerRefused) as error:
+            damage = _damage(error, account.position)
+            # On KAFKA_STORAGE_ERROR the client has already retried for as long as it retries.
+            was_retried = error.code is ErrorCode.KAFKA_STORAGE_ERROR
+            if damage.start > suspected and not was_retried:
+                suspected = damage.start
+                continue
+            if not skip_unreadable:
+                raise _unreadable(wanted, damage, error.code) from error
+            end = next_readable(log, wanted, damage) if damage.end is None else damage.end
+            account.unreadable_batch(damage.start, end - 1, damage.cause)
+        if account.position >= wanted.end:
+            break
+    yield from _taken(builder)
+
+
+def _read(
+    wanted: Range, fetches: Iterable[Fetched], account: RangeAccount, builder: ColumnBuilder
+) -> Iterator[pa.RecordBatch]:
+    """Read on from the account's position. Rows may remain in `builder`. Raises CorruptBatch."""
+    # An answer names the aborted transactions from its first offset on, even if the abort marker of
+    # one of them was lost.
+    transactions = AbortedTransactions()
+    for fetched in fetches:
+        if fetched.log_start > account.position:
+            # The batch at the log's new start may still hold deleted records from below that start.
+            yield from _taken(builder)
+            account.log_starts_at(fetched.log_start)
+            builder.start = account.position
+        transactions.learn(fetched.aborted)
+        position = 0
+        while True:
+            position = _take_plain(fetched.buffer, position, account, builder)
+            if account.position >= wanted.end:
+                return
+            if builder.row_count >= _ROWS_MAX or builder.payload_bytes >= _BYTES_MAX:
+                yield from _taken(builder)
+            header = next((found for _, found in batches(fetched.buffer, position)), None)
+            if header is None:
+                break
+            try:
+                _take(wanted, fetched.buffer, position, header, account, builder, transactions)
+            except CorruptBatch as error:
+                start = max(header.base_offset, account.position)
+                end = span_end(fetched.buffer, position, header)
+                if end is None or end > start:
+                    cause = error.message or error.code.name
+                    raise DamagedBatch(start, end, cause) from error
+            position += header.size
+        if builder.row_count >= _ROWS_ENOUGH or builder.payload_bytes >= _BYTES_ENOUGH:
+            yield from _taken(builder)
+
+
+def _take_plain(buffer: bytes, position: int, account: RangeAccount, builder: ColumnBuilder) -> int:
+    """Count and add the plain batches at `position`; return the position after them."""
+    before, first = builder.row_count, account.position
+    after = builder.add_plain(buffer, position, first, _ROWS_MAX)
+    if after > position:
+        count = builder.row_count - before
+        account.records(first, first + count - 1, count)
+    return after
+
+
+def _take(
+    wanted: Range,
+    buffer: bytes,
+    position: int,
+    header: BatchHeader,
+    account: RangeAccount,
+    builder: ColumnBuilder,
+    transactions: AbortedTransactions,
+) -> None:
+    """Count one batch and add its rows. On CorruptBatch, nothing of the batch was counted."""
+    check_batch(buffer, position, header)
+    if header.last_offset < account.position:
+        return  # The leader sent this batch again.
+    if header.is_control:
+        transactions.on_control_batch(buffer, position, header, check_crc=False)
+        account.control_batch(header.base_offset, header.last_offset)
+    elif transactions.is_aborted(header):
+        account.aborted_batch(header.base_offset, header.last_offset)
+    elif header.base_offset >= wanted.end:
+        # None of its records are wanted, but its header explains the offset gap before it.
+        account.records(header.base_offset, header.last_offset, 0)
+    elif header.record_count > header.last_offset_delta + 1:
+        raise CorruptBatch(
+            f"batch at offset {header.base_offset} claims {header.record_count} records "
+            f"for {header.last_offset_delta + 1} offsets"
+        )
+    else:
+        loaded = builder.add(buffer, position, header)
+        account.records(header.base_offset, header.last_offset, loaded)
+
+
+def _damage(error: OttlaError, position: int) -> DamagedBatch:
+    """Return the damage that `error` means at the offset `position`. Raises any other error."""
+    if isinstance(error, DamagedBatch):
+        return error
+    if error.code not in (ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR):
+        raise error
+    return DamagedBatch(position, None, error.message or error.code.name)
+
+
+def _unreadable(wanted: Range, damage: DamagedBatch, code: ErrorCode) -> OttlaError:
+    return OttlaError(
+        code,
+        f"{wanted.topic}-{wanted.partition} cannot be read at offset {damage.start}: "
+        f"{damage.cause}. Restore the partition from a replica or a copy, or leave out what cannot "
+        "be read: `ottla lake load --skip-unreadable` (load(…, skip_unreadable=True), option "
+        "skipUnreadable) counts it in the ledger",
+    )
+
+
+def _taken(builder: ColumnBuilder) -> Iterator[pa.RecordBatch]:
+    batch = builder.take() if builder.row_count else None
+    if batch is not None:
+        yield batch

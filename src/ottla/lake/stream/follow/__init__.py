@@ -1,1 +1,0 @@
-"""A table that follows a topic: the commits of a load, in micro-batches."""

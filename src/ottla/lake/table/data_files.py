@@ -1,0 +1,162 @@
+"""Names of data files, and the removal of files that can never become part of the table.
+
+    data/v<version>-<load id>-p<partition>-<start>-<attempt>.parquet
+    data/event_day=2026-11-23/v<version>-…
+
+Files of a table that is partitioned by event time lie in folders of their buckets.
+
+A name says which load wrote the file: its version and its id.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from ottla.lake.model.buckets import is_folder
+from ottla.lake.store.store import FileStore
+from ottla.lake.table.temporary_folder import RunningLoads
+
+FOLDER = "data/"
+DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.
+_HIDDEN = "_ottla/hidden/"  # Also named like data files; only changelog tables have them.
+_FOLDERS = (FOLDER, DEAD_LETTERS, _HIDDEN)
+# If listing is expensive, only files of this many recent versions are checked on each commit, and
+# older ones occasionally.
+_LOOKED_AT_OFTEN = 20
+_ID = len("v0000000001-")
+_STEM = _ID + 32  # Length of version and load id in a name.
+_NAME = re.compile(r"v(\d{10})-([0-9a-f]{32})-.*\.parquet(\.tmp)?")
+_PATH = re.compile(rf"(?:event_[^/]+/)?{_NAME.pattern}")
+
+
+def file_stem(version: int, load_id: str, partition: int, start: int) -> str:
+    """Return the start of the names of a range's files, relative to the store's root.
+
+    A task attempt appends a hyphen, its own name, and `.parquet`.
+    """
+    return f"{FOLDER}{load_stem(version, load_id)}-p{partition}-{start:020d}"
+
+
+def load_stem(version: int, load_id: str) -> str:
+    """Return the start of the names of all files of a load, in the folder of data."""
+    return f"v{version:010d}-{load_id}"
+
+
+def has_data_files(store: FileStore) -> bool:
+    """Return whether there are data files of any load, committed or not."""
+    return any(_NAME.fullmatch(name) or is_folder(name) for name in store.names(FOLDER))
+
+
+def remove_load(store: FileStore, version: int, load_id: str) -> None:
+    """Remove all files of one failed load."""
+    stem = load_stem(version, load_id)
+    for folder in _FOLDERS:
+        # This name sorts before every name that begins with the stem.
+        for name in store.names(folder, after=stem):
+            if name.startswith(stem):
+                store.remove(folder + name)
+    if _has_buckets(store):
+        for file in store.files(FOLDER):
+            if PurePosixPath(file.path).name.startswith(stem):
+                store.remove(file.path)
+
+
+def _has_buckets(store: FileStore) -> bool:
+    """Return whether data files lie in folders of event-time buckets: in a table, all or none."""
+    if store.lists_all_at_once:
+        return any(is_folder(name) for name in store.names(FOLDER))
+    first = next(iter(store.files(FOLDER)), None)
+    return first is not None and PurePosixPath(first.path).parent.name != FOLDER.rstrip("/")
+
+
+def _names(store: FileStore, loads: int) -> list[str]:
+    """Return the names of the data files to check this time, relative to the folder of data."""
+    is_due = store.lists_all_at_once or loads % _LOOKED_AT_OFTEN == 0
+    if is_due and _has_buckets(store):
+        return [file.path.removeprefix(FOLDER) for file in store.files(FOLDER)]
+    after = "" if is_due else f"v{max(0, loads - _LOOKED_AT_OFTEN):010d}"
+    return store.names(FOLDER, after)
+
+
+def remove_orphans(
+    store: FileStore,
+    running: RunningLoads,
+    loads_now: Callable[[], Sequence[str]],
+    paths_named: Callable[[int], set[str]],
+) -> list[str]:
+    """Remove files of versions that other loads have taken; return their names.
+
+    `loads_now` returns `<load id>:<number of its files>` for each version from 1. `paths_named`
+    reads the paths in a version's manifest. Files of a load that is still running stay, because it
+    has yet to find out that it lost. Files for the next version stay, too.
+    """
+    # Hot: search by the load id in the name, since a table has many files. A compaction that was
+    # overtaken by other commits has the id of a later version than its files' names say.
+    loads = loads_now()
+    found: dict[str, list[str]] = {}
+    for name in _names(store, len(loads)):
+        at = name.rfind("/") + 1
+        found.setdefault(name[at + _ID : at + _STEM], []).append(name)
+    versions: dict[str, int] = {}
+    for version, load in enumerate(loads, start=1):
+        load_id, _, count = load.partition(":")
+        versions[load_id] = version
+        if len(found.get(load_id, ())) == int(count):
+            found.pop(load_id, None)  # The count matches exactly, so the manifest need not be read.
+    idle = {load_id for load_id in found if not running.may_run(load_id)}
+    late = _committed_since(loads_now, idle - versions.keys())
+    removed = []
+    for load_id, names in found.items():
+        matches = [match for match in map(_PATH.fullmatch, names) if match]
+        if not matches or load_id not in idle or load_id in late:
+            continue
+        if load_id in versions:
+            named = paths_named(versions[load_id])
+            removed += [match[0] for match in matches if FOLDER + match[0] not in named]
+        else:
+            removed += [match[0] for match in matches if int(match[1]) <= len(loads)]
+    for name in removed:
+        store.remove(FOLDER + name)
+    removed += _remove_dead_letters(store, running, versions, loads_now, paths_named)
+    running.sweep()
+    return sorted(removed)
+
+
+def _committed_since(loads_now: Callable[[], Sequence[str]], unknown: set[str]) -> set[str]:
+    """Return the loads, unknown before and no longer running, that have committed by now.
+
+    A load that commits on top of others has files named for an earlier version, and may have ended
+    in between.
+    """
+    if not unknown:
+        return set()
+    return unknown & {load.partition(":")[0] for load in loads_now()}
+
+
+def _remove_dead_letters(
+    store: FileStore,
+    running: RunningLoads,
+    versions: Mapping[str, int],
+    loads_now: Callable[[], Sequence[str]],
+    paths_named: Callable[[int], set[str]],
+) -> list[str]:
+    """Remove files of dead letters that can never become part of the table.
+
+    A table has few of them, so each is looked up.
+    """
+    removed = []
+    matches = [one for one in map(_NAME.fullmatch, store.names(DEAD_LETTERS)) if one]
+    idle = {match[2] for match in matches if not running.may_run(match[2])}
+    late = _committed_since(loads_now, idle - versions.keys())
+    for match in matches:
+        path, load_id = DEAD_LETTERS + match[0], match[2]
+        if load_id not in idle or load_id in late:
+            continue
+        if load_id in versions:
+            if path in paths_named(versions[load_id]):
+                continue
+        elif int(match[1]) > len(versions):
+            continue
+        store.remove(path)
+        removed.append(match[0])
+    return removed

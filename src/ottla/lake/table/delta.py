@@ -1,0 +1,494 @@
+"""Commits to a Delta table by delta-rs: the package `deltalake`, which needs no Java.
+
+    DIR/_delta_log/00000000000000000003.json     {commitInfo}, {add} for each file, {txn} twice
+
+Tasks have written the files; a commit adds them to the log by name, with statistics from their
+footers. The log's entry appears in one step (a rename that fails where the name is taken, on S3 a
+conditional PUT), and with it files and positions.
+
+The newest load is recorded in two of Delta's application transactions, because checkpoints keep
+those after old log entries are gone: `ottla` is the manifest's version, `ottla.digest` the
+first 60 bits of its digest. Delta refuses a commit of an application transaction by a writer that
+has not seen an earlier commit of the same one; but it accepts a repeated commit by a writer that
+has. So the newest load in the log is looked up before each try. Delta also accepts the removal of
+a file that another commit has already removed: so a commit that removes files is tried against one
+version of the log only.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.buckets import BY, NULL, ONE_BUCKET, Buckets, column_name
+from ottla.lake.model.log_entry import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LiveFile,
+    LogReading,
+    NamedLoad,
+    positions_text,
+)
+from ottla.lake.model.manifest import Manifest
+from ottla.lake.store.errors import refusal_of_disk
+from ottla.lake.store.library_faults import as_log_error
+from ottla.lake.store.local import LocalStore
+from ottla.lake.store.retries import retried
+from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.table.columns import buckets_of_table, columns_of
+from ottla.lake.table.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
+from ottla.lake.table.durable import (
+    CommitRefused,
+    Doubt,
+    doubted_once_tried,
+    sync_written,
+)
+from ottla.lake.table.statistics import delta_statistics, read_statistics
+
+VERSION_APP = "ottla"
+DIGEST_APP = "ottla.digest"
+# Full snapshots of the log, so that opening the table reads few entries.
+_SETTINGS = {"delta.checkpointInterval": "10"}
+_RETENTION = "delta.deletedFileRetentionDuration"
+_TRIES = 20
+_FILE_COLUMNS = ("path", "size_bytes", "num_records")
+_BOUNDED = ("partition", "offset", "timestamp")
+
+
+class DeltaLog:
+    """The Delta log in a store. `options` are those of delta-rs, named as in `object_store`."""
+
+    kind = "Delta"
+
+    def __init__(
+        self,
+        store: FileStore,
+        options: Mapping[str, str] | None = None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
+        self._store = store
+        # Passed as a URL, because delta-rs decodes percent signs in a path.
+        self._url = store.root.as_uri() if isinstance(store, LocalStore) else store.url
+        self._options = dict(options or {})
+        self._is_shared = is_shared
+
+    def newest(self) -> NamedLoad:
+        # Hot: the cost of opening the table grows with its number of files.
+        newest = newest_load(self._store, VERSION_APP, DIGEST_APP)
+        if newest is not None:
+            return newest
+        table = self._open()
+        with self._as_error():
+            return _named(table) if table else NamedLoad()
+
+    def require_shared(self) -> None:
+        if self._open() is None:
+            raise self._not_loadable("there is none (its log can't be found)")
+
+    def live_paths(self) -> Sequence[str]:
+        table = self._open()
+        with self._as_error():
+            return list(_live(table)) if table else []
+
+    def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
+        table = self._open()
+        if table is None:
+            return LogReading(NamedLoad(), (), True, {})
+        with self._as_error():
+            live = _live(table)
+            problems = _schema_problems(table, columns, buckets)
+            entries, is_whole, more = read_entries(self._store)
+            return LogReading(
+                _named(table), entries, is_whole, live, [*problems, *more], self._is_shared
+            )
+
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:  # noqa: ARG002  # As below.
+        # Delta drops log entries by itself when it writes checkpoints.
+        table = self._open()
+        if table is None:
+            return frozenset()
+        with self._as_error():
+            needed = set(_live(table))
+            if _RETENTION in table.metadata().configuration:
+                # The table's owner sets how long removed files stay; Delta's vacuum lists the older
+                # ones.
+                removed = [entry.removed for entry in read_entries(self._store)[0]]
+                needed |= set().union(*removed) - set(table.vacuum(dry_run=True))
+        return needed
+
+    def commit(self, manifest: Manifest, digest: str) -> bool:
+        buckets = buckets_of_table(manifest)
+        columns = pa.schema([*columns_of(manifest), *_partition_fields(buckets)])
+        adds = self._adds(manifest, columns, buckets)
+        with doubted_once_tried(self._store.url, manifest.version) as doubt:
+            return self._commit(manifest, digest, columns, adds, buckets, doubt)
+
+    def _commit(
+        self,
+        manifest: Manifest,
+        digest: str,
+        columns: pa.Schema,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
+        doubt: Doubt,
+    ) -> bool:
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _commit_once(
+        self,
+        manifest: Manifest,
+        digest: str,
+        columns: pa.Schema,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
+        doubt: Doubt,
+    ) -> bool:
+        table = self._open() or self._create(manifest, columns, buckets)
+        newest = _named(table)
+        if not newest.is_of(manifest.version - 1, manifest.previous):
+            return newest.is_of(manifest.version, digest)
+        self._require_live(table, manifest)
+        wanted = self._as_delta(columns)
+        changes = _changes(table, wanted)
+        if self._is_shared:
+            self._require_fitting(table, wanted, changes, buckets)
+        is_wider = _OTHER_TYPE in changes.values()
+        if is_wider:
+            self._require_all_anew(table, manifest)
+        try:
+            if not is_wider and _MORE_FIELDS in changes.values():
+                # New columns get a commit of their own before the files that have them; until then
+                # readers see nulls.
+                table.alter.add_columns([one for one in wanted.fields if changes[one.name]])
+                return self._commit_once(manifest, digest, columns, adds, buckets, doubt)
+            doubt.is_tried = True
+            self._try(table, manifest, digest, adds, buckets, wanted if is_wider else None)
+        except (DeltaError, OSError) as error:
+            # Another commit came first, or the answer to ours was lost: the log shows which.
+            refusal = refusal_of_disk(error)
+            if refusal is None:
+                raise self._refused(error) from error
+            if self.newest().is_of(manifest.version, digest):
+                # The commit succeeded; only a later step, such as a checkpoint, was refused.
+                return True
+            raise refusal from error
+        self._sync(table.version(), manifest)
+        return True
+
+    def _sync(self, before: int, manifest: Manifest) -> None:
+        """Force the log entry to disk. Even on failure the files stay: the commit is in the log."""
+        try:
+            sync_written(self._store, LOG_FOLDER, after=f"{before:020d}.json")
+        except OSError as error:
+            raise PutUnknown(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"it is not known whether version {manifest.version} of {self._store.url} outlives "
+                f"a power cut: Delta's log can't be forced to its disk ({error}); repair the disk",
+            ) from error
+
+    def _try(
+        self,
+        table: DeltaTable,
+        manifest: Manifest,
+        digest: str,
+        adds: Sequence[AddAction],
+        buckets: Buckets,
+        wider: Schema | None,
+    ) -> None:
+        """Commit. With `wider` columns, `manifest` removes and replaces all files of the table."""
+        now = manifest.created_ms
+        removes = [
+            RemoveAction(file.path, manifest.kind != "compaction", now, file.size_bytes)
+            for file in manifest.removed
+        ]
+        table.create_write_transaction(
+            [*adds, *(removes if wider is None else [])],
+            mode="append" if wider is None else "overwrite",
+            schema=wider or table.schema(),
+            partition_by=[field.name for field in _partition_fields(buckets)],
+            commit_properties=CommitProperties(
+                custom_metadata={
+                    VERSION_KEY: str(manifest.version),
+                    DIGEST_KEY: digest,
+                    POSITIONS_KEY: positions_text(manifest.positions),
+                },
+                max_commit_retries=0 if removes else None,
+                app_transactions=[
+                    Transaction(VERSION_APP, manifest.version),
+                    Transaction(DIGEST_APP, digest_digits(digest)),
+                ],
+            ),
+        )
+
+    def _adds(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> list[AddAction]:
+        kinds = _kinds(self._as_delta(columns))
+        return [
+            AddAction(
+                path=file.path,
+                size=file.size_bytes,
+                partition_values=_partition_values(buckets, file.event),
+                modification_time=manifest.created_ms,
+                data_change=manifest.kind != "compaction",
+                stats=delta_statistics(read_statistics(self._store, file), kinds),
+            )
+            for file in manifest.files
+        ]
+
+    def _require_live(self, table: DeltaTable, manifest: Manifest) -> None:
+        """Refuse to remove a file that is not live: its rows are in a file of another name."""
+        if not manifest.removed:
+            return
+        live = _live(table)
+        gone = [file.path for file in manifest.removed if file.path not in live]
+        if gone:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Delta log of {self._store.url} does not have {gone[0]} any more: another "
+                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
+                "tells what became of its rows",
+            )
+
+    def _open(self) -> DeltaTable | None:
+        with self._as_error():
+            try:
+                return DeltaTable(self._url, storage_options=self._options)
+            except TableNotFoundError:
+                return None
+
+    def _require_fitting(
+        self, table: DeltaTable, wanted: Schema, changes: Mapping[str, int], buckets: Buckets
+    ) -> None:
+        """Refuse a load whose columns differ from those of a table that another program made."""
+        found = {field["name"]: field for field in _fields(table.schema())}
+        kinds = {field["name"]: field["type"] for field in _fields(wanted)}
+        problems = [
+            f"its column {name} is {found[name]['type']}, and {kinds[name]} in the load"
+            if name in found
+            else f"it has no column {name} ({kinds[name]})"
+            for name, change in changes.items()
+            if change != _SAME
+        ]
+        problems += [
+            f"its column {name} is never null, and the load has no values for it"
+            for name, one in found.items()
+            if name not in kinds and not one["nullable"]
+        ]
+        meta = table.metadata()
+        if meta.partition_columns != [field.name for field in _partition_fields(buckets)]:
+            columns = ", ".join(meta.partition_columns) or "nothing"
+            problems.append(f"it is partitioned by {columns}, and the load is not")
+        if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
+            problems.append("its columns have other names in the files (column mapping)")
+        if problems:
+            raise self._not_loadable("; ".join(problems))
+
+    def _not_loadable(self, why: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"nothing can be loaded into the Delta table in {self._store.url}: {why}. Change the "
+            "table (ALTER TABLE), or the columns of the load",
+        )
+
+    def _as_delta(self, columns: pa.Schema) -> Schema:
+        """Return the columns in Delta's types. Raises OttlaError for a type that Delta lacks."""
+        try:
+            return Schema.from_arrow(columns)
+        except (DeltaError, ValueError, TypeError) as error:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"Delta has no type for a column of this load ({error}): declare another type for "
+                "it, or load into a table of another format",
+            ) from error
+
+    def _require_all_anew(self, table: DeltaTable, manifest: Manifest) -> None:
+        """Refuse wider columns if any file with narrower ones would stay."""
+        staying = set(_live(table)) - {file.path for file in manifest.removed}
+        if staying:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"a column gets a wider type than the Delta table in {self._store.url} has. Delta "
+                "has one type for all files, so that each is written anew, which a load does; "
+                f"{min(staying)} can't be: files of other programs, values of a history that have "
+                "ended, and files that a replacement leaves keep theirs. Nothing was committed: "
+                "declare the type that the table has, or load into a new folder",
+            )
+
+    def must_rewrite(self, columns: pa.Schema) -> bool:
+        table = self._open()
+        if table is None or self._is_shared:
+            return False
+        return _OTHER_TYPE in _changes(table, self._as_delta(columns)).values()
+
+    def _create(self, manifest: Manifest, columns: pa.Schema, buckets: Buckets) -> DeltaTable:
+        with self._as_error():
+            DeltaTable.create(
+                self._url,
+                self._as_delta(columns),
+                mode="ignore",
+                partition_by=[field.name for field in _partition_fields(buckets)],
+                name=manifest.topic,
+                configuration=_SETTINGS,
+                storage_options=self._options,
+            )
+            return DeltaTable(self._url, storage_options=self._options)
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        with as_log_error(self.kind, self._store.url):
+            yield
+
+    def _refused(self, error: Exception) -> CommitRefused:
+        return CommitRefused(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"the Delta table in {self._store.url} can't be read or written: {error}",
+        )
+
+
+def _named(table: DeltaTable) -> NamedLoad:
+    version = table.transaction_version(VERSION_APP)
+    digits = table.transaction_version(DIGEST_APP)
+    if version is None and digits is None:
+        return NamedLoad()
+    if version is None or digits is None:
+        problem = f"its application transactions are {VERSION_APP}={version}, {DIGEST_APP}={digits}"
+        return NamedLoad(version or 0, problem=problem)
+    return NamedLoad(version, f"{digits:015x}")
+
+
+def _live(table: DeltaTable) -> dict[str, LiveFile]:
+    found = pa.table(table.get_add_actions(flatten=True))
+    low, high = _bounds(found, "min"), _bounds(found, "max")
+    events = _events(found)
+    cut = _paths_with_deletions(table)
+    deleted = "has rows that another program deleted (a deletion vector)"
+    live = {}
+    for at, (path, size, rows) in enumerate(
+        zip(*(found.column(name).to_pylist() for name in _FILE_COLUMNS), strict=True)
+    ):
+        bounds = {
+            name: (least, greatest)
+            for name, values in low.items()
+            if (least := values[at]) is not None and (greatest := high[name][at]) is not None
+        }
+        problem = deleted if path in cut else None
+        live[path] = LiveFile(path, size, rows, bounds, problem, events[at] if events else None)
+    return live
+
+
+def _partition_fields(buckets: Buckets) -> list[Any]:
+    """Return the partition column, which is not in the files: days are dates, other units text."""
+    if buckets.by == "none":
+        return []
+    kind = pa.date32() if buckets.by == "day" else pa.string()
+    return [pa.field(column_name(buckets.by), kind)]
+
+
+def _partition_values(buckets: Buckets, bucket: str) -> dict[str, str | None]:
+    values = {NULL: None}
+    return {one.name: values.get(bucket, bucket) for one in _partition_fields(buckets)}
+
+
+def _events(files: pa.Table) -> list[str]:
+    """Return the event-time bucket of each file in the log; empty strings without buckets."""
+    names = (f"partition.{column_name(by)}" for by in BY)
+    columns = [files.column(name) for name in names if name in files.column_names]
+    if len(columns) != 1:
+        return []
+    return [NULL if value is None else str(value) for value in columns[0].to_pylist()]
+
+
+def _bounds(files: pa.Table, prefix: str) -> dict[str, list[int | None]]:
+    """Return each column's lower or upper bounds, if it has any, as Parquet stores values."""
+    found = {}
+    for name in _BOUNDED:
+        if f"{prefix}.{name}" in files.column_names:
+            column = files.column(f"{prefix}.{name}")
+            if pa.types.is_timestamp(column.type):
+                column = column.cast(pa.timestamp("us", tz="UTC"))
+            found[name] = column.cast(pa.int64()).to_pylist()
+    return found
+
+
+def _paths_with_deletions(table: DeltaTable) -> set[str]:
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return set()
+    found = pa.table(table.deletion_vectors())
+    return set(found.column("filepath").to_pylist())
+
+
+def _kinds(columns: Schema) -> dict[str, str]:
+    """Return Delta's type of each column with a simple type."""
+    fields = _fields(columns)
+    return {field["name"]: field["type"] for field in fields if isinstance(field["type"], str)}
+
+
+def _fields(columns: Schema) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(columns.to_json())["fields"]
+    return found
+
+
+_SAME, _MORE_FIELDS, _OTHER_TYPE = range(3)
+
+
+def _change(found: Any, wanted: Any) -> int:
+    """Return how a Delta type must change: not at all, by added fields only, or otherwise."""
+    if not (isinstance(found, dict) and isinstance(wanted, dict)):
+        return _SAME if found == wanted else _OTHER_TYPE
+    if found["type"] != wanted["type"]:
+        return _OTHER_TYPE
+    match found["type"]:
+        case "array":
+            return _change(found["elementType"], wanted["elementType"])
+        case "map":
+            # delta-rs cannot read a file whose map has other fields than the table's.
+            same = _change(found["valueType"], wanted["valueType"]) == _SAME
+            return _SAME if same else _OTHER_TYPE
+    kinds = {field["name"]: field["type"] for field in found["fields"]}
+    return max(
+        _change(kinds[field["name"]], field["type"]) if field["name"] in kinds else _MORE_FIELDS
+        for field in wanted["fields"]
+    )
+
+
+def _changes(table: DeltaTable, wanted: Schema) -> dict[str, int]:
+    """Return how each column must change."""
+    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    return {
+        field["name"]: _change(found[field["name"]], field["type"])
+        if field["name"] in found
+        else _MORE_FIELDS
+        for field in _fields(wanted)
+    }
+
+
+def _schema_problems(table: DeltaTable, columns: pa.Schema, buckets: Buckets) -> list[str]:
+    """Return how other programs have changed the table's columns."""
+    partitions = _partition_fields(buckets)
+    columns = pa.schema([*columns, *partitions])
+    wanted = {field["name"]: field["type"] for field in _fields(Schema.from_arrow(columns))}
+    found = {field["name"]: field["type"] for field in _fields(table.schema())}
+    problems = [
+        f"its column {name} is {found[name]}, and {kind} in the files"
+        if name in found
+        else f"it has no column {name}"
+        for name, kind in wanted.items()
+        if found.get(name) != kind
+    ]
+    meta = table.metadata()
+    if meta.partition_columns != [field.name for field in partitions]:
+        problems.append(f"it is partitioned by {', '.join(meta.partition_columns) or 'nothing'}")
+    if meta.configuration.get("delta.columnMapping.mode", "none") != "none":
+        problems.append("its columns stand under other names in the files (column mapping)")
+    return [f"the Delta log: {problem}" for problem in problems]

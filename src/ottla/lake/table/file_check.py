@@ -1,0 +1,130 @@
+"""Reads a data file: its bytes, to compare them with a manifest, and its rows, with checks."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ottla.lake.model.buckets import Buckets, buckets_of
+from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout, in_columns
+from ottla.lake.model.manifest import DataFile
+from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.store.store import FileStore
+
+_ROWS_AT_ONCE = 1 << 16
+_BYTES_AT_ONCE = 1 << 20
+_NEVER_NULL = [name for name in ROW_SCHEMA.names if name not in {"key", "value", "timestamp"}]
+_NEVER_NULL.append(ROW_HASH.name)
+# Exceptions that Arrow raises for damaged Parquet, depending on the damaged bytes.
+NO_PARQUET = (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError, MemoryError)
+
+
+class FileUnreadable(Exception):
+    """Raised if the rows of a file cannot be read."""
+
+
+def file_batches(store: FileStore, path: str, layout: FileLayout = RAW) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file, with checked columns. Raises FileUnreadable; OSError to open it."""
+    with store.open(path) as content:
+        try:
+            with pq.ParquetFile(content) as file:
+                _require_columns(file.schema_arrow, layout.schema)
+                for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+                    batch.validate(full=True)
+                    _require_values(batch)
+                    yield batch
+        except NO_PARQUET as error:
+            raise FileUnreadable(f"can't be read: {error}") from error
+
+
+def foreign_batches(store: FileStore, path: str, layout: FileLayout) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of another program's file, in the columns and types of ours.
+
+    `layout` is that of the newest load. Typed columns that the file lacks are null, as they are to
+    readers. Raises as `file_batches` does.
+    """
+    raw = FileLayout(keep_raw=layout.keep_raw).schema.names
+    with store.open(path) as content:
+        try:
+            # Spark's own times of 96 bits become nanoseconds in Arrow by default.
+            with pq.ParquetFile(content, coerce_int96_timestamp_unit="us") as file:
+                for read in file.iter_batches(batch_size=_ROWS_AT_ONCE):
+                    read.validate(full=True)
+                    rows = pa.Table.from_batches([read])
+                    rows.select(raw)  # Raises KeyError for a missing column.
+                    for batch in in_columns(rows, layout.schema).combine_chunks().to_batches():
+                        _require_values(batch)
+                        yield batch
+        except NO_PARQUET as error:
+            raise FileUnreadable(f"can't be read: {error}") from error
+
+
+def _require_columns(schema: pa.Schema, expected: pa.Schema) -> None:
+    """Compare the columns with those that a load writes, field by field."""
+    wrong = []
+    for wanted in expected:
+        at = schema.get_field_index(wanted.name)
+        if at < 0:
+            wrong.append(f"no column {wanted.name}")
+        elif schema.field(at).type != wanted.type:
+            kind = schema.field(at).type
+            wrong.append(f"column {wanted.name} of type {kind} instead of {wanted.type}")
+    more = [name for name in schema.names if name not in expected.names]
+    wrong += [f"a column {name} that no load writes" for name in more]
+    if not wrong and schema.names != expected.names:
+        wrong.append("its columns in another order")
+    if wrong:
+        raise FileUnreadable(f"has {', '.join(wrong)}")
+
+
+def _require_values(batch: pa.RecordBatch) -> None:
+    """Refuse values for which the hash of a row has no form."""
+    for name in _NEVER_NULL:
+        if name in batch.schema.names and batch.column(name).null_count:
+            raise FileUnreadable(f"holds nulls in column {name}")
+    if "headers" not in batch.schema.names:
+        return
+    elements = batch.column("headers").flatten()
+    if elements.null_count or pc.struct_field(elements, "key").null_count:
+        raise FileUnreadable("holds headers without a name")
+
+
+def rows_problems(
+    batch: pa.RecordBatch, path: str, topic: str, event: str | None, buckets: Buckets
+) -> list[str]:
+    """Return problems of columns that the hash leaves out: rows have to belong to `event`."""
+    problems = []
+    if pc.unique(batch.column("topic")).to_pylist() != [topic]:
+        problems.append(f"{path} holds rows of another topic")
+    micros = batch.column("timestamp").cast(pa.int64())
+    if pc.any(pc.not_equal(pc.multiply(pc.divide(micros, 1000), 1000), micros)).as_py():
+        problems.append(f"{path} holds timestamps that are no whole milliseconds")
+    others = buckets_of(batch.column(buckets.column), buckets.by) if event else set()
+    if others - {event}:
+        named = ", ".join(sorted(others - {event})[:3])
+        problems.append(f"{path} holds rows of {named}, which is no {event}")
+    return problems
+
+
+def check_bytes(store: FileStore, file: DataFile) -> list[str]:
+    """Compare a file's size and SHA-256 with its manifest. Raises OSError."""
+    with store.open(file.path) as content:
+        if (size := content.seek(0, os.SEEK_END)) != file.size_bytes:
+            return [
+                f"{file.path} is not as it was written: {size} bytes; its manifest says "
+                f"{file.size_bytes} bytes"
+            ]
+        content.seek(0)
+        hashed = hashlib.sha256()
+        while piece := content.read(_BYTES_AT_ONCE):
+            hashed.update(piece)
+        size, digest = content.tell(), hashed.hexdigest()
+    if (size, digest) == (file.size_bytes, file.sha256):
+        return []
+    return [
+        f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
+        f"manifest says {file.size_bytes} bytes with {file.sha256}"
+    ]

@@ -1,0 +1,393 @@
+"""Commits to an Iceberg table by pyiceberg, which needs no Java.
+
+    DIR/metadata/00003-<uuid>.metadata.json    snapshots; the catalog says which file is current
+    DIR/metadata/snap-….avro, …-m0.avro        the files of a snapshot
+    DIR/_ottla/catalog.db                      the catalog, by default on a local path
+
+Tasks have written the files; a commit appends them as they are, with bounds from their footers.
+The catalog swaps the current metadata file in one step, and with it files and positions change.
+Files carry no field ids: the table's name mapping gives them.
+
+The newest load is recorded twice: in the properties of its snapshot, where readers find each
+version's positions, and in the table's properties, which stay when snapshots expire. A rollback
+changes the first and not the second. If an append loses a race, the library would repeat it on top
+of the winner and so load the same offsets twice. Therefore its retries are off, and the newest load
+in the log is looked up before each retry of ours.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.conversions import to_bytes
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NamespaceAlreadyExistsError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
+from pyiceberg.manifest import DataFile as IcebergFile
+from pyiceberg.manifest import DataFileContent, FileFormat
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
+from sqlalchemy.exc import SQLAlchemyError
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.buckets import ONE_BUCKET, Buckets
+from ottla.lake.model.iceberg_transforms import (
+    partition_of,
+    partition_problems,
+    partition_table,
+)
+from ottla.lake.model.log_entry import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LogReading,
+    NamedLoad,
+    positions_text,
+)
+from ottla.lake.model.manifest import DataFile, Manifest
+from ottla.lake.store.errors import refusal_of_disk
+from ottla.lake.store.library_faults import as_log_error
+from ottla.lake.store.local import LocalStore
+from ottla.lake.store.retries import retried
+from ottla.lake.store.store import FileStore
+from ottla.lake.table.columns import buckets_of_table, columns_of
+from ottla.lake.table.durable import CommitRefused, Doubt, doubted_once_tried
+from ottla.lake.table.iceberg_catalog import CatalogSettings, write_hint
+from ottla.lake.table.iceberg_entries import (
+    BOUNDED,
+    KEEP,
+    KEPT_BY_DEFAULT,
+    divided_by_versions,
+    expire_old,
+    live_files,
+    missing_columns,
+    named_by,
+    path_below,
+    read_entries,
+    schema_problems,
+    snapshots_before,
+)
+from ottla.lake.table.statistics import read_statistics
+from ottla.lake.table.synced_io import SyncedFileIO, paths_written
+
+_NAME_MAPPING = "schema.name-mapping.default"
+_RETRIES = "commit.retry.num-retries"
+_SETTINGS = {
+    # Manifests of small snapshots are merged once there are a hundred of them.
+    "commit.manifest-merge.enabled": "true",
+    # Delete metadata files that no reader needs any more.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+    KEEP: KEPT_BY_DEFAULT,
+}
+_TRIES = 20
+_NOT_DONE = (CommitFailedException, ValidationException)
+_PERHAPS_DONE = (CommitStateUnknownException, RESTError, SQLAlchemyError, OSError)
+
+
+class IcebergLog:
+    """The Iceberg table at the root of a store, in the catalog of `settings`."""
+
+    kind = "Iceberg"
+
+    def __init__(
+        self, store: FileStore, settings: CatalogSettings, *, is_shared: bool = False
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._is_shared = is_shared
+
+    def newest(self) -> NamedLoad:
+        table = self._load()
+        with self._as_error():
+            return named_by(table) if table else NamedLoad()
+
+    def require_shared(self) -> None:
+        name = ".".join(self._settings.table)
+        table = None if self._settings.is_own else self._load()
+        if table is None:
+            raise self._not_loadable(
+                f"its catalog has to be named, and has no table {name} (--store-option "
+                "catalog.type=…, catalog.uri=…, catalog.table=NAMESPACE.NAME)"
+            )
+        if table.location().rstrip("/") != self._settings.location(self._store):
+            raise self._not_loadable(f"the table {name} is in {table.location()}")
+        if not table.spec().is_unpartitioned():
+            raise self._not_loadable(f"it is partitioned ({table.spec()}), and the load is not")
+
+    def _not_loadable(self, why: str) -> OttlaError:
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"nothing can be loaded into the Iceberg table in {self._store.url}: {why}. Change the "
+            "table (ALTER TABLE), or what the load asks for",
+        )
+
+    def live_paths(self) -> Sequence[str]:
+        table = self._load()
+        with self._as_error():
+            return list(live_files(table)) if table else []
+
+    def read(self, columns: pa.Schema, buckets: Buckets = ONE_BUCKET) -> LogReading:
+        table = self._load()
+        if table is None:
+            return LogReading(NamedLoad(), (), True, {})
+        with self._as_error():
+            entries, is_whole, problems = read_entries(table)
+            live = live_files(table)
+            more = [
+                *schema_problems(table, columns),
+                *partition_problems(table, buckets, has_files=bool(live)),
+                *problems,
+            ]
+            return LogReading(named_by(table), entries, is_whole, live, more, self._is_shared)
+
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                table = self._load()
+                return self._forget_once(table, oldest, dry_run) if table else frozenset()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _forget_once(self, table: Table, oldest: int, dry_run: bool) -> AbstractSet[str]:
+        with self._refused_commit():
+            # Snapshots of a table that others made are theirs to expire.
+            old = [] if self._is_shared else snapshots_before(table, oldest)
+            needed, unneeded = divided_by_versions(table, old)
+            if old and not dry_run:
+                # Set in this process only, and not stored.
+                table.metadata.properties[_RETRIES] = "0"
+                with _removed_where_refused(table):
+                    table.maintenance.expire_snapshots().by_ids(old).commit()
+                self._write_hint(table)
+                for path in unneeded:
+                    self._store.remove(path)
+        return needed
+
+    def must_rewrite(self, columns: pa.Schema) -> bool:  # noqa: ARG002  # Readers widen older files.
+        return False
+
+    def commit(self, manifest: Manifest, digest: str) -> bool:
+        with doubted_once_tried(self._store.url, manifest.version) as doubt:
+            return self._commit(manifest, digest, columns_of(manifest), doubt)
+
+    def _commit(self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt) -> bool:
+        for attempt in retried(_TRIES, CommitRefused):
+            with attempt:
+                return self._commit_once(manifest, digest, columns, doubt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _commit_once(
+        self, manifest: Manifest, digest: str, columns: pa.Schema, doubt: Doubt
+    ) -> bool:
+        table = self._load()
+        if table is not None and self._is_shared:
+            self._require_fitting(table, columns)
+        table = table or self._create(columns)
+        newest = named_by(table)
+        if newest.problem:
+            raise self._refused(newest.problem)
+        if not newest.is_of(manifest.version - 1, manifest.previous):
+            return newest.is_of(manifest.version, digest)
+        doubt.is_tried = True
+        # Either another commit came first or an answer was lost; the log shows which.
+        with self._refused_commit():
+            with _removed_where_refused(table):
+                self._try(table, manifest, digest, columns)
+            self._write_hint(table)
+        return True
+
+    def _write_hint(self, table: Table) -> None:
+        if self._settings.is_own and isinstance(self._store, LocalStore):
+            write_hint(self._store, table)
+
+    def _try(self, table: Table, manifest: Manifest, digest: str, columns: pa.Schema) -> None:
+        said = {
+            VERSION_KEY: str(manifest.version),
+            DIGEST_KEY: digest,
+            POSITIONS_KEY: positions_text(manifest.positions),
+        }
+        removed = self._to_remove(table, manifest)
+        table.metadata.properties[_RETRIES] = "0"  # Set in this process only, and not stored.
+        with table.transaction() as transaction:
+            transaction.set_properties(said)
+            if not self._is_shared:
+                self._unite_columns(transaction, columns)
+            if table.name_mapping() is None:
+                mapping = table.schema().name_mapping.model_dump_json()
+                transaction.set_properties({_NAME_MAPPING: mapping})
+            buckets = buckets_of_table(manifest)
+            partition_table(transaction, buckets)
+            now = transaction.table_metadata
+            added = [self._as_iceberg(table, now, file, buckets) for file in manifest.files]
+            update = transaction.update_snapshot(snapshot_properties=said)
+            with update.overwrite() if removed else update.merge_append() as snapshot:
+                for file in added:
+                    snapshot.append_data_file(file)
+                for file in removed:
+                    snapshot.delete_data_file(file)
+            expire_old(transaction, table)
+
+    def _require_fitting(self, table: Table, columns: pa.Schema) -> None:
+        """Refuse a load whose columns differ from those of a table that another program made."""
+        mapping = table.name_mapping() or table.schema().name_mapping
+        problems = missing_columns(table, columns, mapping)
+        problems += [
+            f"its column {one.name} is never null, and the load has no values for it"
+            for one in table.schema().fields
+            if one.required and one.name not in columns.names
+        ]
+        if problems:
+            raise self._not_loadable("; ".join(problems))
+
+    def _unite_columns(self, transaction: Transaction, columns: pa.Schema) -> None:
+        """Add columns and nested fields, and widen types. Raises OttlaError."""
+        try:
+            with transaction.update_schema() as changes:
+                changes.union_by_name(columns)
+        except (ValidationException, ValueError) as error:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Iceberg table in {self._store.url} can't have the columns of this load "
+                f"({error}); nothing was committed: declare the type that the table has, or "
+                "another column",
+            ) from error
+
+    def _to_remove(self, table: Table, manifest: Manifest) -> list[IcebergFile]:
+        """Return the files that `manifest` removes. Raises OttlaError if one is no longer live."""
+        if not manifest.removed:
+            return []
+        planned = {
+            path_below(table, task.file.file_path): task.file for task in table.scan().plan_files()
+        }
+        gone = [file.path for file in manifest.removed if file.path not in planned]
+        if gone:
+            raise OttlaError(
+                ErrorCode.INVALID_REQUEST,
+                f"the Iceberg table in {self._store.url} does not have {gone[0]} any more: another "
+                "program has removed or replaced it; nothing was committed. `ottla lake verify` "
+                "tells what became of its rows",
+            )
+        return [planned[file.path] for file in manifest.removed]
+
+    def _as_iceberg(
+        self, table: Table, now: TableMetadata, file: DataFile, buckets: Buckets
+    ) -> IcebergFile:
+        found = read_statistics(self._store, file)
+        low: dict[int, bytes] = {}
+        high: dict[int, bytes] = {}
+        nulls: dict[int, int] = {}
+        for column in now.schema().fields:
+            bounds = found.columns.get(column.name)
+            if bounds is not None and isinstance(column.field_type, BOUNDED):
+                low[column.field_id] = to_bytes(column.field_type, bounds.low)
+                high[column.field_id] = to_bytes(column.field_type, bounds.high)
+                nulls[column.field_id] = bounds.nulls
+        return IcebergFile.from_args(
+            content=DataFileContent.DATA,
+            file_path=f"{table.location()}/{file.path}",
+            file_format=FileFormat.PARQUET,
+            partition=partition_of(file, buckets),
+            record_count=found.rows,
+            file_size_in_bytes=file.size_bytes,
+            column_sizes={},
+            value_counts=dict.fromkeys(nulls, found.rows),
+            null_value_counts=nulls,
+            nan_value_counts={},
+            lower_bounds=low,
+            upper_bounds=high,
+            key_metadata=None,
+            split_offsets=list(found.row_group_starts),
+            equality_ids=None,
+            sort_order_id=None,
+            spec_id=now.default_spec_id,
+        )
+
+    def _load(self) -> Table | None:
+        if not self._settings.may_exist(self._store):
+            return None
+        with self._as_error():
+            try:
+                table = self._settings.catalog(self._store).load_table(self._settings.table)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+            except FileNotFoundError as error:
+                if self._settings.is_own and self._store.url not in str(error):
+                    raise self._moved("another folder") from error
+                raise
+        if not self._settings.is_at(table.location(), self._store):
+            raise self._moved(table.location().removeprefix("file://"))
+        return table
+
+    def _moved(self, place: str) -> OttlaError:
+        """Return the error for a copied table, whose commits would go to the original's folder."""
+        return OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the Iceberg table in {self._store.url} was copied or renamed: its metadata names "
+            f"files of {place}, as Iceberg's absolute paths do; move it back there, or load into "
+            "a new folder (tables of Parquet and Delta may be moved)",
+        )
+
+    def _create(self, columns: pa.Schema) -> Table:
+        with self._as_error():
+            catalog = self._settings.catalog(self._store)
+            # Another first commit created it between our check and our write.
+            for attempt in retried(_TRIES, SQLAlchemyError):
+                with attempt:
+                    self._make(catalog, columns)
+            return catalog.load_table(self._settings.table)
+
+    def _make(self, catalog: Catalog, columns: pa.Schema) -> None:
+        name, location = self._settings.table, self._settings.location(self._store)
+        with suppress(NamespaceAlreadyExistsError):
+            catalog.create_namespace(name[:-1])
+        with suppress(TableAlreadyExistsError):
+            catalog.create_table(name, columns, location, properties=_SETTINGS)
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        with as_log_error(self.kind, self._store.url):
+            yield
+
+    @contextmanager
+    def _refused_commit(self) -> Iterator[None]:
+        """Raise CommitRefused if another try may succeed, and the error of a disk that refused."""
+        try:
+            yield
+        except (*_NOT_DONE, *_PERHAPS_DONE) as error:
+            of_disk = isinstance(error, OSError | SQLAlchemyError)
+            refusal = refusal_of_disk(error) if of_disk else None
+            raise (refusal or CommitRefused(*self._words(str(error)))) from error
+
+    def _refused(self, why: str) -> OttlaError:
+        return OttlaError(*self._words(why))
+
+    def _words(self, why: str) -> tuple[ErrorCode, str]:
+        place = self._store.url
+        words = f"the Iceberg table in {place} can't be read or written: {why}"
+        return ErrorCode.KAFKA_STORAGE_ERROR, words
+
+
+@contextmanager
+def _removed_where_refused(table: Table) -> Iterator[None]:
+    """Remove the files of a commit that the disk refused before the catalog accepted it.
+
+    Otherwise a full disk would fill up with files that nothing refers to. A commit asks the catalog
+    last, so whatever failed before that was not committed.
+    """
+    with paths_written() as paths:
+        try:
+            yield
+        except (OSError, SQLAlchemyError) as error:
+            if refusal_of_disk(error) is not None and isinstance(table.io, SyncedFileIO):
+                for path in (*table.io.written, *paths):
+                    path.unlink(missing_ok=True)
+            raise

@@ -1,0 +1,169 @@
+"""Finds the catalog of an Iceberg table and the table's name in it.
+
+Both come from options: `catalog.type`, `catalog.uri` and any other option of pyiceberg's catalogs,
+each prefixed with `catalog.`; `catalog.name`, and `catalog.table` (`NAMESPACE.NAME`). For a table
+in a local folder the default is a SQLite file in that folder. The first load stores the options in
+the table's folder, without secrets, so that later loads need not repeat them.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.table import Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.store.local import LocalStore
+from ottla.lake.store.store import FileStore
+from ottla.lake.table.synced_io import SyncedFileIO
+
+_OWN_CATALOG = "_ottla/catalog.db"
+_SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)
+# Names of the same setting in object_store and in pyiceberg.
+_VARIABLES = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_REGION")
+_FILE_OPTIONS = {
+    "aws_endpoint": "s3.endpoint",
+    "aws_endpoint_url": "s3.endpoint",
+    "aws_region": "s3.region",
+    "aws_access_key_id": "s3.access-key-id",
+    "aws_secret_access_key": "s3.secret-access-key",
+    "aws_session_token": "s3.session-token",
+    "google_service_account": "gcs.oauth2.token",
+    "azure_storage_account_name": "adls.account-name",
+    "azure_storage_account_key": "adls.account-key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """A catalog and a table in it. No properties: the catalog is in the table's own folder."""
+
+    name: str
+    table: tuple[str, ...]
+    # May include passwords.
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # How pyiceberg accesses files; never stored.
+    file_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_own(self) -> bool:
+        return not self.properties
+
+    def location(self, store: FileStore) -> str:
+        """Return the table's root in Iceberg's notation."""
+        return f"file://{store.root}" if isinstance(store, LocalStore) else store.url.rstrip("/")
+
+    def is_at(self, location: str, store: FileStore) -> bool:
+        """Return whether `location` is the table in `store`; assumed true for external catalogs."""
+        if not self.is_own or not isinstance(store, LocalStore):
+            return True
+        place = Path(location.removeprefix("file://"))
+        return place == Path(store.root) or (place.exists() and place.samefile(store.root))
+
+    def may_exist(self, store: FileStore) -> bool:
+        """Return False if the catalog is a file that the first commit has yet to create."""
+        return not self.is_own or _OWN_CATALOG.rpartition("/")[2] in store.names("_ottla/")
+
+    def catalog(self, store: FileStore) -> Catalog:
+        """Open the catalog. Raises OttlaError and pyiceberg's errors."""
+        wanted = {**self.file_options, **self.properties}
+        if self.is_own:
+            if not isinstance(store, LocalStore):
+                raise _no_catalog(store.url)
+            wanted |= {"type": "sql", "uri": f"sqlite:///{store.root / _OWN_CATALOG}?timeout=60"}
+        if isinstance(store, LocalStore):
+            wanted["py-io-impl"] = f"{SyncedFileIO.__module__}.{SyncedFileIO.__qualname__}"
+        try:
+            return load_catalog(self.name, **wanted)
+        except SQLAlchemyError:
+            # If two first commits create the catalog's tables at once, one of them finds them
+            # existing.
+            return load_catalog(self.name, **wanted)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the settings to store for later loads, without secrets."""
+        kept = {
+            key: _without_password(value)
+            for key, value in self.properties.items()
+            if not _SECRET.search(key)
+        }
+        return {"catalog": self.name, "table": list(self.table), "properties": kept}
+
+    @classmethod
+    def of(
+        cls,
+        store: FileStore,
+        options: Mapping[str, str],
+        file_options: Mapping[str, str],
+        stored: Mapping[str, Any] | None = None,
+    ) -> "CatalogSettings":
+        """Return the catalog of the options, or by default the one that the first load stored.
+
+        Raises OttlaError if a table outside of local folders has no catalog.
+        """
+        # The storage library reads these options too; pyiceberg names them differently.
+        reached = {name.lower(): os.environ[name] for name in _VARIABLES if name in os.environ}
+        reached |= {key.lower(): value for key, value in file_options.items()}
+        given = dict(options)
+        name, table = given.pop("name", None), given.pop("table", None)
+        if stored is None:
+            stored = {"catalog": "ottla", "table": ["ottla", _table_name(store)], "properties": {}}
+        properties = {**stored["properties"], **given}
+        if not properties and not isinstance(store, LocalStore):
+            raise _no_catalog(store.url)
+        return cls(
+            name or stored["catalog"],
+            tuple(table.split(".")) if table else tuple(stored["table"]),
+            properties,
+            {word: reached[key] for key, word in _FILE_OPTIONS.items() if key in reached},
+        )
+
+
+def _no_catalog(url: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.INVALID_REQUEST,
+        f"an Iceberg table in {url} needs a catalog that all its writers share: --store-option "
+        "catalog.type=rest --store-option catalog.uri=…, or another of pyiceberg's",
+    )
+
+
+def _table_name(store: FileStore) -> str:
+    """Return a table name derived from the last part of the root."""
+    last = store.url.rstrip("/").rpartition("/")[2]
+    return re.sub(r"\W", "_", last) or "table"
+
+
+def _without_password(value: str) -> str:
+    parts = urlsplit(value)
+    if "@" not in parts.netloc:
+        return value
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{host}"))
+
+
+_FOLDER = "metadata/"
+_HINT = f"{_FOLDER}version-hint.text"
+_NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
+# Keep the previous one: a reader that has just read the pointer may still open it.
+_KEPT = 2
+
+
+def write_hint(store: LocalStore, table: Table) -> None:
+    """Point to the table's metadata. The commit is valid whether or not this succeeds."""
+    current = PurePosixPath(table.metadata_location).name
+    number = int(current.partition("-")[0])
+    with suppress(OSError, OttlaError):
+        with suppress(FileExistsError):
+            folder = store.root / _FOLDER
+            os.link(folder / current, folder / f"v{number}.metadata.json")
+        store.replace(_HINT, str(number).encode())
+        numbered = map(_NUMBERED.fullmatch, store.names(_FOLDER))
+        for one in [each for each in numbered if each and int(each[1]) <= number - _KEPT]:
+            store.remove(_FOLDER + one[0])

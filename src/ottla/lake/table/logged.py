@@ -1,0 +1,278 @@
+"""A table whose live files are listed in the log of a table format, Delta or Iceberg.
+
+    DIR/_ottla/manifests/00000000000000000003-<digest>.json
+    DIR/_ottla/heads/00000000000000000003.json
+    DIR/data/v0000000003-<load id>-p<partition>-<start>-<attempt>.parquet
+    DIR/_delta_log/… or DIR/metadata/…
+
+A commit first stores its manifest, which has no effect yet. Then one atomic step of the format adds
+the files to the log and names the manifest there, by version and digest. A manifest that the log
+does not name has no effect; a later load removes it after another manifest has taken its version.
+
+The log names the newest manifest of the chain, and each manifest has the digest of the previous
+one. The head marker records the number of loads, so that a rolled-back log is noticed.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from ottla.base.errors import OttlaError
+from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
+from ottla.lake.model.log_entry import NamedLoad, TableLog
+from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes
+from ottla.lake.model.sealed import unseal
+from ottla.lake.store.library_faults import as_log_error
+from ottla.lake.store.put_until_known import StoreUnreachable
+from ottla.lake.store.store import FileStore
+from ottla.lake.table import data_files
+from ottla.lake.table.agreement import compare
+from ottla.lake.table.checkpoints import TableCheckpoints
+from ottla.lake.table.columns import buckets_of_table, columns_of
+from ottla.lake.table.durable import doubted_once_tried
+from ottla.lake.table.heads import Heads, TableHead
+from ottla.lake.table.ownership import HEADS, OWN_FOLDER
+from ottla.lake.table.problems import SoundChain
+from ottla.lake.table.table import Agreement, ManifestLink
+from ottla.lake.table.temporary_folder import RunningLoads
+
+_MANIFESTS = f"{OWN_FOLDER}manifests/"
+_MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")
+
+# A manifest and its digest; None if the manifest is gone; or a description of its problem.
+_Found = tuple[Manifest, str] | str | None
+
+
+def _no_step(_name: str) -> None:
+    """The default of `on_step`."""
+
+
+class LoggedTable:
+    """A table: files in one store, and the log of its commits."""
+
+    file_stem = staticmethod(data_files.file_stem)
+
+    def __init__(
+        self, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
+    ) -> None:
+        self.store = store
+        self.format = log.kind.lower()
+        self._log = log
+        self._heads = Heads(store, HEADS)
+        self._checkpoints = TableCheckpoints(store, f"{OWN_FOLDER}checkpoints/")
+        self.running = RunningLoads(store, f"{OWN_FOLDER}running/")
+        self._on_step = on_step
+        self._writes = False
+        self._chain = SoundChain(
+            store.url,
+            self._heads,
+            self._checkpoints,
+            self.links,
+            self._find,
+            "the manifest of",
+        )
+
+    @classmethod
+    def create_or_open(
+        cls, store: FileStore, log: TableLog, on_step: Callable[[str], None] = _no_step
+    ) -> "LoggedTable":
+        """Open the table for writing, and create what a new table needs.
+
+        The first commit creates the log itself.
+        """
+        table = cls(store, log, on_step)
+        store.prepare((_MANIFESTS, data_files.FOLDER))
+        table._heads.require_one(lambda: bool(table._names()))
+        table._writes = True
+        return table
+
+    def latest(self) -> tuple[Manifest | None, str | None]:
+        return self._chain.latest(repairs_head=self._writes)
+
+    def history(self) -> Iterator[Manifest]:
+        return self._chain.history()
+
+    def live_files(self) -> Sequence[DataFile]:
+        return self._chain.live_files()
+
+    def live_paths(self) -> Sequence[str]:
+        return sorted(self._log.live_paths())
+
+    def forget(self, oldest: int, *, dry_run: bool) -> AbstractSet[str]:
+        # Read before the log forgets the entries of other programs.
+        entries = self._log.read(columns_of(self._chain.newest()[0])).entries
+        foreign = [entry for entry in entries if entry.load is None]
+        touched = {path for entry in foreign for path in (*entry.added, *entry.removed)}
+        ours = {file.path for file in self.live_files()}
+        return touched | ours | self._log.forget(oldest, dry_run=dry_run)
+
+    def must_rewrite(self, columns: Any) -> bool:
+        return self._log.must_rewrite(columns)
+
+    def audit(self, chain: Sequence[tuple[Manifest, str | None]]) -> Agreement:
+        try:
+            newest = chain[-1][0] if chain else None
+            reading = self._log.read(columns_of(newest), buckets_of_table(newest))
+            with as_log_error(self._log.kind, self.store.url):
+                return compare(self._log.kind, reading, chain)
+        except StoreUnreachable:
+            raise
+        except OttlaError as error:
+            return Agreement([error.message])
+
+    def links(self, since: TableStanding = EMPTY) -> Iterator[ManifestLink]:
+        # Read before the log: a load that ends meanwhile enters the log before it writes a head
+        # marker.
+        heads = self._heads.all()
+        try:
+            newest = self._log.newest()
+        except StoreUnreachable:
+            raise
+        except OttlaError as error:
+            yield ManifestLink("log", None, since, [error.message])
+            return
+        if not heads and (newest.version or self._names()):
+            problem = f"no file in {self.store.address(HEADS)} says how many loads it "
+            heads = self._heads.all() or [TableHead(0, None, problem=f"{problem}holds")]
+        yield from self._chain_links(since, newest)
+        problems = [head.problem for head in heads if head.problem is not None]
+        problems += self._head_problems(heads, newest)
+        if problems:
+            yield ManifestLink("head", None, since, problems)
+
+    def _head_problems(self, heads: Sequence[TableHead], newest: NamedLoad) -> list[str]:
+        kind = self._log.kind
+        if newest.problem:
+            return [f"{kind}'s log contradicts itself: {newest.problem}"]
+        last = max((head.version for head in heads), default=0)
+        if last > newest.version:
+            what = f"ends with load {newest.version}" if newest.version else "names no load"
+            return [
+                f"{kind}'s log {what}, and there were {last}: it was rolled back or made anew by "
+                "another program"
+            ]
+        return [
+            f"{kind}'s log names another manifest of load {head.version} than the head"
+            for head in heads
+            if head.problem is None
+            and head.version == newest.version
+            and not newest.is_of(head.version, head.manifest)
+        ]
+
+    def _chain_links(self, since: TableStanding, newest: NamedLoad) -> Iterator[ManifestLink]:
+        """Yield the manifests from `since` to the newest; they are found in reverse order."""
+        found, before = self._found_back(since, newest)
+        if newest.version >= since.version and not before.is_of(since.version, since.digest):
+            problem = f"load {since.version + 1} does not follow the manifest of {since.version}"
+            yield ManifestLink(f"load {since.version}", None, since, [problem])
+        standing = since
+        for version, one in reversed(found):
+            if one is None or isinstance(one, str):
+                problem = one or f"the manifest of load {version} is missing"
+                yield ManifestLink(f"load {version}", None, standing, [problem])
+                return
+            manifest, digest = one
+            standing, problems = followed_by(standing, manifest, digest)
+            problems = [f"the manifest of load {version}: {problem}" for problem in problems]
+            yield ManifestLink(f"load {version}", manifest, standing, problems)
+
+    def _found_back(
+        self, since: TableStanding, newest: NamedLoad
+    ) -> tuple[list[tuple[int, _Found]], NamedLoad]:
+        """Return the manifests from the newest back to `since`, each found by its successor.
+
+        Also returns what the oldest of them names. The predecessor of a missing manifest is found
+        only if its version has a single manifest.
+        """
+        digests: dict[int, list[str]] = {}
+        for version, digest in self._names(since.version):
+            digests.setdefault(version, []).append(digest)
+        found: list[tuple[int, _Found]] = []
+        named = newest
+        while named.version > since.version:
+            version = named.version
+            fitting = [one for one in digests.get(version, ()) if named.is_of(version, one)]
+            one = self._manifest(version, fitting[0]) if len(fitting) == 1 else None
+            found.append((version, one))
+            named = NamedLoad(version - 1, one[0].previous or "" if isinstance(one, tuple) else "")
+        return found, named
+
+    def _manifest(self, version: int, digest: str) -> _Found:
+        name = _name(version, digest)
+        try:
+            # A refusal or missing answer of the storage is not damage, so it is raised.
+            content = self.store.read(_MANIFESTS + name)
+        except FileNotFoundError:
+            return None
+        try:
+            manifest, actual = from_bytes(content, name)
+        except OttlaError as error:
+            return error.message
+        if actual != digest or manifest.version != version:
+            return f"the manifest {name} is another's, under its name"
+        return manifest, digest
+
+    def _find(self, standing: TableStanding) -> tuple[Manifest, str] | None:
+        found = self._manifest(standing.version, standing.digest) if standing.digest else None
+        return found if isinstance(found, tuple) else None
+
+    def commit(self, manifest: Manifest) -> None:
+        content = to_bytes(manifest)
+        digest = unseal(content)[1]
+        path = _MANIFESTS + _name(manifest.version, digest)
+        self.store.put_if_absent(path, content)
+        self._on_step("manifest stored")
+        # If the process crashes from here on, the log may contain the load.
+        self._on_step("manifest offered")
+        if not self._log.commit(manifest, digest) and not self._counts(manifest.version, digest):
+            self.store.remove(path)
+            raise self._chain.lost(manifest)
+        self._on_step("manifest written")
+        self._chain.committed(manifest.version, digest, self._on_step)
+
+    def _counts(self, version: int, digest: str) -> bool:
+        """Return whether the manifest is in the chain although the log already names a later one.
+
+        This happens if the answer to our commit was lost and another commit followed at once.
+        """
+        with doubted_once_tried(self.store.url, version) as doubt:
+            doubt.is_tried = True
+            return any(link.after.digest == digest for link in self.links())
+
+    def _loads_now(self) -> list[str]:
+        return self._chain.newest()[1].loads.split()
+
+    def remove_orphans(self) -> list[str]:
+        standing = self._chain.newest()[1]
+        names = self._names()
+        several = [at for at, _ in names if at <= standing.version]
+        if len(several) > len(set(several)):
+            chain = {link.after.digest for link in self.links()}
+            for version, digest in names:
+                if version <= standing.version and digest not in chain:
+                    self.store.remove(_MANIFESTS + _name(version, digest))
+        digests = dict(self._names())
+
+        def paths_named(version: int) -> set[str]:
+            found = self._manifest(version, digests.get(version, ""))
+            if not isinstance(found, tuple):
+                raise self._chain.damaged(found or f"the manifest of load {version} is missing")
+            return {file.path for file in (*found[0].files, *found[0].dead_letters)}
+
+        return data_files.remove_orphans(
+            self.store,
+            self.running,
+            self._loads_now,
+            paths_named,
+        )
+
+    def _names(self, since: int = 0) -> list[tuple[int, str]]:
+        """Return the versions and digests of all stored manifests, effective or not."""
+        after = f"{since + 1:020d}" if since else ""
+        names = map(_MANIFEST_NAME.fullmatch, self.store.names(_MANIFESTS, after))
+        return sorted((int(match[1]), match[2]) for match in names if match)
+
+
+def _name(version: int, digest: str) -> str:
+    return f"{version:020d}-{digest}.json"

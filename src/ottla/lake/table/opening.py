@@ -1,0 +1,165 @@
+"""Opens the table that a target and a format name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.log_entry import TableLog
+from ottla.lake.store.errors import as_storage_error
+from ottla.lake.store.local import LocalStore
+from ottla.lake.store.opening import open_store
+from ottla.lake.store.store import FileStore
+from ottla.lake.store.webhdfs import WebHdfsStore
+from ottla.lake.table.formats import (
+    Format,
+    TableFormat,
+    decide_format,
+    format_of_others,
+    read_format,
+)
+from ottla.lake.table.logged import LoggedTable
+from ottla.lake.table.options import catalog_options, file_options
+from ottla.lake.table.own import OwnTable
+from ottla.lake.table.ownership import (
+    OWN_FOLDER,
+    require_own,
+    require_table,
+)
+from ottla.lake.table.table import LakeTable
+
+
+def place_of(target: str, options: Mapping[str, str] | None = None) -> str:
+    """Return the target's name in messages. Raises OttlaError for an invalid target."""
+    return open_store(target, file_options(options)).url
+
+
+def open_table(
+    target: str,
+    wanted: Format | None = None,
+    options: Mapping[str, str] | None = None,
+    on_step: Callable[[str], None] = lambda _step: None,
+    *,
+    into_existing: bool = False,
+) -> LakeTable:
+    """Open the table in `target` for writing, and create it if there is none.
+
+    `wanted` is the format of a new table, by default `parquet`; an existing table keeps its own.
+    `options` are those of the storage and, prefixed with `catalog.`, of an Iceberg catalog.
+    `on_step` is called with the name of each completed step of a commit. With `into_existing` the
+    table is a Delta or Iceberg table that another program made. Raises OttlaError.
+    """
+    store = open_store(target, file_options(options))
+    if not into_existing:
+        require_own(store)
+    decided = read_format(store)
+    if decided is None:
+        if into_existing:
+            wanted = wanted or format_of_others(store)
+        new = _new_format(store, wanted or "parquet", options)
+        if into_existing:
+            new = replace(new, is_shared=True)
+            _require_loadable(_open_log(store, new, options))
+        store.prepare((OWN_FOLDER,))
+        decided = decide_format(store, new)
+    if into_existing and not decided.is_shared:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the table in {target} was made by ottla: leave out --into-existing",
+        )
+    if wanted not in (None, decided.name):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the table in {target} has format {decided.name}; a table of format {wanted} needs a "
+            "folder of its own",
+        )
+    if decided.name == "parquet":
+        return OwnTable.create_or_open(store, on_step)
+    log = _open_log(store, decided, options)
+    return LoggedTable.create_or_open(store, log, on_step)
+
+
+def existing_table(target: str, options: Mapping[str, str] | None = None) -> LakeTable:
+    """Open an existing table for reading. Raises OttlaError where there is none."""
+    store = open_store(target, file_options(options))
+    with as_storage_error(store.url):
+        require_table(store, target)
+        decided = read_format(store)
+        if decided is None or decided.name == "parquet":
+            return OwnTable.open(store, target)
+        return LoggedTable(store, _open_log(store, decided, options))
+
+
+def _require_loadable(log: TableLog) -> None:
+    """Raise OttlaError unless the log is of a table that another program made."""
+    newest = log.newest()
+    if newest.version or newest.problem:
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"the {log.kind} table names load {newest.version} of ottla, whose folder _ottla is "
+            "gone: restore it from a copy",
+        )
+    log.require_shared()
+
+
+def _new_format(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
+    """Return the format that a new table would have. Raises OttlaError if it is impossible."""
+    if wanted != "parquet" and isinstance(store, LocalStore) and set("%#?") & set(store.url):
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            f"a {wanted} table can't be in {store.url}: its programs take %, # and ? in a path for "
+            "parts of a URL; choose another folder",
+        )
+    if wanted != "parquet" and isinstance(store, WebHdfsStore):
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"a {wanted} table can't be in {store.url}: the library that commits to it does not "
+            "speak WebHDFS; use --format parquet there",
+        )
+    if catalog_options(options) and wanted != "iceberg":
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST, f"a table of format {wanted} has no catalog (catalog.…)"
+        )
+    return _decided(store, wanted, options)
+
+
+def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None) -> TableFormat:
+    """Return the format that a first load decides. Raises OttlaError for missing packages."""
+    if wanted == "parquet":
+        return TableFormat(wanted)
+    try:
+        if wanted == "delta":
+            import deltalake  # noqa: F401, PLC0415  # As above.
+
+            return TableFormat(wanted)
+        from ottla.lake.table.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+    except ImportError as error:
+        raise _not_installed(wanted, error) from None
+    settings = CatalogSettings.of(store, catalog_options(options), file_options(options))
+    return TableFormat(wanted, settings.stored())
+
+
+def _open_log(
+    store: FileStore, decided: TableFormat, options: Mapping[str, str] | None
+) -> TableLog:
+    """Open the log of a Delta or Iceberg table. Raises OttlaError as `_decided`."""
+    try:
+        if decided.name == "delta":
+            from ottla.lake.table.delta import DeltaLog  # noqa: PLC0415  # As above.
+
+            return DeltaLog(store, file_options(options), is_shared=decided.is_shared)
+        from ottla.lake.table.iceberg import IcebergLog  # noqa: PLC0415  # As above.
+        from ottla.lake.table.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+    except ImportError as error:
+        raise _not_installed(decided.name, error) from None
+    settings = CatalogSettings.of(
+        store, catalog_options(options), file_options(options), decided.settings
+    )
+    return IcebergLog(store, settings, is_shared=decided.is_shared)
+
+
+def _not_installed(wanted: Format, error: ImportError) -> OttlaError:
+    return OttlaError(
+        ErrorCode.UNSUPPORTED_VERSION,
+        f"tables of format {wanted} need a package that is not installed ({error.name}): "
+        f"pip install 'ottla[{wanted}]'",
+    )

@@ -1,1 +1,0 @@
-"""How a load becomes visible: the seam *commit*, and a module for each format of tables."""

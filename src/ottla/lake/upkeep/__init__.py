@@ -1,1 +1,0 @@
-"""Upkeep of a table: compaction of small files, expiry of old ones, replacement of ranges."""

@@ -1,0 +1,125 @@
+"""One task of upkeep: reads the rows of some files and writes them as one file.
+
+Runs on any executor. Each attempt writes a file with a name of its own, like tasks of a load.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.output import ParquetOutput
+from ottla.lake.job.task import Runner
+from ottla.lake.model.layout import FileLayout, in_columns, layout_of
+from ottla.lake.model.manifest import DataFile, TableSchema
+from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.rows.changelog_columns import Columns, columns_from
+from ottla.lake.store.store import FileStore
+from ottla.lake.table.file_check import FileUnreadable, check_bytes, file_batches
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteTask:
+    """The offsets [start, end) of neighbouring files of one partition, to become one file."""
+
+    store: FileStore
+    path: str  # Start of the path of the new file; each attempt appends its own name.
+    files: tuple[DataFile, ...]
+    start: int
+    end: int
+    layout: FileLayout
+    row_group_bytes: int
+    # The columns of files with older columns, by path, and the columns that replace them.
+    older: Mapping[str, TableSchema | None] = field(default_factory=dict)
+    columns: TableSchema | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def offsets(self) -> int:
+        return 0
+
+    def run(self) -> DataFile | None:
+        """Write the file; return None if it would have no rows. Raises OttlaError."""
+        return write_again(self, uuid.uuid4().hex[:12])
+
+
+def write_again(wanted: RewriteTask, attempt: str) -> DataFile | None:
+    """Write the file, named after `attempt`; return None if it would have no rows.
+
+    Raises OttlaError, also if a file does not hold the rows in its manifest; then no file remains.
+    """
+    path = f"{wanted.path}-{attempt}.parquet"
+    output = ParquetOutput(
+        wanted.store, path, layout=wanted.layout, row_group_bytes=wanted.row_group_bytes
+    )
+    try:
+        for file in wanted.files:
+            _copy(wanted, file, output)
+        output.finish()
+    except BaseException:
+        output.discard()
+        raise
+    if output.rows == 0:
+        return None
+    first = wanted.files[0]
+    return output.as_file(first.partition, wanted.start, wanted.end, first.event)
+
+
+def _copy(wanted: RewriteTask, file: DataFile, output: ParquetOutput) -> None:
+    rows, hashed = output.rows, output.hash
+    is_whole = wanted.start <= file.start and file.end <= wanted.end
+    try:
+        # The hash of the rows does not cover typed columns.
+        if check_bytes(wanted.store, file):
+            raise _damaged(file, "is not as it was written")
+        for batch in _batches(wanted, file):
+            kept = batch
+            if not is_whole:
+                offsets = batch.column("offset")
+                inside = pc.and_(
+                    pc.greater_equal(offsets, wanted.start), pc.less(offsets, wanted.end)
+                )
+                kept = batch.filter(inside)
+            if kept.num_rows:
+                output.copy(kept)
+    except FileNotFoundError as error:
+        raise _damaged(file, "is missing") from error
+    except FileUnreadable as error:
+        raise _damaged(file, str(error)) from error
+    copied = (output.rows - rows, hash_text((output.hash - hashed) % MODULUS))
+    if is_whole and copied != (file.rows, file.hash):
+        raise _damaged(file, "does not hold the rows that its manifest says")
+
+
+def _batches(wanted: RewriteTask, file: DataFile) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file in the columns to write; rows of older columns are decoded again.
+
+    Rows without their keys and values keep their typed values, in wider types.
+    """
+    if file.path not in wanted.older:
+        yield from file_batches(wanted.store, file.path, wanted.layout)
+        return
+    newer = columns_from(wanted.columns) if wanted.layout.keep_raw else Columns()
+    for batch in file_batches(wanted.store, file.path, layout_of(wanted.older[file.path])):
+        rows = newer.decoded(pa.Table.from_batches([batch]))
+        yield from in_columns(rows, wanted.layout.schema).to_batches()
+
+
+def _damaged(file: DataFile, what: str) -> OttlaError:
+    return OttlaError(
+        ErrorCode.CORRUPT_MESSAGE,
+        f"{file.path} {what}; nothing was committed. `ottla lake verify` tells what is wrong with "
+        f"the table, and `ottla lake replace --offsets {file.partition}:{file.start}-{file.end}` "
+        "reads its rows from the topic again",
+    )
+
+
+def rewritten(tasks: Sequence[RewriteTask], run: Runner) -> list[DataFile]:
+    """Run the tasks; return the files that they wrote."""
+    return [file for file in run(tasks) if file is not None]

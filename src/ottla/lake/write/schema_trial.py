@@ -1,0 +1,140 @@
+"""A dry run of a decoding declaration: what it would change, which records it would refuse.
+
+Reads the last records of a topic and writes nothing, neither a table nor a position.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.job.options import DecodeOptions
+from ottla.lake.model.manifest import SchemaChange
+from ottla.lake.model.option import filled
+from ottla.lake.model.plan import Range
+from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.rows.decoded_rows import RowSorter
+from ottla.lake.rows.decoder import NewField
+from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
+from ottla.lake.source.reader import read_range
+from ottla.lake.table.opening import existing_table
+from ottla.lake.write.settings import decode_of
+from ottla.lake.write.table_schema import LoadTyping, load_typing, sample_ranges
+from ottla.ledger.partition import RangeAccount
+
+# How often columns are adapted to the records.
+_ROUNDS = 5
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedKind:
+    """Records that are refused for one reason, with some of their (partition, offset) pairs."""
+
+    stage: str
+    error: str
+    records: int
+    examples: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaTrial:
+    """The result that a load with the declaration would have for these records."""
+
+    records: int
+    refused: tuple[RefusedKind, ...]
+    schema: TypedSchema
+    changes: tuple[SchemaChange, ...]
+
+    @property
+    def decoded(self) -> int:
+        return self.records - sum(one.records for one in self.refused)
+
+
+def try_schema(
+    topic: str,
+    *,
+    last: int = 1_000,
+    bootstrap: str = "localhost:9092",
+    target: str | None = None,
+    store_options: Mapping[str, str] | None = None,
+    **options: Unpack[DecodeOptions],
+) -> SchemaTrial:
+    """Decode the last records of `topic` as a load would, and return what the load would do.
+
+    With `target`, decode as for a load into that table: the changes are those to its columns, and
+    its own declaration is used if none is given. Raises OttlaError, for example if the declaration
+    does not fit the table's columns.
+    """
+    decode = decode_of(filled(DecodeOptions, options))
+    before = None
+    if target is not None:
+        newest, _ = existing_table(target, store_options).latest()
+        before = newest.table_schema if newest else None
+    with closing(connect(bootstrap, LOOK_PATIENCE_S)) as cluster:
+        bounds = cluster.describe(topic).bounds
+    whole = [Range(topic, p, one.log_start, one.end) for p, one in sorted(bounds.items())]
+    ranges = sample_ranges([one for one in whole if one.start < one.end], last)
+    typing = load_typing(
+        decode,
+        before,
+        dead_timestamps=True,
+        starts={one.partition: one.start for one in ranges},
+        ranges=ranges,
+        bootstrap=bootstrap,
+    )
+    if typing is None or not typing.sorting.decode.sides():
+        raise OttlaError(
+            ErrorCode.INVALID_REQUEST,
+            "there is nothing to try: say what keys or values are (--value json)",
+        )
+    for _ in range(_ROUNDS):
+        trial, news = _tried(typing, ranges, bootstrap)
+        if not news:
+            break
+        typing = typing.with_news(news)
+    return trial
+
+
+def _tried(
+    typing: LoadTyping, ranges: list[Range], bootstrap: Bootstrap
+) -> tuple[SchemaTrial, list[tuple[int, NewField, int]]]:
+    sorting = typing.sorting
+    sorting = replace(sorting, decode=replace(sorting.decode, on_bad_record="dead-letter"))
+    records = 0
+    counts: Counter[tuple[str, str]] = Counter()
+    examples: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    news = []
+    for wanted in ranges:
+        sorter = RowSorter(sorting)
+        bad_times: dict[int, int] = {}
+        account = RangeAccount(wanted.partition, wanted.start, wanted.end, True)
+        with closing(connect(bootstrap)) as cluster:
+            for batch in read_range(
+                wanted,
+                cluster,
+                account,
+                skip_unreadable=True,
+                null_bad_timestamps=True,
+                bad_times=bad_times,
+            ):
+                rows = sorter.sort(batch, bad_times)
+                records += batch.num_rows
+                if not rows.dead.num_rows:
+                    continue
+                stages, errors = (column.to_pylist() for column in rows.reasons[:2])
+                offsets = rows.dead.column("offset").to_pylist()
+                for kind, offset in zip(zip(stages, errors, strict=True), offsets, strict=True):
+                    counts[kind] += 1
+                    places = examples.setdefault(kind, [])
+                    if len(places) < _EXAMPLES:
+                        places.append((wanted.partition, offset))
+        news += [(wanted.partition, new, offset) for new, offset in sorter.news.values()]
+    refused = tuple(
+        RefusedKind(stage, error, count, tuple(examples[stage, error]))
+        for (stage, error), count in counts.most_common()
+    )
+    return SchemaTrial(records, refused, typing.sorting.schema, typing.changes), news
