@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 
 from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
 FORMATS = get_args(Format)

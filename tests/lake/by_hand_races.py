@@ -23,7 +23,7 @@ from rig.broker import ottla as ottla_process
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.table import LoadLost
 from tests.unit.lake.logged import readers
 
 _RECORDS = 20

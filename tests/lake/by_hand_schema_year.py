@@ -25,7 +25,7 @@ from rig.jars import SPARK_DELTA, SPARK_ICEBERG, JarSet, fetch
 from rig.java import java_home
 from rig.nodes import Node
 
-from ottla.lake.table.formats import Format
+from ottla.lake.tables.formats import Format
 from tests.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
 
 Reader = Callable[[Path], pa.Table]

@@ -23,7 +23,7 @@ from ottla.base.errors import OttlaError
 from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
 from ottla.lake import LoadLost, run_here
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.runners import murderous
 
 MakeTopic = Callable[..., str]

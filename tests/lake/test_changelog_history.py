@@ -18,7 +18,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import run_here
 from ottla.lake.job.interval_files import write_intervals
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.test_changelog import compact
 
 MakeTopic = Callable[..., str]

@@ -14,7 +14,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake import FencedWriter, LoadResult, run_here
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.runners import after
 from tests.unit.lake.tables import forge, manifest_path
 

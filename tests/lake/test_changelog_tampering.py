@@ -18,7 +18,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import run_here
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.runners import after
 
 MakeTopic = Callable[..., str]

@@ -24,8 +24,8 @@ from ottla.lake.edges.pipeline_state import status
 from ottla.lake.model.buckets import By
 from ottla.lake.model.decode_spec import columns
 from ottla.lake.model.event_times import EventSettings
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.dead_letters import letters_of_table
 from tests.unit.lake.logged.readers import iceberg
 

@@ -103,7 +103,7 @@ def test_from_latest_means_its_first_start_and_idle_partitions_have_positions(
 
 
 def _positions(target: Path) -> dict[int, int]:
-    from ottla.lake.table.opening import existing_table
+    from ottla.lake.tables.opening import existing_table
 
     manifest, _ = existing_table(str(target)).latest()
     assert manifest is not None

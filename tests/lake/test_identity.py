@@ -16,7 +16,7 @@ import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

@@ -24,7 +24,7 @@ from ottla.lake import LoadLost, run_here
 from ottla.lake.job.on_spark import run_on_spark
 from ottla.lake.model.splitting import joined
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.runners import murderous
 
 Produce = Callable[..., None]

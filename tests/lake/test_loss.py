@@ -16,7 +16,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.command import cli
 from ottla.lake import run_here
 from ottla.lake.edges.datasource import OttlaSource
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

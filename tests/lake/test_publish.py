@@ -17,7 +17,7 @@ from rig.nodes import Node
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Fields, PublishPace, run_here
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.lake.test_sink import committed
 
 MakeTopic = Callable[..., str]

@@ -21,9 +21,9 @@ from ottla.client import sync
 from ottla.client.admin.compaction import CompactAction
 from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.table import LoadLost
 from ottla.lake.write.dead_letters import letters_of_table
 from ottla.lake.write.redrive import redrive_table
 from tests.unit.lake.logged import readers

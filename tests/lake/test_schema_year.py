@@ -14,7 +14,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, Format, run_here
 from ottla.lake.rows import columns
-from ottla.lake.table.formats import Format as TableFormat
+from ottla.lake.tables.formats import Format as TableFormat
 from tests.lake.schema_year import BY_FORMAT, STEPS, Year, by_duckdb, plain
 
 MakeTopic = Callable[..., str]

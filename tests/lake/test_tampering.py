@@ -22,7 +22,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake.check import damaged_files
 from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.layout import DEAD
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.lake import flips
 from tests.unit.lake.tables import commit, data_file, forge, rows, written
 

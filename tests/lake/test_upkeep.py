@@ -16,7 +16,7 @@ from ottla.base.errors import OttlaError
 from ottla.cli.lake.files import files
 from ottla.client import sync
 from ottla.lake import Decode, Format, run_here
-from ottla.lake.table.formats import Format as TableFormat
+from ottla.lake.tables.formats import Format as TableFormat
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

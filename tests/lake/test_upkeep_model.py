@@ -11,8 +11,8 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import run_here
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table
 from tests.lake.kills.rounds import files_of
 from tests.lake.test_replacement import MakeTopic
 

@@ -12,9 +12,9 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import Decode, run_here
 from ottla.lake import Format as ValueFormat
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.table import LoadLost
 from tests.lake.runners import after
 from tests.unit.lake.upkeep.test_compacting import FORMATS, table_rows
 

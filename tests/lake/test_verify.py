@@ -15,7 +15,7 @@ import ottla.lake
 from ottla.lake import run_here
 from ottla.lake.model.manifest import next_manifest
 from ottla.lake.model.sealed import unseal
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from tests.unit.lake.tables import forge, manifest_path
 
 Produce = Callable[..., None]

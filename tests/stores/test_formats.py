@@ -12,9 +12,9 @@ from rig.s3 import REGION, S3Server
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.store.opening import open_store
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LoadLost
 from tests.stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 

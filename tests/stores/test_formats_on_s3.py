@@ -13,8 +13,8 @@ from rig.s3 import S3Server
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LoadLost
 from tests.stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 

@@ -11,10 +11,10 @@ from rig.s3 import S3Server
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.put_until_known import StoreUnreachable
 from ottla.lake.store.store import FileStore, PutUnknown
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table, open_table
-from ottla.lake.table.own import OwnTable
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table, open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import LoadLost
 from tests.stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 

@@ -14,7 +14,7 @@ from rig.s3 import SECRET, S3Server, s3
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.store.opening import open_store
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.stores.servers import BUCKET
 
 _numbers = itertools.count(1)

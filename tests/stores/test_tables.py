@@ -19,8 +19,8 @@ from rig.s3 import KEY, REGION, SECRET, S3Server
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.store.opening import open_store
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LoadLost
 from tests.stores.servers import BUCKET
 from tests.unit.lake.tables import commit, written
 
@@ -79,7 +79,7 @@ def test_of_several_writers_one_wins_each_version(target: str) -> None:
 
 KILLED = """
 import os, signal, sys
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import written
 def kill(step):
     if step == sys.argv[2]:

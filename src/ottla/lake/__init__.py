@@ -53,8 +53,8 @@ from ottla.lake.model.types import Type
 from ottla.lake.rows.decoded_rows import RowSorting
 from ottla.lake.rows.decoder import NewField
 from ottla.lake.store.store import FileStore, StoredFile, StoreWriter
-from ottla.lake.table.opening import existing_table
-from ottla.lake.table.table import FencedWriter
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.table import FencedWriter
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.changelog_reader import changelog_as_of
 from ottla.lake.write.compact import CompactionResult, compact

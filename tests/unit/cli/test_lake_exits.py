@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.exits import LakeCommands
 from ottla.lake.model.loss import RecordsLost
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.table import LoadLost
 
 
 @pytest.mark.parametrize(

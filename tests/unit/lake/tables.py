@@ -13,7 +13,7 @@ from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import hash_text
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.model.sealed import seal, unseal
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
 
 TOPIC = "flights"

@@ -18,7 +18,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import EqualTo
 
 import ottla.lake
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit, forge, rows
 from tests.unit.lake.test_forged_certificates import Document, checker, wrong
 

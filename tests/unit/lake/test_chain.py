@@ -9,8 +9,8 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, edit, forge, manifest_path
 
 Change = Callable[[dict[str, Any]], object]

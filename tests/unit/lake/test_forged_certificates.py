@@ -13,7 +13,7 @@ import pytest
 from rig.paths import ROOT
 
 import ottla.lake
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit
 
 Document = dict[str, Any]

@@ -12,10 +12,10 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.heads import Heads
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.heads import Heads
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import LoadLost
 from tests.unit.lake.tables import commit, manifest_path, written
 from tests.unit.lake.test_table_races import Stopped
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import ottla.lake
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, written
 
 

@@ -11,9 +11,9 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.manifest import DataFile, Kind, Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
-from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import FencedWriter, LoadLost
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake.tables import TOPIC, commit, data_file, forge, manifest_path, rows, written
 

@@ -154,7 +154,7 @@ def test_a_string_that_is_not_within_the_content_is_refused() -> None:
 
 def test_without_what_was_compiled_numpy_does_it() -> None:
     """Where the plain form is asked for, the loops in C are as if they were not installed."""
-    code = "from ottla.lake import row_hash; print(row_hash._in_c)"
+    code = "from ottla.lake.model import row_hash; print(row_hash._in_c)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=True,

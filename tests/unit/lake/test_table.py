@@ -10,10 +10,10 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, next_manifest, to_bytes
-from ottla.lake.table import data_files
-from ottla.lake.table.opening import existing_table, open_table
-from ottla.lake.table.own import OwnTable
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables import data_files
+from ottla.lake.tables.opening import existing_table, open_table
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import LoadLost
 from ottla.ledger.partition import PartitionLedger
 from tests.unit.lake import tables as made
 
@@ -90,7 +90,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from test_table import LOAD_A, load
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)

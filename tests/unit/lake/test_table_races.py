@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from ottla.base.errors import OttlaError
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 
 LIMIT_SECONDS = 120
 NO_CALL = frozenset({"fspath"})

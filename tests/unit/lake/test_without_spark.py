@@ -28,11 +28,13 @@ for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
 # Modules that only Spark imports.
 SPARKS_OWN = (
     "ottla.lake.edges.datasource",
-    "ottla.lake.sink.",
     "ottla.lake.edges.batch",
     "ottla.lake.source.filters",
+    "ottla.lake.edges.arrow_streams",
     "ottla.lake.edges.limited_batches",
     "ottla.lake.edges.micro_batches",
+    "ottla.lake.edges.stream_writers",
+    "ottla.lake.edges.writer",
 )
 REFUSED = """
 from ottla.base.errors import OttlaError

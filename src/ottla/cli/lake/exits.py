@@ -40,7 +40,7 @@ def _code_of(error: OttlaError) -> int | None:
     """Return the exit code of an error that has one of its own."""
     try:
         from ottla.lake.model.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
-        from ottla.lake.table.table import LoadLost  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.
     except ImportError:
         return None
     if isinstance(error, RecordsLost):

@@ -34,7 +34,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.check.report import Verification
 from ottla.lake.check.verify import verify
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from ottla.ledger.partition import PartitionLedger
 
 FORMAT = "ottla lake certificate 1"

@@ -6,10 +6,10 @@ from ottla.lake.check.report import Verification
 from ottla.lake.model.chain import TableStanding
 from ottla.lake.model.live import left_out, letters_after, live_after
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.table.checkpoints import TableCheckpoints
-from ottla.lake.table.override import overridden_by, without_overridden
-from ottla.lake.table.ownership import CHECKPOINTS
-from ottla.lake.table.table import Agreement, LakeTable
+from ottla.lake.tables.checkpoints import TableCheckpoints
+from ottla.lake.tables.override import overridden_by, without_overridden
+from ottla.lake.tables.ownership import CHECKPOINTS
+from ottla.lake.tables.table import Agreement, LakeTable
 
 
 def read_chain(

@@ -26,7 +26,7 @@ from ottla.lake.source.committed_positions import account_of, skipped_lines
 from ottla.lake.source.evidence import may_be_compacted
 from ottla.lake.source.source import Cluster, TopicDescription
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ottla.lake.check.apart import CallFailed, run_apart
 from ottla.lake.model.layout import RAW, FileLayout
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.file_check import FileUnreadable, file_batches
+from ottla.lake.tables.file_check import FileUnreadable, file_batches
 
 
 class DamagedFiles:

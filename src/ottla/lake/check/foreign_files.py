@@ -23,8 +23,8 @@ from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.proof import stored_hash
 from ottla.lake.model.row_hash import MODULUS, hash_text
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.file_check import FileUnreadable, foreign_batches, rows_problems
-from ottla.lake.table.table import FilesOfOthers
+from ottla.lake.tables.file_check import FileUnreadable, foreign_batches, rows_problems
+from ottla.lake.tables.table import FilesOfOthers
 
 
 @dataclass(slots=True)

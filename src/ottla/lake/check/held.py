@@ -13,7 +13,7 @@ from ottla.lake.model.layout import DEAD, FileLayout, layout_of
 from ottla.lake.model.manifest import DataFile, TableSchema
 from ottla.lake.model.plan import Range
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.file_check import FileUnreadable, foreign_batches
+from ottla.lake.tables.file_check import FileUnreadable, foreign_batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.agreement import bounds_problems
-from ottla.lake.table.file_check import NO_PARQUET
-from ottla.lake.table.statistics import read_statistics
+from ottla.lake.tables.agreement import bounds_problems
+from ottla.lake.tables.file_check import NO_PARQUET
+from ottla.lake.tables.statistics import read_statistics
 
 
 @dataclass(frozen=True, slots=True)

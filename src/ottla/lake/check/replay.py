@@ -33,7 +33,7 @@ from ottla.lake.rows.changelog_columns import columns_from, operations_only
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.temporary_folder import RunningLoads
+from ottla.lake.tables.temporary_folder import RunningLoads
 
 _OFFSETS_AT_ONCE = 2_000_000
 

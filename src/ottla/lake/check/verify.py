@@ -35,7 +35,7 @@ from ottla.lake.source.cluster import connect
 from ottla.lake.source.committed_positions import account_of, told, told_of_loss
 from ottla.lake.source.source import Cluster
 from ottla.lake.store.retries import retried
-from ottla.lake.table.columns import buckets_of_table
+from ottla.lake.tables.columns import buckets_of_table
 from ottla.ledger.partition import PartitionLedger
 
 # How often the table is read again because files expired while they were verified.

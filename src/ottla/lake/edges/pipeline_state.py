@@ -18,11 +18,11 @@ from ottla.lake.source.held_back import held_back_in
 from ottla.lake.source.source import TopicDescription
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.opening import open_store
-from ottla.lake.table.files_present import files_present
-from ottla.lake.table.opening import existing_table, place_of
-from ottla.lake.table.options import file_options
-from ottla.lake.table.ownership import holds_table, require_own
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.files_present import files_present
+from ottla.lake.tables.opening import existing_table, place_of
+from ottla.lake.tables.options import file_options
+from ottla.lake.tables.ownership import holds_table, require_own
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.commit import built_on, plan_load
 from ottla.lake.write.settings import decode_of, sizes_of
 

@@ -8,7 +8,7 @@ from ottla.lake.edges.delays import delays
 from ottla.lake.edges.metrics import replace_file
 from ottla.lake.edges.pipeline_state import history, status
 from ottla.lake.edges.report import report_page
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 
 
 def write_report(

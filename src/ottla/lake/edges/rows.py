@@ -32,8 +32,8 @@ from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.partition_reader import read_task
 from ottla.lake.source.partitions import planned_tasks
 from ottla.lake.source.source_options import parse_options
-from ottla.lake.table.columns import columns_of
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.changelog_reader import micros_of, require_history
 
 _BATCH_ROWS = 1 << 16

@@ -11,7 +11,7 @@ from ottla.lake.model.decode_spec import Decode, OnBadRecord
 from ottla.lake.model.event_times import LateRows
 from ottla.lake.model.manifest import Keeps
 from ottla.lake.model.option import Option, Size, Span
-from ottla.lake.table.formats import Format
+from ottla.lake.tables.formats import Format
 
 OnBadTimestamp = Literal["fail", "null", "dead-letter"]
 

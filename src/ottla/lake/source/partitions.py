@@ -24,7 +24,7 @@ from ottla.lake.source.sizes import log_bytes
 from ottla.lake.source.source import Cluster, TopicDescription
 from ottla.lake.source.source_options import StreamOptions
 from ottla.lake.source.topics import assigned, boundaries, chosen
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 
 _log = logging.getLogger(__name__)
 

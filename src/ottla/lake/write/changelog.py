@@ -24,8 +24,8 @@ from ottla.lake.model.plan import parse_boundary
 from ottla.lake.source.boundaries import require_boundaries
 from ottla.lake.source.cluster import connect
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.leftovers import Steps
-from ottla.lake.table.opening import open_table, place_of
+from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.write.changelog_writer import Applied, ChangelogWishes, ChangelogWriter
 from ottla.lake.write.dead_letters import send_letters
 from ottla.lake.write.follow_tries import Tries

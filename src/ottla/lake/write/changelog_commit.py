@@ -22,8 +22,8 @@ from ottla.lake.model.plan import Range, ranges
 from ottla.lake.model.splitting import SizedRange
 from ottla.lake.model.types import plain
 from ottla.lake.rows.changelog_columns import Columns, is_debezium, operation_of, require_fitting
-from ottla.lake.table.leftovers import Steps, removed_on_failure
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.changelog_state import TableState, hidden_stem
 from ottla.lake.write.commit import (
     SCHEMAS_MAX,

@@ -10,8 +10,8 @@ from ottla.lake.job.merge_task import read_state
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.schema import VALIDITY
 from ottla.lake.rows.history import as_of
-from ottla.lake.table.columns import columns_of
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.columns import columns_of
+from ottla.lake.tables.opening import existing_table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMES = [one.name for one in VALIDITY]

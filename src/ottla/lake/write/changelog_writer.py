@@ -18,10 +18,10 @@ from ottla.lake.model.plan import Boundary
 from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.committed_positions import commit_positions
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.leftovers import Steps
-from ottla.lake.table.override import Foundation, foundation, on_record
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.override import Foundation, foundation, on_record
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.changelog_commit import ChangesPlan, commit_changes
 from ottla.lake.write.changelog_kinds import kept_by
 from ottla.lake.write.changelog_state import read_state_of, remove_hidden_orphans

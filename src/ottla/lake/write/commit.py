@@ -26,10 +26,10 @@ from ottla.lake.source.cluster import connect
 from ottla.lake.source.committed_positions import told_of_loss
 from ottla.lake.source.sizes import partition_bytes
 from ottla.lake.source.source import Cluster, TopicDescription
-from ottla.lake.table.files_written import require_files
-from ottla.lake.table.leftovers import Steps, removed_on_failure
-from ottla.lake.table.override import Foundation
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.override import Foundation
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.event_times import (
     empty_at,
     events_after,

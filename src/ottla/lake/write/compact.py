@@ -20,11 +20,11 @@ from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.model.option import filled
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.files_written import require_files
-from ottla.lake.table.leftovers import Steps, removed_on_failure
-from ottla.lake.table.opening import existing_table, open_table, place_of
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.opening import existing_table, open_table, place_of
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.counts import Columns, CountingFiles, counting_now
 from ottla.lake.write.file_groups import groups
 from ottla.lake.write.rewrite_task import RewriteTask, rewritten

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ottla.base.errors import ErrorCode
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema
-from ottla.lake.table.table import LakeTable, LoadLost
+from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.write.file_groups import columns_of
 
 _TRIES = 20

@@ -9,7 +9,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import Manifest, next_manifest
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import KafkaCluster, connect
-from ottla.lake.table.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 from ottla.lake.write.commit import built_on
 
 # How often a writer tries its first commit while others commit.

@@ -17,8 +17,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.live import oldest_of, removed_by
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.opening import existing_table, open_table, place_of
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.opening import existing_table, open_table, place_of
+from ottla.lake.tables.table import LakeTable
 
 OLDER_THAN_MS = 7 * 24 * 3600 * 1000
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.source.outages import is_outage
-from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import FencedWriter, LoadLost
 
 # Neither waiting nor another try helps with these.
 _FINAL = frozenset(

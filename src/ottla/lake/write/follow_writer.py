@@ -16,10 +16,10 @@ from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import KafkaCluster, connect
 from ottla.lake.source.committed_positions import commit_positions
 from ottla.lake.source.source import Cluster
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.leftovers import Steps
-from ottla.lake.table.override import foundation, on_record
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.override import foundation, on_record
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.commit import (
     LoadPlan,
     LoadSettings,

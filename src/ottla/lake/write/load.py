@@ -21,11 +21,11 @@ from ottla.lake.source.cluster import connect
 from ottla.lake.source.committed_positions import commit_positions
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.leftovers import Steps
-from ottla.lake.table.opening import open_table, place_of
-from ottla.lake.table.override import foundation, on_record
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.opening import open_table, place_of
+from ottla.lake.tables.override import foundation, on_record
+from ottla.lake.tables.table import LoadLost
 from ottla.lake.write.commit import (
     built_on,
     commit_plan,

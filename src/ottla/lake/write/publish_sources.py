@@ -20,8 +20,8 @@ from ottla.lake.source.publish_row import Row
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.targets import folder_of
-from ottla.lake.table.opening import existing_table
-from ottla.lake.table.ownership import is_own
+from ottla.lake.tables.opening import existing_table
+from ottla.lake.tables.ownership import is_own
 from ottla.lake.write.publish_fields import RAW, Fields, as_row, over
 from ottla.lake.write.publish_position import SourceFile
 

@@ -23,7 +23,7 @@ from ottla.client.admin import Admin
 from ottla.client.common.offsets import OffsetAndMetadata
 from ottla.client.producer.producer import Producer
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.dead_letters import MARKS, letters_of_table
 from ottla.operations.dead_letters import FoundLetter, Redriven, send_again
 

@@ -5,8 +5,8 @@ the next ones. Of two loads, one still fails.
 """
 
 from ottla.lake.model.manifest import Manifest, next_manifest
-from ottla.lake.table.files_written import require_files
-from ottla.lake.table.table import LakeTable, LoadLost
+from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.table import LakeTable, LoadLost
 
 _TRIES = 20
 _UPKEEP = frozenset({"compaction", "replacement"})

@@ -24,9 +24,9 @@ from ottla.lake.source.boundaries import Limits, offsets_of
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.source import Cluster, TopicDescription
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.leftovers import Steps
-from ottla.lake.table.opening import existing_table, open_table, place_of
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.write.commit import built_on, commit_plan, plan_load
 from ottla.lake.write.settings import settings_of
 from ottla.lake.write.swap import NothingDiffers, RangeSwap

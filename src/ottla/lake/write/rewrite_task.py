@@ -18,7 +18,7 @@ from ottla.lake.model.manifest import DataFile, TableSchema
 from ottla.lake.model.row_hash import MODULUS, hash_text
 from ottla.lake.rows.changelog_columns import Columns, columns_from
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.file_check import FileUnreadable, check_bytes, file_batches
+from ottla.lake.tables.file_check import FileUnreadable, check_bytes, file_batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ottla.lake.rows.decoder import NewField
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
 from ottla.lake.source.reader import read_range
-from ottla.lake.table.opening import existing_table
+from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.settings import decode_of
 from ottla.lake.write.table_schema import LoadTyping, load_typing, sample_ranges
 from ottla.ledger.partition import RangeAccount

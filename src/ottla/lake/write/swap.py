@@ -14,10 +14,10 @@ from ottla.lake.model.layout import DEAD, layout_of
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import MODULUS
-from ottla.lake.table.file_check import check_bytes
-from ottla.lake.table.files_written import require_files
-from ottla.lake.table.leftovers import Steps, removed_on_failure
-from ottla.lake.table.table import LakeTable, LoadLost
+from ottla.lake.tables.file_check import check_bytes
+from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.write.counts import Columns, counting_now
 from ottla.lake.write.lost_race import lost_by_partition

@@ -25,7 +25,7 @@ from ottla.lake.rows.rules import evolved, reconciled, renamed
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import connect
 from ottla.lake.source.reader import read_range
-from ottla.lake.table.formats import Format
+from ottla.lake.tables.formats import Format
 from ottla.ledger.partition import RangeAccount
 
 

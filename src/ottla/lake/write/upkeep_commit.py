@@ -7,7 +7,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.contents import DEAD_LETTERS_FOLDER, of_files
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.table.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 _TRIES = 100
 

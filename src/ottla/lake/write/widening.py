@@ -11,8 +11,8 @@ from ottla.lake.job.task import Runner
 from ottla.lake.model.contents import in_bucket
 from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.table.leftovers import Steps, removed_on_failure
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.write.counts import counting_now
 from ottla.lake.write.rewrite_task import RewriteTask, rewritten

@@ -19,8 +19,8 @@ from ottla.lake.model.manifest import (
     to_bytes,
 )
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.own import OwnTable
 from ottla.lake.write import changelog_checkpoints as checkpoints
 from ottla.lake.write.changelog_state import hidden_stem, read_state_of
 from ottla.ledger.partition import PartitionLedger

@@ -22,12 +22,12 @@ from ottla.lake.job.output import ParquetOutput
 from ottla.lake.model.log_entry import TableLog
 from ottla.lake.model.manifest import Manifest, next_manifest
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.delta import DeltaLog
-from ottla.lake.table.iceberg import IcebergLog
-from ottla.lake.table.iceberg_catalog import CatalogSettings
-from ottla.lake.table.logged import LoggedTable
-from ottla.lake.table.opening import existing_table, open_table
-from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.tables.delta import DeltaLog
+from ottla.lake.tables.iceberg import IcebergLog
+from ottla.lake.tables.iceberg_catalog import CatalogSettings
+from ottla.lake.tables.logged import LoggedTable
+from ottla.lake.tables.opening import existing_table, open_table
+from ottla.lake.tables.table import FencedWriter, LoadLost
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, data_file, rows, written
 
@@ -311,7 +311,7 @@ STEPS = [
 KILLED = """
 import os, signal
 from tests.unit.lake.tables import written
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 def kill(step):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -10,10 +10,10 @@ from deltalake import CommitProperties, Transaction
 import ottla.lake
 from ottla.lake.model.log_entry import NamedLoad
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.delta import DeltaLog
-from ottla.lake.table.delta_entries import newest_load
-from ottla.lake.table.iceberg_entries import KEEP
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.delta import DeltaLog
+from ottla.lake.tables.delta_entries import newest_load
+from ottla.lake.tables.iceberg_entries import KEEP
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 
@@ -104,7 +104,7 @@ def test_delta_names_the_newest_load_without_opening_the_table(
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("the table was opened")
 
-    monkeypatch.setattr("ottla.lake.table.delta.DeltaTable", refuse)
+    monkeypatch.setattr("ottla.lake.tables.delta.DeltaTable", refuse)
     assert DeltaLog(store).newest() == NamedLoad(12, digest[:15])
 
 

@@ -12,12 +12,12 @@ from ottla.base.errors import ErrorCode
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.store.put_until_known import StoreUnreachable
 from ottla.lake.store.store import PutUnknown
-from ottla.lake.table.delta import DeltaLog
-from ottla.lake.table.formats import Format
-from ottla.lake.table.iceberg import IcebergLog
-from ottla.lake.table.iceberg_catalog import CatalogSettings
-from ottla.lake.table.logged import LoggedTable
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.delta import DeltaLog
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.iceberg import IcebergLog
+from ottla.lake.tables.iceberg_catalog import CatalogSettings
+from ottla.lake.tables.logged import LoggedTable
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, written
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 import ottla.lake
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, rows
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit
 
 

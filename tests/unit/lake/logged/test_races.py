@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import ottla.lake
-from ottla.lake.table.opening import open_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import LoadLost
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import written
 
@@ -79,7 +79,7 @@ def test_of_two_processes_one_commits_each_version(tmp_path: Path, kind: str) ->
 
 
 LOADING = """
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit
 table = open_table({folder!r}, {kind!r})
 print("ready", flush=True)

@@ -12,7 +12,7 @@ from pyiceberg.catalog import load_catalog
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit, rows
 
 NOTE = pa.field("note", pa.string())

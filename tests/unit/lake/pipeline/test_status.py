@@ -8,7 +8,7 @@ from lake.tables import commit, written
 from ottla.lake.edges.commits import commits, ledger_of_table, on_record, terms_of
 from ottla.lake.edges.status import table_status
 from ottla.lake.store.local import LocalStore
-from ottla.lake.table.own import OwnTable
+from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 

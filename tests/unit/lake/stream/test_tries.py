@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
-from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import FencedWriter, LoadLost
 from ottla.lake.write.follow_tries import Tries
 
 

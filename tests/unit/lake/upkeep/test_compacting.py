@@ -12,9 +12,9 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import existing_table, open_table
-from ottla.lake.table.table import LoadLost
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import existing_table, open_table
+from ottla.lake.tables.table import LoadLost
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 

@@ -12,8 +12,8 @@ from deltalake import DeltaTable
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.table.formats import Format
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.formats import Format
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.upkeep.test_compacting import FORMATS, loaded, proven, table_rows
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import ottla.lake
 from ottla.cli.lake import lake
-from ottla.lake.table.opening import open_table
+from ottla.lake.tables.opening import open_table
 from tests.unit.lake.tables import commit
 
 

@@ -13,7 +13,7 @@ import ottla.lake
 from ottla.lake.check.jobs import RangeJob, plan_jobs
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.table.opening import existing_table, open_table
+from ottla.lake.tables.opening import existing_table, open_table
 from tests.unit.lake.tables import commit
 
 

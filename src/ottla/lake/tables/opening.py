@@ -10,22 +10,22 @@ from ottla.lake.store.local import LocalStore
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.webhdfs import WebHdfsStore
-from ottla.lake.table.formats import (
+from ottla.lake.tables.formats import (
     Format,
     TableFormat,
     decide_format,
     format_of_others,
     read_format,
 )
-from ottla.lake.table.logged import LoggedTable
-from ottla.lake.table.options import catalog_options, file_options
-from ottla.lake.table.own import OwnTable
-from ottla.lake.table.ownership import (
+from ottla.lake.tables.logged import LoggedTable
+from ottla.lake.tables.options import catalog_options, file_options
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.ownership import (
     OWN_FOLDER,
     require_own,
     require_table,
 )
-from ottla.lake.table.table import LakeTable
+from ottla.lake.tables.table import LakeTable
 
 
 def place_of(target: str, options: Mapping[str, str] | None = None) -> str:
@@ -131,7 +131,7 @@ def _decided(store: FileStore, wanted: Format, options: Mapping[str, str] | None
             import deltalake  # noqa: F401, PLC0415  # As above.
 
             return TableFormat(wanted)
-        from ottla.lake.table.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
     except ImportError as error:
         raise _not_installed(wanted, error) from None
     settings = CatalogSettings.of(store, catalog_options(options), file_options(options))
@@ -144,11 +144,11 @@ def _open_log(
     """Open the log of a Delta or Iceberg table. Raises OttlaError as `_decided`."""
     try:
         if decided.name == "delta":
-            from ottla.lake.table.delta import DeltaLog  # noqa: PLC0415  # As above.
+            from ottla.lake.tables.delta import DeltaLog  # noqa: PLC0415  # As above.
 
             return DeltaLog(store, file_options(options), is_shared=decided.is_shared)
-        from ottla.lake.table.iceberg import IcebergLog  # noqa: PLC0415  # As above.
-        from ottla.lake.table.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.iceberg import IcebergLog  # noqa: PLC0415  # As above.
+        from ottla.lake.tables.iceberg_catalog import CatalogSettings  # noqa: PLC0415  # As above.
     except ImportError as error:
         raise _not_installed(decided.name, error) from None
     settings = CatalogSettings.of(

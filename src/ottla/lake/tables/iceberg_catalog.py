@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.synced_io import SyncedFileIO
+from ottla.lake.tables.synced_io import SyncedFileIO
 
 _OWN_CATALOG = "_ottla/catalog.db"
 _SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)

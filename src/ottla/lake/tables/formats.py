@@ -12,7 +12,7 @@ from typing import Any, Literal, cast, get_args
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.sealed import SealBroken, seal, unseal
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.ownership import DELTA_LOG, ICEBERG_METADATA, OWN_FOLDER
+from ottla.lake.tables.ownership import DELTA_LOG, ICEBERG_METADATA, OWN_FOLDER
 
 Format = Literal["parquet", "delta", "iceberg"]
 _PATH = f"{OWN_FOLDER}format.json"

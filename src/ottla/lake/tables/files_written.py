@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.file_check import NO_PARQUET
+from ottla.lake.tables.file_check import NO_PARQUET
 
 # How many files are checked at once: with remote files a check is mostly waiting.
 _FILES_AT_ONCE = 8

@@ -26,16 +26,16 @@ from ottla.lake.model.sealed import unseal
 from ottla.lake.store.library_faults import as_log_error
 from ottla.lake.store.put_until_known import StoreUnreachable
 from ottla.lake.store.store import FileStore
-from ottla.lake.table import data_files
-from ottla.lake.table.agreement import compare
-from ottla.lake.table.checkpoints import TableCheckpoints
-from ottla.lake.table.columns import buckets_of_table, columns_of
-from ottla.lake.table.durable import doubted_once_tried
-from ottla.lake.table.heads import Heads, TableHead
-from ottla.lake.table.ownership import HEADS, OWN_FOLDER
-from ottla.lake.table.problems import SoundChain
-from ottla.lake.table.table import Agreement, ManifestLink
-from ottla.lake.table.temporary_folder import RunningLoads
+from ottla.lake.tables import data_files
+from ottla.lake.tables.agreement import compare
+from ottla.lake.tables.checkpoints import TableCheckpoints
+from ottla.lake.tables.columns import buckets_of_table, columns_of
+from ottla.lake.tables.durable import doubted_once_tried
+from ottla.lake.tables.heads import Heads, TableHead
+from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
+from ottla.lake.tables.problems import SoundChain
+from ottla.lake.tables.table import Agreement, ManifestLink
+from ottla.lake.tables.temporary_folder import RunningLoads
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")

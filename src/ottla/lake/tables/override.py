@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ottla.lake.model.chain import TableStanding
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.table.table import LakeTable, ManifestLink
+from ottla.lake.tables.table import LakeTable, ManifestLink
 
 
 @dataclass(frozen=True, slots=True)

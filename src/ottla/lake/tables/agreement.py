@@ -15,8 +15,8 @@ from ottla.base.quantities import counted
 from ottla.lake.model.live import live_after
 from ottla.lake.model.log_entry import LiveFile, LogEntry, LogReading
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.table.statistics import FileStatistics
-from ottla.lake.table.table import Agreement, FilesOfOthers
+from ottla.lake.tables.statistics import FileStatistics
+from ottla.lake.tables.table import Agreement, FilesOfOthers
 
 _NAMED_MAX = 5
 

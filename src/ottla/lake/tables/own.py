@@ -22,13 +22,13 @@ from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
 from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes
 from ottla.lake.model.sealed import unseal
 from ottla.lake.store.store import FileStore
-from ottla.lake.table import data_files
-from ottla.lake.table.checkpoints import TableCheckpoints
-from ottla.lake.table.heads import Heads, TableHead
-from ottla.lake.table.ownership import HEADS, OWN_FOLDER, require_own, require_table
-from ottla.lake.table.problems import SoundChain
-from ottla.lake.table.table import Agreement, ManifestLink
-from ottla.lake.table.temporary_folder import RunningLoads
+from ottla.lake.tables import data_files
+from ottla.lake.tables.checkpoints import TableCheckpoints
+from ottla.lake.tables.heads import Heads, TableHead
+from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.problems import SoundChain
+from ottla.lake.tables.table import Agreement, ManifestLink
+from ottla.lake.tables.temporary_folder import RunningLoads
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")

@@ -14,7 +14,7 @@ from ottla.lake.model.chain import EMPTY, TableStanding
 from ottla.lake.model.log_entry import LiveFile
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.temporary_folder import RunningLoads
+from ottla.lake.tables.temporary_folder import RunningLoads
 
 
 @dataclass(frozen=True, slots=True)

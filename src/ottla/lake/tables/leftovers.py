@@ -5,8 +5,8 @@ from contextlib import contextmanager, suppress
 
 from ottla.base.errors import OttlaError
 from ottla.lake.store.store import PutUnknown
-from ottla.lake.table.data_files import remove_load
-from ottla.lake.table.table import FencedWriter, LakeTable, LoadLost
+from ottla.lake.tables.data_files import remove_load
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 
 class Steps:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ottla.base.errors import OttlaError
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.table.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import FencedWriter, LoadLost
 
 
 @contextmanager

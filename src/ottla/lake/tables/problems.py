@@ -11,11 +11,11 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding
 from ottla.lake.model.live import live_after
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.table.after_commit import committed_before
-from ottla.lake.table.checkpoints import TableCheckpoints
-from ottla.lake.table.heads import Heads
-from ottla.lake.table.override import without_overridden
-from ottla.lake.table.table import FencedWriter, LoadLost, ManifestLink
+from ottla.lake.tables.after_commit import committed_before
+from ottla.lake.tables.checkpoints import TableCheckpoints
+from ottla.lake.tables.heads import Heads
+from ottla.lake.tables.override import without_overridden
+from ottla.lake.tables.table import FencedWriter, LoadLost, ManifestLink
 
 Links = Callable[[TableStanding], Iterator[ManifestLink]]
 # Finds the manifest that a checkpoint was made of, with its digest; None if it is missing.

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from ottla.lake.model.buckets import is_folder
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.temporary_folder import RunningLoads
+from ottla.lake.tables.temporary_folder import RunningLoads
 
 FOLDER = "data/"
 DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.

@@ -43,15 +43,15 @@ from ottla.lake.store.library_faults import as_log_error
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore, PutUnknown
-from ottla.lake.table.columns import buckets_of_table, columns_of
-from ottla.lake.table.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
-from ottla.lake.table.durable import (
+from ottla.lake.tables.columns import buckets_of_table, columns_of
+from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
+from ottla.lake.tables.durable import (
     CommitRefused,
     Doubt,
     doubted_once_tried,
     sync_written,
 )
-from ottla.lake.table.statistics import delta_statistics, read_statistics
+from ottla.lake.tables.statistics import delta_statistics, read_statistics
 
 VERSION_APP = "ottla"
 DIGEST_APP = "ottla.digest"

@@ -59,10 +59,10 @@ from ottla.lake.store.library_faults import as_log_error
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore
-from ottla.lake.table.columns import buckets_of_table, columns_of
-from ottla.lake.table.durable import CommitRefused, Doubt, doubted_once_tried
-from ottla.lake.table.iceberg_catalog import CatalogSettings, write_hint
-from ottla.lake.table.iceberg_entries import (
+from ottla.lake.tables.columns import buckets_of_table, columns_of
+from ottla.lake.tables.durable import CommitRefused, Doubt, doubted_once_tried
+from ottla.lake.tables.iceberg_catalog import CatalogSettings, write_hint
+from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
     KEEP,
     KEPT_BY_DEFAULT,
@@ -76,8 +76,8 @@ from ottla.lake.table.iceberg_entries import (
     schema_problems,
     snapshots_before,
 )
-from ottla.lake.table.statistics import read_statistics
-from ottla.lake.table.synced_io import SyncedFileIO, paths_written
+from ottla.lake.tables.statistics import read_statistics
+from ottla.lake.tables.synced_io import SyncedFileIO, paths_written
 
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"
