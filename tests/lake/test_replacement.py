@@ -79,7 +79,7 @@ def forget(node: Node, topic: str, before: int) -> None:
 def decoded(node: Node, topic: str, target: Path, kind: Format = "parquet") -> None:
     """30 records of ids, in three loads, whose rule takes every fifth id for a bad one."""
     decode = Decode(
-        value=ValueFormat("json", ottla.lake.rows.columns({"id": "int32"})),
+        value=ValueFormat("json", ottla.lake.columns({"id": "int32"})),
         on_bad_record="dead-letter",
     )
     for number in range(3):
@@ -120,7 +120,7 @@ def test_a_range_is_decoded_again_by_a_mended_rule(
 def wider() -> Decode:
     """A rule that no value breaks."""
     return Decode(
-        value=ValueFormat("json", ottla.lake.rows.columns({"id": "int32"})), on_bad_record="null"
+        value=ValueFormat("json", ottla.lake.columns({"id": "int32"})), on_bad_record="null"
     )
 
 
@@ -383,7 +383,7 @@ def test_letters_that_were_redriven_stay_so_in_other_files(
         redrive_table(node.bootstrap, str(tmp_path), lambda one: one.offset < 20, to=again)
     )
     assert letters.sent == 4
-    fields = ottla.lake.rows.columns({"id": "int32", "more": "string"})
+    fields = ottla.lake.columns({"id": "int32", "more": "string"})
     rule = Decode(value=ValueFormat("json", fields), on_bad_record="dead-letter")
     assert replace(node, topic, tmp_path, "0:3", "0:8", decode=rule).manifest is not None
     found = letters_of_table(str(tmp_path))
