@@ -10,6 +10,7 @@ from rig.large_requests import growing
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BrokerSettings
+from ottla.broker.process.apis import served
 from ottla.broker.process.broker import Broker
 from ottla.broker.process.warm_up import warm_up
 from ottla.broker.serving.large import LargeRequests
@@ -19,6 +20,7 @@ from ottla.record.builder import build_batch
 from ottla.record.compression import Compression
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.clock import ManualClock
+from ottla.wire.api import ApiKey
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -237,7 +239,7 @@ def test_those_that_wait_for_their_quota_leave_their_places_to_others():
         other = await caller(broker)
         await limited(other, "slow", 0.000_1)
         slow = [await sent(broker, f"10.0.0.{n // 2}", 20_000, "slow") for n in range(4)]
-        await until(lambda: turns.aside == 4)
+        await until(lambda: turns.begun == 4)
         assert len((await other.call(many(3_000), 12)).topics) == 3_000
         assert turns.begun == 4
         for _, writer in slow:
@@ -640,3 +642,29 @@ def test_no_large_request_leaves_its_connection_held():
         await broker.stop(clean=False)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        (ApiKey.OFFSET_FOR_LEADER_EPOCH, ("topics", "partitions")),
+        (ApiKey.ALTER_REPLICA_LOG_DIRS, ("dirs", "topics", "partitions")),
+        (ApiKey.ALTER_SHARE_GROUP_OFFSETS, ("topics", "partitions")),
+        (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ("groups",)),
+        (ApiKey.SHARE_GROUP_DESCRIBE, ("group_ids",)),
+    ],
+)
+def test_a_request_with_more_elements_than_its_api_declares_ends_its_connection(caplog, key, path):
+    """Fewer are answered; for more, other clients would wait too long."""
+
+    async def scenario(client):
+        api = served()[key]
+        (each,) = [one for one in growing({key: (api.versions.max,) * 2}) if one.path == path]
+        limit = api.fewer_elements_max
+        # An element may have a list of its own.
+        await client.call(each.request(limit // 3, same=True), each.version)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await client.call(each.request(limit + 1, same=True), each.version)
+        assert f"has more than {limit:,} elements" in caplog.text
+
+    run(scenario)

@@ -52,7 +52,7 @@ class AlterReplicaLogDirs(Handler):
         Versions(1, 2),
         needs=cluster(AclOperation.ALTER),
         changes=_changes,
-        fewer_elements_max=40_000,
+        fewer_elements_max=20_000,
     )
 
     moves: LogDirMoves

@@ -90,6 +90,8 @@ class AlterShareGroupOffsets(Handler):
             ),
         ),
         changes=_changes,
+        # The state of each partition is deleted and initialized anew in one go.
+        fewer_elements_max=20_000,
     )
 
     view: ClusterView

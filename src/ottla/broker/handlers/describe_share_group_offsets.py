@@ -84,6 +84,8 @@ class DescribeShareGroupOffsets(Handler):
                 inner=once(lambda topic: topic.partitions),
             ),
         ),
+        # The answers to all portions are kept until the last, which slows down garbage collection.
+        fewer_elements_max=60_000,
         on_error=lambda body, code, message: DescribeShareGroupOffsetsResponse(
             groups=[_failed(each.group_id, code, message) for each in body.groups]
         ),

@@ -47,6 +47,8 @@ class OffsetForLeaderEpoch(Handler):
             lambda topic: topic.topic,
             inner=items(lambda topic: topic.partitions, lambda topic: topic.partitions),
         ),
+        # A client asks for the partitions that it reads from one leader.
+        fewer_elements_max=100_000,
     )
 
     partitions: Partitions

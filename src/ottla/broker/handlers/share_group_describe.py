@@ -42,6 +42,8 @@ class ShareGroupDescribe(Handler):
             lambda body: body.group_ids, lambda response: response.groups, most=64
         ),
         once=once(lambda body: body.group_ids),
+        # The answers to all portions are kept until the last, which slows down garbage collection.
+        fewer_elements_max=60_000,
         on_error=lambda body, code, _message: ShareGroupDescribeResponse(
             groups=[_failed(group_id, code) for group_id in body.group_ids]
         ),

@@ -33,11 +33,6 @@ class FairTurns:
         """Return the number of clients that have started and not left."""
         return len(self._taken)
 
-    @property
-    def aside(self) -> int:
-        """Return how many of the started clients have no place at the moment."""
-        return len(self._aside)
-
     def take(self, user: Hashable, client: Hashable, on_place: Callable[[], None]) -> bool:
         """Take a place for `client` of `user`.
 
