@@ -20,7 +20,7 @@ from ottla.client import sync
 from ottla.client.ranges.ranges import RangeClient
 from ottla.lake import run_here
 from ottla.lake.source.access import Bootstrap, as_brokers
-from ottla.lake.source.cluster import KafkaCluster
+from ottla.lake.source.cluster import Cluster
 from ottla.ledger.partition import PartitionLedger
 from ottla.record.header import BatchHeader
 from ottla.record.reader import batches
@@ -47,11 +47,11 @@ def start(request: pytest.FixtureRequest) -> Start:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that refuses its damaged log is asked again for a second, not for a minute."""
 
-    def connect(self: KafkaCluster, bootstrap: Bootstrap, *_patience: object) -> None:
+    def connect(self: Cluster, bootstrap: Bootstrap, *_patience: object) -> None:
         address = as_brokers(bootstrap).bootstrap
         self._client = RangeClient(address, read_committed=True, retry_timeout_ms=1000)
 
-    monkeypatch.setattr(KafkaCluster, "__init__", connect)
+    monkeypatch.setattr(Cluster, "__init__", connect)
 
 
 def fill(node: Node) -> None:

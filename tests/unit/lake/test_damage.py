@@ -8,8 +8,8 @@ from ottla.base.errors import OttlaError
 from ottla.client.common.placed import placed
 from ottla.lake.model.plan import Range
 from ottla.lake.rows.columns import ColumnBuilder
+from ottla.lake.source.cluster import Fetched
 from ottla.lake.source.reader import read_range
-from ottla.lake.source.source import Fetched
 from ottla.ledger.partition import PartitionLedger, RangeAccount, Unreadable
 from ottla.record.builder import build_batch
 from ottla.record.compression import Compression

@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 import pytest
 
 from ottla.lake.model.plan import PartitionBounds, Range
-from ottla.lake.source.evidence import was_compacted
-from ottla.lake.source.source import Fetched
+from ottla.lake.source.cluster import Fetched
+from ottla.lake.source.ledgers import was_compacted
 from ottla.record.builder import build_batch
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.client import OffsetAndMetadata
-from ottla.lake.source.publish_row import Row
+from ottla.lake.rows.publish_row import Row
 from ottla.lake.write.pace import PublishPace
 from ottla.lake.write.publish_fields import RAW, Fields, as_row, milliseconds, over
 from ottla.lake.write.publish_position import (

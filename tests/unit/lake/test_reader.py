@@ -6,8 +6,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.plan import Range
+from ottla.lake.source.cluster import Fetched
 from ottla.lake.source.reader import read_range
-from ottla.lake.source.source import Fetched
 from ottla.ledger.partition import PartitionLedger, RangeAccount
 from ottla.record.builder import build_batch
 from ottla.record.control import ControlType, EndTransactionMarker, build_marker

@@ -29,7 +29,7 @@ for module in pkgutil.walk_packages(ottla.lake.__path__, "ottla.lake."):
 SPARKS_OWN = (
     "ottla.lake.edges.datasource",
     "ottla.lake.edges.batch",
-    "ottla.lake.source.filters",
+    "ottla.lake.source.narrowing",
     "ottla.lake.edges.arrow_streams",
     "ottla.lake.edges.limited_batches",
     "ottla.lake.edges.micro_batches",

@@ -14,7 +14,7 @@ import pytest
 from rig.issuer import Issuer, serving
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.source.outages import is_outage
+from ottla.lake.source.cluster import is_outage
 from ottla.network.oauth.address import IssuerAddress, read_address
 from ottla.network.oauth.issuer_reader import FetchFailed, IssuerReader, in_daemon
 from ottla.network.oauth.options import new_fetcher, token_options, token_source

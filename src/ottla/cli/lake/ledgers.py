@@ -51,9 +51,9 @@ def import_lake() -> ModuleType:
 
 def skipped_lines(topic: str, skipped: Iterable[Unreadable]) -> list[str]:
     """Return a line for each partition with unreadable offsets. Call `import_lake` first."""
-    from ottla.lake.source import committed_positions  # noqa: PLC0415  # As above.
+    from ottla.lake.source import ledgers  # noqa: PLC0415  # As above.
 
-    return committed_positions.skipped_lines(topic, skipped)
+    return ledgers.skipped_lines(topic, skipped)
 
 
 def ledger_rows(ledgers: Iterable[PartitionLedger]) -> list[dict[str, Any]]:

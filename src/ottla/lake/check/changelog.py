@@ -22,9 +22,8 @@ from ottla.lake.model.plan import Range
 from ottla.lake.model.proof import keyed_hash
 from ottla.lake.model.row_hash import MODULUS
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.committed_positions import account_of, skipped_lines
-from ottla.lake.source.evidence import may_be_compacted
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription
+from ottla.lake.source.ledgers import account_of, may_be_compacted, skipped_lines
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.table import LakeTable
 from ottla.ledger.partition import PartitionLedger

@@ -10,7 +10,7 @@ from ottla.lake.model.manifest import DataFile, Manifest, TableSchema
 from ottla.lake.model.plan import Range
 from ottla.lake.model.splitting import SPLIT_BYTES
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.source import TopicDescription
+from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.columns import buckets_of_table
 from ottla.ledger.partition import Unreadable

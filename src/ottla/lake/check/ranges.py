@@ -21,11 +21,16 @@ from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.plan import Range
 from ottla.lake.model.proof import ROW_KEY_BYTES
 from ottla.lake.rows.proof_rows import TypedCheck
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import account_of, explained, skipped_lines, told
-from ottla.lake.source.evidence import judged, may_be_compacted
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.ledgers import (
+    account_of,
+    elections_at,
+    judged,
+    may_be_compacted,
+    skipped_lines,
+    totals_of,
+)
 from ottla.lake.source.reader import read_range
-from ottla.lake.source.source import Cluster, TopicDescription
 from ottla.ledger.partition import RangeAccount, Unreadable
 
 # How many offsets are compared row by row at a time; this bounds the memory.
@@ -233,7 +238,9 @@ def _compare(
         below = rows_of(job.store, present, gone, damaged)
         found.only_in_lake += sum(batch.num_rows for batch in below)
     by_broker = account_of(cluster, kept) if described.has_ledger else None
-    ledger = account.ledger().settled(told(by_broker)) if by_broker else account.ledger_with_gaps()
+    ledger = (
+        account.ledger().settled(totals_of(by_broker)) if by_broker else account.ledger_with_gaps()
+    )
     (ledger,) = judged([ledger], cluster, kept.topic)
     if not ledger.balances:
         found.of_topic.append(f"{kept} of the topic does not add up: {ledger}")
@@ -255,7 +262,7 @@ def _compare(
         differences.extra.clear()
     found.compared += differences.compared
     found.of_topic += differences.of_records(f"{wanted.topic}-{wanted.partition}")
-    why = by_broker and explained(by_broker, differences.extra + differences.altered)
+    why = by_broker and elections_at(by_broker, differences.extra + differences.altered)
     if why:
         found.of_topic.append(f"{wanted.topic}-{wanted.partition}: of these {why}")
 

@@ -31,9 +31,8 @@ from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range, require_same_topic
 from ottla.lake.model.row_hash import hash_text
 from ottla.lake.source.access import Bootstrap, brokers_of
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import account_of, told, told_of_loss
-from ottla.lake.source.source import Cluster
+from ottla.lake.source.cluster import Cluster, connect
+from ottla.lake.source.ledgers import account_of, loss_explained, totals_of
 from ottla.lake.store.retries import retried
 from ottla.lake.tables.columns import buckets_of_table
 from ottla.ledger.partition import PartitionLedger
@@ -96,7 +95,7 @@ def _proven(read: TableAsRead, bootstrap: Bootstrap | None, run: Workers) -> Ver
     try:
         described = cluster.describe(newest.topic) if cluster else None
         if cluster is not None and described is not None:
-            with told_of_loss(cluster, described, newest):
+            with loss_explained(cluster, described, newest):
                 require_same_topic(
                     newest.topic,
                     newest.topic_id,
@@ -175,7 +174,7 @@ def _ask_ledger(cluster: Cluster, report: Verification) -> None:
                     "damaged; `ottla log dump` tells where"
                 )
             continue
-        report.told[partition] = told(account)
+        report.told[partition] = totals_of(account)
         if account.unexplained:
             report.problems.append(
                 f"{report.topic}-{partition}: the broker cannot explain {account.unexplained} of "

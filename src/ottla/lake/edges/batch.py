@@ -6,10 +6,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from ottla.lake.source.narrowing import Narrowing
-from ottla.lake.source.partition_reader import read_task
-from ottla.lake.source.partitions import planned_tasks
+from ottla.lake.source.narrowing import Narrowing, condition_of
 from ottla.lake.source.source_options import StreamOptions
+from ottla.lake.source.tasks import planned_tasks, read_task
 
 
 class OttlaReader(DataSourceReader):  # type: ignore[misc]  # pyspark's classes are untyped here.
@@ -45,8 +44,6 @@ class _PushFilters:
 
     def __call__(self, filters: Iterable[Any]) -> Iterable[Any]:
         """Narrow the plan; return the filters that Spark still has to apply."""
-        from ottla.lake.source.filters import condition_of  # noqa: PLC0415  # Spark 4.1.
-
         for pushed in filters:
             condition = condition_of(pushed)
             if condition is None or not self._narrowing.takes(condition):

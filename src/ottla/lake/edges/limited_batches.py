@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from ottla.lake.edges.micro_batches import MicroBatchReader
-from ottla.lake.source.offsets import to_json
+from ottla.lake.source.stream_offset import to_json
 
 
 class LimitedReader(MicroBatchReader, SupportsTriggerAvailableNow):  # type: ignore[misc]

@@ -6,11 +6,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from ottla.lake.source.offsets import StreamOffset, from_json, to_json
-from ottla.lake.source.partition_reader import read_task
-from ottla.lake.source.partitions import last_load
 from ottla.lake.source.planner import StreamPlanner
 from ottla.lake.source.source_options import StreamOptions
+from ottla.lake.source.stream_offset import StreamOffset, from_json, to_json
+from ottla.lake.source.tasks import last_load, read_task
 
 
 class MicroBatchReader(DataSourceStreamReader):  # type: ignore[misc]  # pyspark is untyped here.

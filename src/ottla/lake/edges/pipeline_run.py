@@ -17,8 +17,7 @@ from ottla.lake.job.options import ChangelogOptions, LoadOptions, RowOptions
 from ottla.lake.job.result import LoadResult
 from ottla.lake.job.watch import UNWATCHED, Observer
 from ottla.lake.model.option import declared
-from ottla.lake.source.cluster import LOAD_PATIENCE_S
-from ottla.lake.source.outages import is_outage
+from ottla.lake.source.cluster import LOAD_PATIENCE_S, is_outage
 from ottla.lake.write.changelog import changelog
 from ottla.lake.write.load import load
 

@@ -13,9 +13,8 @@ from ottla.lake.model.loss import loss_lines
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import parse_boundary
 from ottla.lake.source.boundaries import limits_of_load
-from ottla.lake.source.cluster import LOOK_PATIENCE_S, KafkaCluster, connect
+from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
-from ottla.lake.source.source import TopicDescription
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.opening import open_store
 from ottla.lake.tables.files_present import files_present
@@ -118,7 +117,7 @@ def _require_same(newest: Manifest, described: TopicDescription) -> None:
         )
 
 
-def _first_times(cluster: KafkaCluster, topic: str, starts: Mapping[int, int]) -> dict[int, int]:
+def _first_times(cluster: Cluster, topic: str, starts: Mapping[int, int]) -> dict[int, int]:
     """Return the time of the first record at or after each start, if it can be read."""
     found = {}
     for partition, start in starts.items():

@@ -29,9 +29,8 @@ from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
 from ottla.lake.rows.history import holds_at
 from ottla.lake.source.access import BOOTSTRAP, config_of_process
 from ottla.lake.source.narrowing import Narrowing
-from ottla.lake.source.partition_reader import read_task
-from ottla.lake.source.partitions import planned_tasks
 from ottla.lake.source.source_options import parse_options
+from ottla.lake.source.tasks import planned_tasks, read_task
 from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.changelog_reader import micros_of, require_history

@@ -6,7 +6,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.murmur2 import partition_of
 from ottla.client import PreparedBatch
 from ottla.client.producer.prepared import prepared
-from ottla.lake.source.publish_row import Row
+from ottla.lake.rows.publish_row import Row
 from ottla.record.builder import BatchBuilder
 
 # Returns a topic's number of partitions. Raises OttlaError for an unknown topic.

@@ -32,7 +32,7 @@ from ottla.lake.edges.sink_commit import OnStep, Series, commit_portion
 from ottla.lake.edges.sink_options import SinkOptions
 from ottla.lake.edges.sink_schema import Preparer
 from ottla.lake.edges.staging import Parcel, Staging, remove, remove_epochs, unpacked
-from ottla.lake.source.publish_row import require_columns, rows
+from ottla.lake.rows.publish_row import require_columns, rows
 
 # Properties that Spark sets for the tasks of a streaming query.
 _QUERY, _EPOCH = "sql.streaming.queryId", "streaming.sql.batchId"

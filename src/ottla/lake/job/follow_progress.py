@@ -9,8 +9,7 @@ from ottla.base.errors import OttlaError
 from ottla.base.quantities import counted, size_words, span_words
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import LOOK_PATIENCE_S, connect
-from ottla.lake.source.source import Cluster
+from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, connect
 from ottla.record.reader import batches
 
 # How many partitions, those with the most lag, are asked for the age of their oldest record.

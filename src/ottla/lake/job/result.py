@@ -8,10 +8,8 @@ from functools import reduce
 from ottla.lake.job.load_task import TaskResult
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import settled
-from ottla.lake.source.evidence import judged
-from ottla.lake.source.source import TopicDescription
+from ottla.lake.source.cluster import TopicDescription, connect
+from ottla.lake.source.ledgers import settled
 from ottla.ledger.partition import PartitionLedger, Unreadable
 
 
@@ -43,7 +41,5 @@ def explained_ledgers(
 ) -> list[PartitionLedger]:
     """Return a ledger for each partition that was read, with gaps explained as far as possible."""
     ledgers = _partition_ledgers(results)
-    if described.has_ledger:
-        return list(settled(ledgers, described, bootstrap))
     with closing(connect(bootstrap)) as cluster:
-        return list(judged(ledgers, cluster, described.topic))
+        return settled(ledgers, cluster, described)

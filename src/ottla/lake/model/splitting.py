@@ -38,14 +38,14 @@ def split(
     """
     pieces = []
     for wanted in ranges:
-        offset_bytes = _offset_bytes(
+        each_bytes = offset_bytes(
             bounds[wanted.partition], partition_bytes.get(wanted.partition, 0)
         )
         count = wanted.end - wanted.start
-        piece_count = min(count, max(1, -(-int(count * offset_bytes) // split_bytes)))
+        piece_count = min(count, max(1, -(-int(count * each_bytes) // split_bytes)))
         cuts = [wanted.start + count * number // piece_count for number in range(piece_count + 1)]
         pieces += [
-            SizedRange(replace(wanted, start=start, end=end), int((end - start) * offset_bytes))
+            SizedRange(replace(wanted, start=start, end=end), int((end - start) * each_bytes))
             for start, end in pairwise(cuts)
         ]
     return pieces
@@ -68,6 +68,7 @@ def joined(sizes: Sequence[int], join_bytes: int = JOIN_BYTES) -> list[list[int]
     return groups
 
 
-def _offset_bytes(bound: PartitionBounds, log_bytes: int) -> float:
+def offset_bytes(bound: PartitionBounds, log_bytes: int) -> float:
+    """Return the approximate size of one offset in a log with these bounds."""
     offsets = bound.end - bound.log_start
     return log_bytes / offsets if offsets > 0 and log_bytes > 0 else _GUESSED_OFFSET_BYTES

@@ -1,19 +1,21 @@
-"""Resolves where reading starts and ends, in offsets, for loads, the data source and streams.
+"""Resolves which topics are read, and from which offset to which, for loads and streams.
 
 Asks the cluster only for offsets by time; everything else is in the topic's description.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.loss import deleted_at, gone_before, losses
 from ottla.lake.model.plan import Boundary, require_past, resolve
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription
+from ottla.lake.source.source_options import Boundaries, StreamOptions, wrong
 from ottla.ledger.partition import PartitionLedger
 
+T = TypeVar("T")
 Offsets = Mapping[int, int]
 Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
 
@@ -22,11 +24,20 @@ Narrowed = Callable[[Offsets, Offsets], tuple[Offsets, Offsets]]
 class Limits:
     """The start and end offset of each partition to read."""
 
-    starts: Mapping[int, int]
-    ends: Mapping[int, int]
-    gone_below: Mapping[int, int]  # By partition: deletions below this offset are not a loss.
+    starts: Offsets
+    ends: Offsets
+    gone_below: Offsets  # By partition: deletions below this offset are not a loss.
     # Ranges that are lost already, and how many offsets of each.
     lost: Mapping[PartitionLedger, int]
+
+
+def limits_between(
+    described: TopicDescription, starts: Offsets, ends: Offsets, positions: Offsets
+) -> Limits:
+    """Return limits, with the losses of partitions whose last read ended at `positions`."""
+    gone_below = gone_before(described.bounds, positions)
+    known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
+    return Limits(starts, ends, gone_below, losses(known, gone_below))
 
 
 def limits_of_read(
@@ -34,8 +45,8 @@ def limits_of_read(
     described: TopicDescription,
     start: Boundary,
     end: Boundary,
-    last_load: Mapping[int, int],
-    narrowed: Narrowed = lambda starts, ends: (starts, ends),
+    last_load: Offsets,
+    narrowed: Narrowed,
 ) -> Limits:
     """Return the limits of a query. `last_load` has the positions that `last-load` means.
 
@@ -45,7 +56,7 @@ def limits_of_read(
         offsets_of(cluster, described, start, last_load),
         offsets_of(cluster, described, end, last_load, unnamed="latest"),
     )
-    return _limits(described, starts, ends, last_load if start.kind == "last-load" else {})
+    return limits_between(described, starts, ends, last_load if start.kind == "last-load" else {})
 
 
 def limits_of_load(
@@ -53,7 +64,7 @@ def limits_of_load(
     described: TopicDescription,
     start: Boundary,
     end: Boundary,
-    positions: Mapping[int, int] | None,
+    positions: Offsets | None,
 ) -> Limits:
     """Return the limits of a load that continues at its table's `positions` (None: first load).
 
@@ -68,7 +79,7 @@ def limits_of_load(
     starts = {**offsets_of(cluster, described, start, known), **known}
     ends = offsets_of(cluster, described, end, known, unnamed="latest")
     ends = {partition: max(ends[partition], starts[partition]) for partition in starts}
-    return _limits(described, starts, ends, known)
+    return limits_between(described, starts, ends, known)
 
 
 def require_boundaries(
@@ -84,7 +95,7 @@ def offsets_of(
     cluster: Cluster,
     described: TopicDescription,
     boundary: Boundary,
-    last_load: Mapping[int, int],
+    last_load: Offsets,
     *,
     unnamed: Literal["earliest", "latest"] = "earliest",
 ) -> dict[int, int]:
@@ -95,9 +106,7 @@ def offsets_of(
     )
 
 
-def _offsets_by_time(
-    cluster: Cluster, described: TopicDescription, boundary: Boundary
-) -> Mapping[int, int]:
+def _offsets_by_time(cluster: Cluster, described: TopicDescription, boundary: Boundary) -> Offsets:
     """Return the first offset at or after the time; partitions without one are absent."""
     times = dict(boundary.times or {})
     if boundary.timestamp_ms is not None:
@@ -114,12 +123,53 @@ def _offsets_by_time(
     return by_time
 
 
-def _limits(
-    described: TopicDescription,
-    starts: Mapping[int, int],
-    ends: Mapping[int, int],
-    positions: Mapping[int, int],
-) -> Limits:
-    gone_below = gone_before(described.bounds, positions)
-    known = [deleted_at(starts[p], ends[p], p, bound) for p, bound in described.bounds.items()]
-    return Limits(starts, ends, gone_below, losses(known, gone_below))
+# -- the data source's topics
+
+
+def chosen(options: StreamOptions, names: Iterable[str]) -> list[str]:
+    """Return the topics to read, in order. `names`, all topics, are needed only for a pattern.
+
+    Raises OttlaError INVALID_REGULAR_EXPRESSION.
+    """
+    if options.topics or options.assigned:
+        return sorted(options.topics or options.assigned or ())
+    pattern = _compiled(options.topic_pattern or "")
+    return sorted(name for name in names if pattern.fullmatch(name))
+
+
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415  # Few queries have a pattern.
+
+    settings = re2.Options()
+    settings.log_errors = False
+    try:
+        return re2.compile(pattern, settings)
+    except re2.error as error:
+        raise OttlaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"data source ottla: subscribePattern `{pattern}` is no regular expression of RE2: "
+            f"{error}",
+        ) from error
+
+
+def boundaries(place: Boundaries, topics: Iterable[str]) -> Mapping[str, Boundary]:
+    """Return the start or end in each topic. Raises OttlaError for a named topic that is not read.
+
+    Topics that are not named get the default.
+    """
+    names = list(topics)
+    unknown = sorted(place.by_topic.keys() - names)
+    if unknown:
+        wrong(f"where the topic {unknown[0]!r} is to be read is said, but it is not read")
+    default = place.everywhere or Boundary("offsets", offsets={})
+    return {name: place.by_topic.get(name, default) for name in names}
+
+
+def assigned(topic: str, found: Mapping[int, T], options: StreamOptions) -> dict[int, T]:
+    """Return the entries of `found` for the partitions to read. Raises OttlaError."""
+    if options.assigned is None:
+        return dict(found)
+    missing = sorted(options.assigned[topic] - found.keys())
+    if missing:
+        wrong(f"topic {topic} has no partition {missing[0]}, which assign names")
+    return {number: one for number, one in found.items() if number in options.assigned[topic]}

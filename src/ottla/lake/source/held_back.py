@@ -7,9 +7,9 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.client import sync
 from ottla.client.admin.transactions import OpenTransaction
-from ottla.lake.source.access import Bootstrap, ClientAccess, as_brokers
-from ottla.lake.source.offsets import Key
-from ottla.lake.source.source import LogEnd, TopicDescription, WatchedCluster
+from ottla.lake.source.access import Bootstrap, as_brokers
+from ottla.lake.source.cluster import Cluster, LogEnd, TopicDescription
+from ottla.lake.source.stream_offset import Key
 
 # A last stable offset is looked into after not moving for this long, and at most this often.
 PATIENCE_MS = 10_000
@@ -40,11 +40,10 @@ class StandingEnds:
 
 
 def held_back(
-    cluster: WatchedCluster,
+    cluster: Cluster,
     bootstrap: Bootstrap,
     keys: Sequence[Key],
     ends: Mapping[Key, LogEnd],
-    access: ClientAccess | None = None,
 ) -> list[str]:
     """Return a line for each partition whose high watermark is above its last stable offset."""
     waiting: dict[Key, int] = {}
@@ -55,7 +54,7 @@ def held_back(
                 waiting[key] = marks[key.partition]
     if not waiting:
         return []
-    opened = _open_in(bootstrap, list(waiting), access)
+    opened = _open_in(bootstrap, list(waiting))
     return [
         held_back_line(key, ends[key].offset, mark, opened.get(key))
         for key, mark in sorted(waiting.items())
@@ -63,11 +62,10 @@ def held_back(
 
 
 def held_back_in(
-    cluster: WatchedCluster,
+    cluster: Cluster,
     bootstrap: Bootstrap,
     described: TopicDescription,
     ends: Mapping[int, int],
-    access: ClientAccess | None = None,
 ) -> list[str]:
     """Return such lines for a topic that is read up to `ends`, if these are the readable ends."""
     keys = [
@@ -76,18 +74,15 @@ def held_back_in(
         if ends.get(partition) == bound.end
     ]
     known = {key: LogEnd(described.bounds[key.partition].end, -1) for key in keys}
-    return held_back(cluster, bootstrap, keys, known, access) if keys else []
+    return held_back(cluster, bootstrap, keys, known) if keys else []
 
 
-def _open_in(
-    bootstrap: Bootstrap, keys: Sequence[Key], access: ClientAccess | None
-) -> dict[Key, OpenTransaction]:
+def _open_in(bootstrap: Bootstrap, keys: Sequence[Key]) -> dict[Key, OpenTransaction]:
     """Return the first open transaction of each partition, if the brokers report it."""
     found: dict[Key, OpenTransaction] = {}
     try:
         brokers = as_brokers(bootstrap)
-        config = (access or brokers.access).client_config()
-        with sync.Admin(brokers.bootstrap, config=config) as admin:
+        with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
             for one in admin.transactions.open_in([TopicPartition(*key) for key in keys]):
                 found.setdefault(Key(one.partition.topic, one.partition.partition), one)
     except OttlaError:

@@ -4,14 +4,34 @@ A condition that holds for whole ranges of offsets only is used up here. The oth
 ranges, and Spark still applies them to each row.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 Comparison = Literal["=", "<", "<=", ">", ">=", "in", "not null"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HOLDS: Mapping[Comparison, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda found, values: found in values,
+    "not null": lambda _found, _value: True,
+}
+# Spark's filters, by the names of their classes: Spark has them from 4.1 on.
+_FILTERS: Mapping[str, Comparison] = {
+    "EqualTo": "=",
+    "EqualNullSafe": "=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "In": "in",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +43,23 @@ class Condition:
     value: Any = None
     negated: bool = False
 
-    def holds(self, number: Any) -> bool:
+    def holds(self, found: Any) -> bool:
         """Return whether the condition is true for a value that is not null."""
-        match self.comparison:
-            case "=":
-                found = number == self.value
-            case "<":
-                found = number < self.value
-            case "<=":
-                found = number <= self.value
-            case ">":
-                found = number > self.value
-            case ">=":
-                found = number >= self.value
-            case "in":
-                found = number in self.value
-            case "not null":
-                found = True
-        return bool(found) is not self.negated
+        return _HOLDS[self.comparison](found, self.value) is not self.negated
+
+
+def condition_of(pushed: Any) -> Condition | None:
+    """Return Spark's filter as a condition on one of our columns; None if it has no equivalent."""
+    kind = type(pushed).__name__
+    if kind == "Not":
+        inner = condition_of(pushed.child)
+        return None if inner is None else replace(inner, negated=not inner.negated)
+    if kind == "IsNotNull":
+        return Condition(".".join(pushed.attribute), "not null")
+    comparison = _FILTERS.get(kind)
+    if comparison is None or pushed.value is None:
+        return None
+    return Condition(".".join(pushed.attribute), comparison, pushed.value)
 
 
 @dataclass(slots=True)
@@ -57,12 +76,10 @@ class Narrowing:
         if condition.comparison == "not null":
             return not condition.negated and condition.column in ("topic", "partition", "offset")
         match condition.column:
-            case "partition" if _of_type(condition, int):
-                self._on_partitions.append(condition)
-                return True
-            case "topic" if _of_type(condition, str):
-                self._on_partitions.append(condition)
-                return True
+            case "partition" | "topic" as column:
+                if _of_type(condition, int if column == "partition" else str):
+                    self._on_partitions.append(condition)
+                    return True
             case "offset" if _of_type(condition, int) and not condition.negated:
                 return self._takes_offset(condition)
             case "timestamp" if _of_type(condition, datetime) and not condition.negated:

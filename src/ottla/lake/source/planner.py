@@ -10,26 +10,22 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.lake.model.loss import deleted_at, gone_before, losses
-from ottla.lake.source.admission import admitted, is_enough, waits
-from ottla.lake.source.boundaries import Limits, offsets_of
-from ottla.lake.source.changes import (
-    gone_topics,
-    require_no_shrinking,
+from ottla.lake.model.plan import PartitionBounds
+from ottla.lake.model.splitting import offset_bytes
+from ottla.lake.source.backlog import admitted, is_enough, log_bytes, waits
+from ottla.lake.source.boundaries import assigned, boundaries, chosen, limits_between, offsets_of
+from ottla.lake.source.cluster import Cluster, LogEnd, TopicEnds, connect, is_outage
+from ottla.lake.source.held_back import StandingEnds, held_back
+from ottla.lake.source.source_options import StreamOptions, wrong
+from ottla.lake.source.stream_offset import (
+    Key,
+    StreamOffset,
+    StreamPlace,
     require_no_truncation,
     require_same_topics,
     suspects,
 )
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.held_back import StandingEnds, held_back
-from ottla.lake.source.offsets import Key, StreamOffset, StreamPlace
-from ottla.lake.source.outages import is_outage
-from ottla.lake.source.partition_reader import TaskRanges, judge_loss
-from ottla.lake.source.partitions import TopicRead, divided
-from ottla.lake.source.sizes import log_bytes
-from ottla.lake.source.source import LogEnd, TopicEnds, WatchedCluster
-from ottla.lake.source.source_options import StreamOptions, wrong
-from ottla.lake.source.topics import assigned, boundaries, chosen
+from ottla.lake.source.tasks import TaskRanges, TopicRead, divided, judge_loss
 
 _log = logging.getLogger(__name__)
 
@@ -39,27 +35,25 @@ T = TypeVar("T")
 _POLL_S = 0.1
 # How long the sizes of logs, from which the size of an offset is derived, stay valid.
 _SIZES_S = 60.0
-_GUESSED_OFFSET_BYTES = 128.0
 # How long brokers and leaders are retried before the stream reports that it waits for them.
 _PATIENCE_S = 5.0
 
 
 class StreamPlanner:
-    """Plans the micro-batches of one stream."""
+    """Plans the micro-batches of one stream. `positions` are those that `last-load` means."""
 
     def __init__(
         self,
         options: StreamOptions,
         positions: Mapping[int, int],
-        open_cluster: Callable[[str], WatchedCluster] | None = None,
+        open_cluster: Callable[[str], Cluster] | None = None,
         now_s: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Start without asking the cluster; `positions` are those that `last-load` means."""
         self._options = options
         self._positions = positions
         self._cluster = (
-            connect(options.bootstrap, _PATIENCE_S, options.access)
+            connect(options.brokers, _PATIENCE_S)
             if open_cluster is None
             else open_cluster(options.bootstrap)
         )
@@ -110,8 +104,7 @@ class StreamPlanner:
 
     def fix_target(self) -> None:
         """Read no further than the current end: the trigger `availableNow`."""
-        current = self._current()
-        self._target = {key: end.offset for key, end in _ends(current).items()}
+        self._target = {key: end.offset for key, end in _ends(self._current()).items()}
 
     def latest(self, start: StreamOffset, *, limited: bool) -> StreamOffset:
         """Do as `ahead`, but return `start` and log a line while brokers or leaders are away.
@@ -151,9 +144,9 @@ class StreamPlanner:
         self._sleep(max(0.0, self._asked_s + _POLL_S - self._now_s()))
         self._asked_s = self._now_s()
         current = self._current()
-        self._check(start, current)
         ends = _ends(current)
-        self._tell_held_back(ends)
+        self._check(start, _ids(current), ends)
+        self._report_held_back(ends)
         self.newest = StreamOffset(
             _ids(current),
             {key: StreamPlace(end.offset, end.leader_epoch) for key, end in ends.items()},
@@ -181,7 +174,7 @@ class StreamPlanner:
 
         Raises OttlaError if records between them were deleted, unless the options accept that.
         """
-        require_same_topics(start, {t: TopicEnds(found, {}) for t, found in end.ids.items()})
+        require_same_topics(start, end.ids)
         reads = []
         for topic in sorted(end.ids):
             moved = {
@@ -192,7 +185,7 @@ class StreamPlanner:
             if not moved:
                 continue
             described = self._cluster.describe(topic)
-            require_same_topics(end, {topic: TopicEnds(described.topic_id, {})})
+            require_same_topics(end, {topic: described.topic_id})
             known = {
                 p: start.places[Key(topic, p)].offset
                 for p in moved
@@ -200,9 +193,7 @@ class StreamPlanner:
             }
             bounds = {p: described.bounds[p] for p in moved if p in described.bounds}
             starts = {p: known.get(p, min(bounds[p].log_start, moved[p])) for p in bounds}
-            gone_below = gone_before(bounds, known)
-            deleted = [deleted_at(starts[p], moved[p], p, bounds[p]) for p in bounds]
-            limits = Limits(starts, moved, gone_below, losses(deleted, gone_below))
+            limits = limits_between(replace(described, bounds=bounds), starts, moved, known)
             judge_loss(topic, limits.lost, self._options)
             reads.append(TopicRead(described, limits))
         return divided(reads, self._options)
@@ -215,22 +206,24 @@ class StreamPlanner:
             for topic, one in found.items()
         }
 
-    def _check(self, start: StreamOffset, current: Mapping[str, TopicEnds]) -> None:
-        require_same_topics(start, current)
-        for topic in gone_topics(start, current):
-            if self._options.fail_on_data_loss:
-                wrong(
-                    f"topic {topic}, which the stream has read, does not exist any more. Go on "
-                    'without it: .option("failOnDataLoss", "false")'
-                )
-        asked = suspects(start, current)
+    def _check(
+        self, start: StreamOffset, ids: Mapping[str, str | None], ends: Mapping[Key, LogEnd]
+    ) -> None:
+        """Raise OttlaError if a topic of the stream was deleted, created again or truncated."""
+        require_same_topics(start, ids)
+        gone = sorted(start.ids.keys() - ids.keys())
+        if gone and self._options.fail_on_data_loss:
+            wrong(
+                f"topic {gone[0]}, which the stream has read, does not exist any more. Go on "
+                'without it: .option("failOnDataLoss", "false")'
+            )
+        asked = suspects(start, ends)
         epoch_ends: dict[Key, int] = {}
         for topic in sorted({key.topic for key in asked}):
             epochs = {key.partition: epoch for key, epoch in asked.items() if key.topic == topic}
             for partition, end in self._cluster.epoch_ends(topic, epochs).items():
                 epoch_ends[Key(topic, partition)] = end
-        require_no_truncation(start, epoch_ends)
-        require_no_shrinking(start, current, epoch_ends)
+        require_no_truncation(start, ids.keys(), ends, epoch_ends)
 
     def _begins(self, start: StreamOffset, ends: Mapping[Key, LogEnd]) -> dict[Key, int]:
         """Return the start of each partition; a newly found one starts at its log's start."""
@@ -268,27 +261,23 @@ class StreamPlanner:
         if now_s - self._sized_s >= _SIZES_S or not backlog.keys() <= self._offset_bytes.keys():
             self._sized_s = now_s
             topics = sorted({key.topic for key in backlog})
-            found = log_bytes(options.bootstrap, topics, options.access)
-            for topic in topics:
-                starts, marks = (
-                    self._cluster.log_starts(topic),
-                    self._cluster.high_watermarks(topic),
+            sizes = log_bytes(options.brokers, topics)
+            starts = {topic: self._cluster.log_starts(topic) for topic in topics}
+            marks = {topic: self._cluster.high_watermarks(topic) for topic in topics}
+            for topic, partition in backlog:
+                bounds = PartitionBounds(
+                    starts[topic].get(partition, 0), marks[topic].get(partition, 0)
                 )
-                for key in backlog:
-                    if key.topic == topic:
-                        count = marks.get(key.partition, 0) - starts.get(key.partition, 0)
-                        size = found.get(topic, {}).get(key.partition, 0)
-                        known = size / count if size > 0 and count > 0 else _GUESSED_OFFSET_BYTES
-                        self._offset_bytes[key] = known
+                size = sizes.get(topic, {}).get(partition, 0)
+                self._offset_bytes[Key(topic, partition)] = offset_bytes(bounds, size)
         return self._offset_bytes
 
-    def _tell_held_back(self, ends: Mapping[Key, LogEnd]) -> None:
-        options = self._options
+    def _report_held_back(self, ends: Mapping[Key, LogEnd]) -> None:
         keys = self._standing.to_ask(int(self._now_s() * 1000), ends)
         if not keys:
             return
         try:
-            lines = held_back(self._cluster, options.bootstrap, keys, ends, options.access)
+            lines = held_back(self._cluster, self._options.brokers, keys, ends)
         except OttlaError:
             return  # This is only a notice; an error that stops the stream is found when reading.
         for line in lines:

@@ -15,7 +15,14 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.plan import EARLIEST_OFFSET, Boundary
 from ottla.lake.model.schema import SOURCE_COLUMNS
 from ottla.lake.model.splitting import SPLIT_BYTES
-from ottla.lake.source.access import BOOTSTRAP, ClientAccess, access_of, bootstrap_of, require_known
+from ottla.lake.source.access import (
+    BOOTSTRAP,
+    Brokers,
+    ClientAccess,
+    access_of,
+    bootstrap_of,
+    require_known,
+)
 
 # Explicit offsets or times: topic → partition → offset or time.
 ByTopic = Mapping[str, Mapping[int, int]]
@@ -343,6 +350,11 @@ class StreamOptions:
     records_min: int | None
     bytes_min: int | None
     delay_max_ms: int
+
+    @property
+    def brokers(self) -> Brokers:
+        """Return the cluster, with the settings of its clients."""
+        return Brokers(self.bootstrap, self.access)
 
     @property
     def has_limits(self) -> bool:

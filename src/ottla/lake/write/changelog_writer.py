@@ -17,7 +17,7 @@ from ottla.lake.model.manifest import Changelog, Keeps, Manifest
 from ottla.lake.model.plan import Boundary
 from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import commit_positions
+from ottla.lake.source.ledgers import commit_positions
 from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.leftovers import Steps
 from ottla.lake.tables.override import Foundation, foundation, on_record

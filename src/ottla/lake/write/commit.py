@@ -21,11 +21,10 @@ from ottla.lake.model.manifest import Kind, Manifest, next_manifest
 from ottla.lake.model.plan import ranges, require_same_id, require_same_topic
 from ottla.lake.model.splitting import SizedRange, split
 from ottla.lake.source.access import Bootstrap
+from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import told_of_loss
-from ottla.lake.source.sizes import partition_bytes
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.ledgers import loss_explained
 from ottla.lake.tables.files_written import require_files
 from ottla.lake.tables.leftovers import Steps, removed_on_failure
 from ottla.lake.tables.override import Foundation
@@ -136,7 +135,7 @@ def built_on(
                 f"this table keeps {held} of {topic}; choose a folder of its own for another kind "
                 "of table (`ottla lake load`, `ottla lake changelog`)",
             )
-        with told_of_loss(cluster, described, before):
+        with loss_explained(cluster, described, before):
             require_same_topic(
                 topic, before.topic_id, described.topic_id, before.positions, described.bounds
             )
@@ -165,7 +164,7 @@ def plan_load(
         tasks_min=1,
         topic_id=described.topic_id,
     )
-    of_logs = partition_bytes(bootstrap, described.topic) if planned else {}
+    of_logs = log_bytes(bootstrap, [described.topic] if planned else [])
     file_bytes = (sizes or FileSizes()).file_bytes
     return LoadPlan(
         described=described,
@@ -173,7 +172,9 @@ def plan_load(
         before_digest=before_digest,
         load_id=uuid.uuid4().hex,
         limits=limits,
-        ranges=split(planned, described.bounds, of_logs, split_bytes=file_bytes),
+        ranges=split(
+            planned, described.bounds, of_logs.get(described.topic, {}), split_bytes=file_bytes
+        ),
         idle=[p for p in sorted(starts) if p not in positions and starts[p] == ends[p]],
         overridden=overridden,
         kind=kind,

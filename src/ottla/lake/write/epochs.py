@@ -8,7 +8,7 @@ from contextlib import closing
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import Manifest, next_manifest
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import KafkaCluster, connect
+from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 from ottla.lake.write.commit import built_on
 
@@ -34,7 +34,7 @@ class WriterEpoch:
         """Return whether this writer has taken the table over."""
         return self._number is not None
 
-    def take_over(self, bootstrap: Bootstrap, prepare: Callable[[KafkaCluster], object]) -> None:
+    def take_over(self, bootstrap: Bootstrap, prepare: Callable[[Cluster], object]) -> None:
         """Fence writers that started earlier. `prepare` makes any commit that is needed first.
 
         Raises OttlaError if other writers keep committing.
@@ -63,7 +63,7 @@ class WriterEpoch:
             f"{self._started_by} is started for a table",
         )
 
-    def _add(self, cluster: KafkaCluster) -> None:
+    def _add(self, cluster: Cluster) -> None:
         described, before, digest = built_on(
             self._table, cluster, self._topic, is_changelog=self._is_changelog
         )

@@ -20,7 +20,7 @@ from ottla.lake.model.event_times import (
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.typed_schema import TypedSchema
 from ottla.lake.source.boundaries import Limits
-from ottla.lake.source.source import TopicDescription
+from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.write.table_schema import LoadTyping
 
 

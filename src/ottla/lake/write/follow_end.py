@@ -10,8 +10,7 @@ from typing import Protocol
 from ottla.lake.model.plan import LATEST_OFFSET, Boundary
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.boundaries import offsets_of
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 
 Positions = Mapping[int, int]
 

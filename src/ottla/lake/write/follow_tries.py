@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.source.outages import is_outage
+from ottla.lake.source.cluster import is_outage
 from ottla.lake.tables.table import FencedWriter, LoadLost
 
 # Neither waiting nor another try helps with these.

@@ -13,9 +13,8 @@ from ottla.lake.job.task import Runner
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import Boundary
 from ottla.lake.source.boundaries import limits_of_load
-from ottla.lake.source.cluster import KafkaCluster, connect
-from ottla.lake.source.committed_positions import commit_positions
-from ottla.lake.source.source import Cluster
+from ottla.lake.source.cluster import Cluster, connect
+from ottla.lake.source.ledgers import commit_positions
 from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.leftovers import Steps
 from ottla.lake.tables.override import foundation, on_record
@@ -135,7 +134,7 @@ class FollowingWriter:
         self._on_step("planned")
         return None if plan.is_empty else self._commit(plan, settings, run)
 
-    def _high_watermarks(self, cluster: KafkaCluster, before: Manifest | None) -> Mapping[int, int]:
+    def _high_watermarks(self, cluster: Cluster, before: Manifest | None) -> Mapping[int, int]:
         """Return the high watermarks if idle partitions follow the clock, else nothing."""
         asked = self._settings.events.idle_ms
         kept = before.events.idle_ms if before and before.events else None

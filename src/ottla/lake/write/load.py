@@ -18,8 +18,8 @@ from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
 from ottla.lake.source.boundaries import limits_of_load, require_boundaries
 from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import commit_positions
 from ottla.lake.source.held_back import held_back_in
+from ottla.lake.source.ledgers import commit_positions
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.leftovers import Steps

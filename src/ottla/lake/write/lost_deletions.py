@@ -14,9 +14,8 @@ from ottla.client.ranges.account import CompactedBy
 from ottla.lake.model.loss import RecordsLost
 from ottla.lake.model.plan import Range
 from ottla.lake.source.access import Bootstrap
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.committed_positions import account_of
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
+from ottla.lake.source.ledgers import account_of
 from ottla.lake.write.commit import LoadPlan
 from ottla.ledger.partition import PartitionLedger
 

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.source.publish_row import Row
+from ottla.lake.rows.publish_row import Row
 
 _HEX_NAME = "\ufffdhex:"
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.source.publish_row import Row
+from ottla.lake.rows.publish_row import Row
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.targets import folder_of

@@ -21,8 +21,7 @@ from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.source.boundaries import Limits, offsets_of
-from ottla.lake.source.cluster import connect
-from ottla.lake.source.source import Cluster, TopicDescription
+from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.tables.after_commit import committed_before
 from ottla.lake.tables.leftovers import Steps

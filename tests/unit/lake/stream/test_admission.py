@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.source.admission import admitted, is_enough, waits
+from ottla.lake.source.backlog import admitted, is_enough, waits
 
 backlogs = st.dictionaries(st.integers(0, 5), st.integers(0, 1000), max_size=6)
 limits = st.none() | st.integers(1, 5000)

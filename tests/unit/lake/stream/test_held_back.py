@@ -2,9 +2,9 @@
 
 from ottla.base.ids import TopicPartition
 from ottla.client.admin.transactions import OpenTransaction, TransactionDescription
+from ottla.lake.source.cluster import LogEnd
 from ottla.lake.source.held_back import StandingEnds, held_back_line
-from ottla.lake.source.offsets import Key
-from ottla.lake.source.source import LogEnd
+from ottla.lake.source.stream_offset import Key
 
 A, B = Key("t", 0), Key("t", 1)
 

@@ -4,8 +4,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.plan import Boundary
+from ottla.lake.source.boundaries import boundaries, chosen
 from ottla.lake.source.source_options import LATEST, Boundaries, parse_options
-from ottla.lake.source.topics import boundaries, chosen
 
 T = {"subscribe": "t"}
 

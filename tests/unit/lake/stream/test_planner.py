@@ -8,10 +8,10 @@ import pytest
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.client.common.errors import ConnectionFailed
 from ottla.lake.model.plan import PartitionBounds
-from ottla.lake.source.offsets import Key, StreamOffset, StreamPlace
+from ottla.lake.source.cluster import LogEnd, TopicDescription, TopicEnds
 from ottla.lake.source.planner import StreamPlanner
-from ottla.lake.source.source import LogEnd, TopicDescription, TopicEnds
 from ottla.lake.source.source_options import parse_options
+from ottla.lake.source.stream_offset import Key, StreamOffset, StreamPlace
 
 
 class MemoryCluster:

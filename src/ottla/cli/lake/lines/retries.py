@@ -7,7 +7,7 @@ from ottla.base.errors import OttlaError
 
 def show_trouble(error: OttlaError) -> None:
     """Show a failure that is retried, or an outage that is waited out."""
-    from ottla.lake.source.outages import is_outage  # noqa: PLC0415  # Arrow is an extra.
+    from ottla.lake.source.cluster import is_outage  # noqa: PLC0415  # Arrow is an extra.
 
     text = f"{error.message}; it is tried again"
     if is_outage(error):

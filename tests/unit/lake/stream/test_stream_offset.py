@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.source.offsets import Key, StreamOffset, StreamPlace, from_json, to_json
+from ottla.lake.source.stream_offset import Key, StreamOffset, StreamPlace, from_json, to_json
 
 places = st.dictionaries(
     st.builds(Key, st.sampled_from("ab"), st.integers(0, 11)),

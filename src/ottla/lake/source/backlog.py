@@ -1,12 +1,16 @@
-"""Decides how much of the backlog one micro-batch reads. Pure.
+"""Decides how much of the backlog one micro-batch reads, and asks brokers for the sizes of logs.
 
 Each partition gets the same share of a limit, and a share that one does not need goes to the
 others: a long backlog in one partition does not make the others wait. If a limit is too small for
 all partitions, those that waited longest come first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
+
+from ottla.base.errors import OttlaError
+from ottla.client import sync
+from ottla.lake.source.access import Bootstrap, as_brokers
 
 K = TypeVar("K")
 
@@ -75,3 +79,28 @@ def is_enough(
     return (records_min is not None and records >= records_min) or (
         bytes_min is not None and size >= bytes_min
     )
+
+
+# Without an answer the sizes are guessed; the plan is still correct.
+_PATIENCE_S = 5.0
+
+
+def log_bytes(bootstrap: Bootstrap, topics: Collection[str]) -> dict[str, dict[int, int]]:
+    """Return, by topic, the size of each partition's largest replica.
+
+    Brokers that do not answer in time are left out.
+    """
+    sizes: dict[str, dict[int, int]] = {topic: {} for topic in topics}
+    if not sizes:
+        return sizes
+    try:
+        brokers = as_brokers(bootstrap)
+        with sync.Admin(brokers.bootstrap, config=brokers.access.client_config()) as admin:
+            for directory in admin.logs.directories(patience_s=_PATIENCE_S):
+                for partition, size in directory.partition_bytes.items():
+                    if partition.topic in sizes:
+                        own = sizes[partition.topic]
+                        own[partition.partition] = max(own.get(partition.partition, 0), size)
+    except OttlaError:
+        return {}
+    return sizes
