@@ -61,34 +61,35 @@ _LAKE_G_TO_R = "test_[g-r]*.py"
 # ends what hangs, also where the machine is shared: on two quiet cores each part takes about a
 # tenth to a fifth of it.
 PARTS = (
-    Part("cli", ("tests/cli",), 900),
-    Part("chaos", ("tests/chaos",), 900),
-    Part("clients", ("tests/clients",), 720, without=_JAVA),
-    Part("cluster", ("tests/cluster",), 720),
-    Part("papers", ("tests/papers",), 720),
-    Part("lake, a to f", ("tests/lake",), 1500, only=_LAKE_A_TO_F),
-    Part("lake, g to r", ("tests/lake",), 1500, only=_LAKE_G_TO_R),
-    Part("lake, the rest", ("tests/lake",), 1500, without="test_[a-r]*.py"),
-    Part("stores", ("tests/stores",), 720),
+    Part("cli", ("tests/system/cli",), 900),
+    Part("chaos", ("tests/system/chaos",), 900),
+    Part("clients", ("tests/system/clients",), 720, without=_JAVA),
+    Part("cluster", ("tests/system/cluster",), 720),
+    Part("papers", ("tests/system/papers",), 720),
+    Part("lake, a to f", ("tests/system/lake",), 1500, only=_LAKE_A_TO_F),
+    Part("lake, g to r", ("tests/system/lake",), 1500, only=_LAKE_G_TO_R),
+    Part("lake, the rest", ("tests/system/lake",), 1500, without="test_[a-r]*.py"),
+    Part("stores", ("tests/integration/lake_stores",), 720),
     Part("unit", ("tests/unit",), 1500),
-    Part("groups", ("tests/groups",), 450),
-    Part("clients, Java", ("tests/clients",), 720, only=_JAVA),
-    Part("client", ("tests/client",), 450),
-    Part("simulation", ("tests/simulation",), 720),
-    Part("coordination", ("tests/coordination",), 360),
-    Part("trouble", ("tests/trouble",), 360),
-    Part("broker", ("tests/broker",), 900),
-    Part("replication", ("tests/replication",), 300),
-    Part("fuzz", ("tests/fuzz",), 450),
-    Part("docs", ("tests/docs",), 900),
-    Part("walk", ("tests/walk",), 360),
-    Part("verify", ("tests/verify",), 300),
-    Part("protocol", ("tests/protocol",), 300),
-    Part("storage", ("tests/storage",), 300),
-    Part("badinput", ("tests/badinput",), 300),
-    Part("packaging", ("tests/packaging",), 900),
-    Part("suites", ("tests/suites",), 300),
+    Part("groups", ("tests/integration/groups",), 450),
+    Part("clients, Java", ("tests/system/clients",), 720, only=_JAVA),
+    Part("client", ("tests/integration/client",), 450),
+    Part("simulation", ("tests/integration/simulation",), 720),
+    Part("coordination", ("tests/integration/coordination",), 360),
+    Part("broker", ("tests/integration/broker",), 900),
+    Part("replication", ("tests/integration/replication",), 300),
+    Part("fuzz", ("tests/integration/fuzz",), 450),
+    Part("docs", ("tests/system/docs",), 900),
+    Part("walk", ("tests/integration/walk",), 360),
+    Part("verify", ("tests/integration/verify",), 300),
+    Part("protocol", ("tests/integration/protocol",), 300),
+    Part("storage", ("tests/integration/storage",), 300),
+    Part("badinput", ("tests/integration/bad_input",), 300),
+    Part("packaging", ("tests/system/packaging",), 900),
+    Part("suites", ("tests/system/suites",), 300),
 )
+# The kinds of tests that have a folder for each subject; `unit` is one part.
+KINDS = ("integration", "system")
 # For folders of tests that the table does not name.
 _OTHER_BUDGET_S = 360
 # How much of what a red part printed stands once more at the end.
@@ -122,14 +123,17 @@ class Result:
 
 def parts() -> list[Part]:
     """The parts above, and every other folder of tests, so that none is ever left out."""
-    named = {path.split("/")[1] for part in PARTS for path in part.paths}
-    others = sorted(
-        folder.name
-        for folder in (ROOT / "tests").iterdir()
-        if folder.is_dir() and folder.name not in named and any(folder.rglob("test_*.py"))
-    )
+    named = {path for part in PARTS for path in part.paths}
+    folders = (folder for kind in KINDS for folder in sorted((ROOT / "tests" / kind).iterdir()))
+    others = [
+        Part(folder.name, (path,), _OTHER_BUDGET_S)
+        for folder in folders
+        if (path := folder.relative_to(ROOT).as_posix()) not in named
+        and folder.is_dir()
+        and any(folder.rglob("test_*.py"))
+    ]
     present = [p for p in PARTS if all((ROOT / path).exists() for path in p.paths)]
-    return present + [Part(name, (f"tests/{name}",), _OTHER_BUDGET_S) for name in others]
+    return present + others
 
 
 def run(part: Part, ports: str) -> Result:

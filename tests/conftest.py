@@ -12,14 +12,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
-# The repository, for `rig`, `bench` and `tests.…`.
+# The repository, for `rig`, `bench` and `tests.…`: the only entry, so helpers have whole names.
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
-# Every folder here is a package, so that two tests may bear one name; what the tests of a folder
-# share may still be imported by its plain name. Last on the path, so that nothing is hidden.
-_FOLDERS = [folder for folder in sorted((ROOT / "tests").rglob("*")) if folder.is_dir()]
-sys.path += map(str, sorted(_FOLDERS, key=lambda folder: folder.name != "cli"))
-
 # What all tests share of the rig; it needs the path set above.
 from rig.secret_search import SEARCH  # noqa: E402
 from rig.small_disk import small_disk  # noqa: E402, F401

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from produce_world import NOW_MS, Ask, Scene, Step, World
-
 from ottla.base.crc32c import checksum
 from ottla.base.errors import ErrorCode
 from ottla.record.builder import BatchBuilder
 from ottla.record.compression import Compression
 from ottla.record.header import ATTRIBUTES_POSITION, CRC_POSITION
+from tests.unit.broker.produce_world import NOW_MS, Ask, Scene, Step, World
 
 Change = Callable[[World], Any]
 

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from inprocess import run
 
 from ottla.wire.api import ApiKey
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from tests.unit.broker.inprocess import run
 
 
 def test_an_answer_that_cannot_be_encoded_ends_the_connection(caplog):

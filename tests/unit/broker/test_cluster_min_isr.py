@@ -4,7 +4,6 @@ import asyncio
 import logging
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.testing.cluster import Cluster
@@ -14,6 +13,7 @@ from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.unit.broker.inprocess import run
 
 NAME = "min.insync.replicas"
 TOPIC, BROKER = 2, 4

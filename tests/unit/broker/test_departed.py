@@ -1,12 +1,11 @@
 """Laws of the brokers that are named for a while after they left."""
 
-from inprocess import run
-
 from ottla.base.ids import BrokerId
 from ottla.broker.cluster.departed import Departed
 from ottla.metadata.image import BrokerImage, Endpoint
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.metadata import MetadataRequest
+from tests.unit.broker.inprocess import run
 
 
 def broker(number: int) -> BrokerImage:

@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.base.settings import BROKER_SETTINGS, TOPIC_SETTINGS
@@ -19,6 +18,7 @@ from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
+from tests.unit.broker.inprocess import run
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

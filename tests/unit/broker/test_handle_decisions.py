@@ -1,7 +1,6 @@
 """DescribeDecisions, and who is told of it."""
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
@@ -9,6 +8,7 @@ from ottla.metadata.decisions import Decision, DecisionKind
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_decisions import DescribeDecisionsRequest
+from tests.unit.broker.inprocess import run
 
 KEY = 1001
 

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from tests.unit.broker.inprocess import run
 
 
 @pytest.mark.parametrize("version", range(3))

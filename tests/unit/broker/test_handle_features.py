@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.metadata.features import INITIAL, FeatureUpdate
@@ -15,6 +14,7 @@ from ottla.wire.messages.share_fetch import ShareFetchRequest
 from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from tests.unit.broker.inprocess import run
 
 UP, DOWN, UNSAFE = 1, 2, 3
 

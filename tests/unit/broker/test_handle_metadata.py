@@ -4,7 +4,6 @@ import logging
 from uuid import UUID
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.broker.partitions.partitions import StopOrder
@@ -16,6 +15,7 @@ from ottla.wire.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.unit.broker.inprocess import run
 
 NOT_ASKED = -2147483648
 

@@ -2,8 +2,6 @@
 
 import asyncio
 
-from inprocess import run
-
 from ottla.base.errors import ErrorCode
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.record.builder import BatchBuilder
@@ -18,6 +16,7 @@ from ottla.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from tests.unit.broker.inprocess import run
 
 
 async def produce(caller, producer_id, epoch, sequence, *values):

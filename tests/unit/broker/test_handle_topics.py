@@ -3,7 +3,6 @@
 from uuid import UUID
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.wire.messages.create_partitions import (
@@ -18,6 +17,7 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.unit.broker.inprocess import run
 
 
 def topic(name, partitions=1, factor=1, **configs):

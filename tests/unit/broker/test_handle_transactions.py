@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from inprocess import run
 
 from ottla.base.errors import ErrorCode
 from ottla.base.ids import TopicPartition
@@ -39,6 +38,7 @@ from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from tests.unit.broker.inprocess import run
 
 FEW = {"transaction.state.log.num.partitions": "3", "offsets.topic.num.partitions": "3"}
 

@@ -39,7 +39,7 @@ from ottla.wire.messages.describe_user_scram_credentials import (
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest
-from tests.broker.broker_client import until
+from tests.integration.broker.broker_client import until
 
 from .inprocess import Caller, run
 

@@ -11,7 +11,7 @@ from ottla.security.sasl.session import LoginState
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from tests.broker.broker_client import until
+from tests.integration.broker.broker_client import until
 
 from .test_login import PASSWORD, credential, play
 

@@ -4,8 +4,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from produce_scenes import scenes
-from produce_world import counted, play, slow_path_only
 
 from ottla.broker.handlers.produce import Produce
 from ottla.broker.produce.layout import Layout, layout
@@ -18,6 +16,8 @@ from ottla.wire.messages.produce import (
 )
 from ottla.wire.notation import Message, array, batches, int16, int32, int64, string, uuid
 from ottla.wire.parts import Records
+from tests.unit.broker.produce_scenes import scenes
+from tests.unit.broker.produce_world import counted, play, slow_path_only
 
 NEWER = 14
 FIXED, COMPACT, BY_ID = Layout(False, False), Layout(True, False), Layout(True, True)

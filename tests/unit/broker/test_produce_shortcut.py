@@ -17,8 +17,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from produce_scenes import ALL, drawn, scenes
-from produce_world import Scene, Seen, counted, play, slow_path_only
 
 from ottla.broker.handlers.produce import Produce
 from ottla.broker.partitions.partition import Partition
@@ -26,6 +24,8 @@ from ottla.broker.produce.acknowledgement import Acknowledgement
 from ottla.broker.produce.known import Known
 from ottla.broker.produce.shortcut import ProduceShortcuts
 from ottla.wire.messages.produce import ProduceRequest
+from tests.unit.broker.produce_scenes import ALL, drawn, scenes
+from tests.unit.broker.produce_world import Scene, Seen, counted, play, slow_path_only
 
 # Versions below the first of the declaration are advertised and refused.
 VERSIONS = range(ProduceRequest.__versions__[0], Produce.api.versions.max + 1)

@@ -4,8 +4,6 @@ import asyncio
 import logging
 
 import pytest
-from inprocess import run
-from test_handle_configs import BROKER, DELETE, SET, alter, value_of
 
 from ottla.coordination.interface.store import Create, Set
 from ottla.coordination.memory.memory import MemoryStore
@@ -15,6 +13,8 @@ from ottla.metadata.nodes import decode_configs, encode_configs
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
 from ottla.testing.cluster import Cluster
+from tests.unit.broker.inprocess import run
+from tests.unit.broker.test_handle_configs import BROKER, DELETE, SET, alter, value_of
 
 MIN_ISR = "min.insync.replicas"
 

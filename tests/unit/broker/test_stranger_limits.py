@@ -9,7 +9,7 @@ import pytest
 from ottla.base.errors import ErrorCode
 from ottla.network.before_login import BytesBeforeLogin
 from ottla.network.connection import RECEIVE_BUFFER_BYTES
-from tests.broker.broker_client import until
+from tests.integration.broker.broker_client import until
 
 from .inprocess import run
 from .test_login import play

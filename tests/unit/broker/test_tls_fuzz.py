@@ -19,7 +19,7 @@ import pytest
 from ottla.operations.certificates import make_development_files
 from ottla.wire.frames import encode_request
 from ottla.wire.messages.api_versions import ApiVersionsRequest
-from tests.broker.broker_client import until
+from tests.integration.broker.broker_client import until
 
 from .inprocess import run
 from .test_login_fuzz import damaged

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 
 import pytest
-from inprocess import SETTINGS
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.ids import BrokerId
@@ -18,6 +17,7 @@ from ottla.metadata.image import BrokerImage
 from ottla.metadata.nodes import encode_broker
 from ottla.metadata.topic_plan import RequestedTopic
 from ottla.storage.disk.memory_filesystem import MemoryFileSystem
+from tests.unit.broker.inprocess import SETTINGS
 
 
 class FailingStore(MemoryStore):

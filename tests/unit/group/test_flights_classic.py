@@ -1,7 +1,5 @@
 """What is remembered of the rebalances of a classic group: causes, costs, settings."""
 
-from driver import Driver, subscription
-
 from ottla.group.coordinator.flights import Flights
 from ottla.group.model.turn import Moment
 from ottla.group.values.notes import GroupEvent, Happening
@@ -12,6 +10,7 @@ from ottla.wire.stored import (
     SubscriptionTopicPartition,
     encode_versioned,
 )
+from tests.unit.group.driver import Driver, subscription
 
 
 def share(*partitions):

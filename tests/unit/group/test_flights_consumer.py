@@ -1,6 +1,6 @@
 """What is remembered of the rebalances of a group of the consumer protocol."""
 
-from consumer_driver import Cluster, Member, World, settle
+from tests.unit.group.consumer_driver import Cluster, Member, World, settle
 
 
 def told(cluster):

@@ -1,6 +1,6 @@
 """Laws of epochs: the first one of a group, what raises it, and which one may commit.
 
-Each was asked of Apache Kafka 4.3.1; `tests/groups/test_codes_like_kafka.py` asks it again.
+Kafka 4.3.1 gave each answer; `integration/groups/test_codes_like_kafka.py` asks it again.
 """
 
 import pytest

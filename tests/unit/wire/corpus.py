@@ -1,7 +1,7 @@
 """A fixed set of arbitrary messages of every class and version, and its digests.
 
-`agreed_digests.txt` was written by `python -m tests.protocol.agree`, which had Kafka's own Java
-code decode each message and encode it again to the same bytes.
+`agreed_digests.txt` was written by `python -m tests.integration.protocol.agree`, which had
+Kafka's own Java code decode each message and encode it again to the same bytes.
 """
 
 import hashlib

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from lake.tables import commit, written
-
 from ottla.lake.edges.commits import commits, ledger_of_table, on_record, terms_of
 from ottla.lake.edges.status import table_status
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger, Unreadable
+from tests.unit.lake.tables import commit, written
 
 
 def table(folder: Path) -> OwnTable:
