@@ -17,8 +17,7 @@ import pyarrow as pa
 from confluent_kafka import Message, Producer
 
 from demo import flights
-from ottla.lake.model.proof import batch_hash
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_text
 from ottla.lake.model.schema import ROW_SCHEMA
 
 _HASH_EVERY = 20_000

@@ -13,8 +13,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 
 from demo import flights
-from ottla.lake.model.proof import batch_hash
-from ottla.lake.model.row_hash import hash_text
+from ottla.lake.model.row_hash import batch_hash, hash_text
 from ottla.lake.model.schema import ROW_SCHEMA
 
 # So many planes stand in the report, those that flew most.

@@ -45,10 +45,10 @@ from ottla.lake.model.decode_spec import (
     decode_from,
 )
 from ottla.lake.model.event_times import EventRule, EventTimes
-from ottla.lake.model.header_names import header_name_bytes
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import Changelog, DataFile, Manifest, SchemaChange, TableSchema
 from ottla.lake.model.plan import Range
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.schema import header_name_bytes
 from ottla.lake.model.types import Type
 from ottla.lake.rows.decoded_rows import RowSorting
 from ottla.lake.rows.decoder import NewField

@@ -21,9 +21,8 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.files import files
 from ottla.lake import run_here
 from ottla.lake.edges.pipeline_state import status
-from ottla.lake.model.buckets import By
 from ottla.lake.model.decode_spec import columns
-from ottla.lake.model.event_times import EventSettings
+from ottla.lake.model.event_times import By, EventSettings
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.dead_letters import letters_of_table

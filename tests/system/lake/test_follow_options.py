@@ -16,7 +16,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.client import TopicPartition, sync
 from ottla.lake import Decode, FollowProgress, Format, run_here
-from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.model.manifest import seal, unseal
 
 Produce = Callable[..., None]
 MakeTopic = Callable[..., str]

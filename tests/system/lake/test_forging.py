@@ -13,9 +13,9 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.model import keyed_hash
+from ottla.lake.model import row_hash
+from ottla.lake.model.manifest import unseal
 from ottla.lake.model.row_hash import bytes_sums
-from ottla.lake.model.sealed import unseal
 from tests.system.lake.forging import forged
 from tests.unit.lake.tables import forge
 
@@ -45,9 +45,9 @@ def test_no_forged_value_passes_beside_the_topic(
     node: Node, make_topic: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     """1,000 amounts, each with the sums of the true one, file, manifest and head sealed again."""
-    if form == "in C" and not keyed_hash._in_c:
+    if form == "in C" and not row_hash._in_c:
         pytest.skip("no loops in C here: no C compiler, or `make venv` has not run")
-    monkeypatch.setattr(keyed_hash, "_in_c", form == "in C")
+    monkeypatch.setattr(row_hash, "_in_c", form == "in C")
     topic = make_topic(node)
     producer = Producer({"bootstrap.servers": node.bootstrap})
     for number in range(TRIES):

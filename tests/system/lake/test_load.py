@@ -22,7 +22,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake import LoadLost, run_here
 from ottla.lake.job.on_spark import run_on_spark
-from ottla.lake.model.splitting import joined
+from ottla.lake.model.plan import joined
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.opening import existing_table
 from tests.system.lake.runners import murderous

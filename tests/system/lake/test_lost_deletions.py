@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 from rig.nodes import Node
 
 import ottla.lake
-from ottla.lake.model.loss import RecordsLost
+from ottla.lake.model.plan import RecordsLost
 from tests.system.lake.test_changelog import compact
 
 

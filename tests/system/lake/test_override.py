@@ -9,7 +9,7 @@ from rig.nodes import Node
 
 from ottla.base.errors import OttlaError
 from ottla.lake import load, run_here, verify
-from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.model.manifest import seal, unseal
 
 
 def _loaded(node: Node, topic: str, folder: Path, **options: str) -> int:

@@ -13,8 +13,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.lake import run_here
-from ottla.lake.model.manifest import next_manifest
-from ottla.lake.model.sealed import unseal
+from ottla.lake.model.manifest import next_manifest, unseal
 from ottla.lake.tables.opening import existing_table
 from tests.unit.lake.tables import forge, manifest_path
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.lake.exits import LakeCommands
-from ottla.lake.model.loss import RecordsLost
+from ottla.lake.model.plan import RecordsLost
 from ottla.lake.tables.table import LoadLost
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from ottla.lake.job.output import ParquetOutput
-from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
+from ottla.lake.model.manifest import DataFile, Manifest, next_manifest, seal, unseal
 from ottla.lake.model.row_hash import hash_text
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.model.sealed import seal, unseal
 from ottla.lake.tables.own import OwnTable
 from ottla.ledger.partition import PartitionLedger
 

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.model.header_names import header_name_bytes, header_name_text
-from ottla.lake.model.proof import batch_hash
-from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.model.row_hash import batch_hash
+from ottla.lake.model.schema import ROW_SCHEMA, header_name_bytes, header_name_text
 from ottla.lake.rows.columns import ColumnBuilder
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 from ottla.record.reader import batches

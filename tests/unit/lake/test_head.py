@@ -12,7 +12,7 @@ import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.cli.command import cli
 from ottla.lake.store.local import LocalStore
-from ottla.lake.tables.heads import Heads
+from ottla.lake.tables.markers import Heads
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
 from ottla.lake.tables.table import LoadLost

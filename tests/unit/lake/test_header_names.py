@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.model.header_names import header_name_bytes, header_name_text
+from ottla.lake.model.schema import header_name_bytes, header_name_text
 
 
 def test_names_in_utf8_are_as_they_are() -> None:

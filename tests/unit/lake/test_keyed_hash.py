@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.model import keyed_hash
+from ottla.lake.model import row_hash
 
 MASK = (1 << 64) - 1
 # Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012): key and strings of their
@@ -23,9 +23,9 @@ VECTORS = (
 @pytest.fixture(params=["c", "numpy"])
 def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each test of it runs on both."""
-    if request.param == "c" and not keyed_hash._in_c:
+    if request.param == "c" and not row_hash._in_c:
         pytest.skip("no loops in C here: no C compiler, or `make venv` has not run")
-    monkeypatch.setattr(keyed_hash, "_in_c", request.param == "c")
+    monkeypatch.setattr(row_hash, "_in_c", request.param == "c")
     return str(request.param)
 
 
@@ -33,7 +33,7 @@ def hashed(strings: list[bytes], key: bytes = KEY) -> list[bytes]:
     """The hash of each string, as the reference writes it."""
     content = np.frombuffer(b"".join(strings), np.uint8)
     offsets = np.cumsum([0, *map(len, strings)]).astype(np.int64)
-    low, high = keyed_hash.keyed_hashes(content, offsets, key)
+    low, high = row_hash.keyed_hashes(content, offsets, key)
     return [struct.pack("<QQ", int(a), int(b)) for a, b in zip(low, high, strict=True)]
 
 
@@ -86,18 +86,18 @@ def test_vectors_of_the_reference() -> None:
 )
 def test_any_strings_hash_as_one_by_one(in_c: bool, strings: list[bytes], key: bytes) -> None:
     """Whatever their lengths, beside each other and one by one."""
-    before = keyed_hash._in_c
-    keyed_hash._in_c = in_c and before
+    before = row_hash._in_c
+    row_hash._in_c = in_c and before
     try:
         assert hashed(strings, key) == [reference(text, key) for text in strings]
     finally:
-        keyed_hash._in_c = before
+        row_hash._in_c = before
 
 
 @pytest.mark.usefixtures("form")
 def test_strings_may_lie_anywhere_in_the_content() -> None:
     """As in a slice of an Arrow column."""
     content = np.frombuffer(b"xxabcdefghijkyy", np.uint8)
-    low, high = keyed_hash.keyed_hashes(content, np.array([2, 5, 13], np.int64), KEY)
+    low, high = row_hash.keyed_hashes(content, np.array([2, 5, 13], np.int64), KEY)
     found = [struct.pack("<QQ", int(a), int(b)) for a, b in zip(low, high, strict=True)]
     assert found == [reference(b"abc", KEY), reference(b"defghijk", KEY)]

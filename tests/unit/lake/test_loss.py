@@ -2,8 +2,7 @@
 
 import pytest
 
-from ottla.lake.model.loss import deleted_at, gone_before, losses
-from ottla.lake.model.plan import PartitionBounds
+from ottla.lake.model.plan import PartitionBounds, deleted_at, gone_before, losses
 from ottla.ledger.partition import PartitionLedger
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from ottla.base.errors import OttlaError
 from ottla.lake.job.load_task import LoadTask, TaskResult
-from ottla.lake.model.manifest import Manifest, from_bytes, next_manifest, to_bytes
+from ottla.lake.model.manifest import Manifest, from_bytes, next_manifest, seal, to_bytes, unseal
 from ottla.lake.model.plan import Range
-from ottla.lake.model.sealed import seal, unseal
 from ottla.lake.source.ledgers import skipped_lines
 from ottla.lake.store.local import LocalStore
 from ottla.ledger.partition import PartitionLedger, Unreadable

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.lake.job.output import ParquetOutput
-from ottla.lake.model.proof import batch_hash
+from ottla.lake.model.row_hash import batch_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.columns import ColumnBuilder
 from ottla.lake.store.local import LocalStore

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from ottla.lake.store.local import LocalStore
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.lake.tables.markers import RunningLoads
 
 DAY_S = 24 * 3600
 MARKS_AND_DIES = """
 import os, pathlib, signal, sys
 from ottla.lake.store.local import LocalStore
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.lake.tables.markers import RunningLoads
 with RunningLoads(LocalStore(pathlib.Path(sys.argv[1])), "running/").mark("a"):
     os.kill(os.getpid(), signal.SIGKILL)
 """

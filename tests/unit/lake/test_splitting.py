@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.lake.model.plan import PartitionBounds, Range
-from ottla.lake.model.splitting import SizedRange, joined, split
+from ottla.lake.model.plan import PartitionBounds, Range, SizedRange, joined, split
 
 MIB = 1 << 20
 

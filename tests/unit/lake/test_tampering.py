@@ -14,7 +14,7 @@ import pytest
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.model.sealed import unseal
+from ottla.lake.model.manifest import unseal
 from ottla.lake.tables.opening import open_table
 from ottla.lake.tables.own import OwnTable
 from tests.unit.lake.tables import commit, forge, manifest_path

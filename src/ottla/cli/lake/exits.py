@@ -39,7 +39,7 @@ class LakeCommands(click.Group):
 def _code_of(error: OttlaError) -> int | None:
     """Return the exit code of an error that has one of its own."""
     try:
-        from ottla.lake.model.loss import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
+        from ottla.lake.model.plan import RecordsLost  # noqa: PLC0415  # Arrow is an extra.
         from ottla.lake.tables.table import LoadLost  # noqa: PLC0415  # As above.
     except ImportError:
         return None

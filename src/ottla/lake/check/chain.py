@@ -6,9 +6,9 @@ from ottla.lake.check.report import Verification
 from ottla.lake.model.chain import TableStanding
 from ottla.lake.model.live import left_out, letters_after, live_after
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.tables.checkpoints import TableCheckpoints
-from ottla.lake.tables.override import overridden_by, without_overridden
-from ottla.lake.tables.ownership import CHECKPOINTS
+from ottla.lake.tables.formats import CHECKPOINTS
+from ottla.lake.tables.markers import TableCheckpoints
+from ottla.lake.tables.sound_chain import overridden_by, without_overridden
 from ottla.lake.tables.table import Agreement, LakeTable
 
 

@@ -19,8 +19,7 @@ from ottla.lake.model.layout import DEAD
 from ottla.lake.model.live import hidden_after
 from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
 from ottla.lake.model.plan import Range
-from ottla.lake.model.proof import keyed_hash
-from ottla.lake.model.row_hash import MODULUS
+from ottla.lake.model.row_hash import MODULUS, keyed_hash
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import Cluster, TopicDescription
 from ottla.lake.source.ledgers import account_of, may_be_compacted, skipped_lines

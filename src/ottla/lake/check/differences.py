@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from ottla.lake.model.proof import keyed_row_hashes, stored_hashes
-from ottla.lake.model.row_hash import MODULUS, Words, hashes_sum
+from ottla.lake.model.row_hash import MODULUS, Words, hashes_sum, keyed_row_hashes, stored_hashes
 
 # How many differences are named one by one for each range; the rest are counted.
 _NAMED_MAX = 10

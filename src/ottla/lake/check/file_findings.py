@@ -10,11 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.check.damaged_files import DamagedFiles
-from ottla.lake.model.buckets import ONE_BUCKET, Buckets
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.layout import FileLayout
 from ottla.lake.model.manifest import DataFile
-from ottla.lake.model.proof import stored_hash
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.row_hash import MODULUS, hash_text, stored_hash
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.file_check import FileUnreadable, check_bytes, rows_problems
 

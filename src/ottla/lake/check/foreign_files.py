@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.check.apart import CallFailed, run_apart
-from ottla.lake.model.buckets import ONE_BUCKET, Buckets
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.layout import RAW, FileLayout
-from ottla.lake.model.log_entry import LiveFile
 from ottla.lake.model.manifest import DataFile
-from ottla.lake.model.proof import stored_hash
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.row_hash import MODULUS, hash_text, stored_hash
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables.file_check import FileUnreadable, foreign_batches, rows_problems
-from ottla.lake.tables.table import FilesOfOthers
+from ottla.lake.tables.table import FilesOfOthers, LiveFile
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from ottla.lake.check.damaged_files import DamagedFiles
 from ottla.lake.check.log_bounds import NO_BOUNDS, LogBounds
-from ottla.lake.model.buckets import ONE_BUCKET, Buckets
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
 from ottla.lake.model.layout import DEAD, FileLayout, layout_of
 from ottla.lake.model.manifest import DataFile, TableSchema
 from ottla.lake.model.plan import Range

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 
 from ottla.lake.check.held import HeldFile
 from ottla.lake.check.log_bounds import NO_BOUNDS, LogBounds
+from ottla.lake.model.layout import buckets_of_table
 from ottla.lake.model.live import left_out, live_after, live_letters, ranges_with_files
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema
-from ottla.lake.model.plan import Range
-from ottla.lake.model.splitting import SPLIT_BYTES
+from ottla.lake.model.plan import SPLIT_BYTES, Range
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.columns import buckets_of_table
 from ottla.ledger.partition import Unreadable
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.lake.check.differences import Differences
-from ottla.lake.model.proof import header_texts
+from ottla.lake.model.row_hash import header_texts
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Flags
 from ottla.lake.rows.latest import (

@@ -19,7 +19,7 @@ from ottla.lake.check.held import HeldFile, exists, rows_of
 from ottla.lake.check.jobs import RangeJob
 from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.plan import Range
-from ottla.lake.model.proof import ROW_KEY_BYTES
+from ottla.lake.model.row_hash import ROW_KEY_BYTES
 from ottla.lake.rows.proof_rows import TypedCheck
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import (

@@ -28,12 +28,12 @@ from ottla.lake.job.spilled import path_stem, remove_work
 from ottla.lake.job.workers import Workers
 from ottla.lake.model.manifest import Changelog, DataFile, TableSchema
 from ottla.lake.model.plan import Range, ranges
-from ottla.lake.model.proof import ROW_KEY_BYTES
+from ottla.lake.model.row_hash import ROW_KEY_BYTES
 from ottla.lake.rows.changelog_columns import columns_from, operations_only
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.lake.tables.markers import RunningLoads
 
 _OFFSETS_AT_ONCE = 2_000_000
 

@@ -12,7 +12,7 @@ from ottla.lake.check.chain import find_strays, read_chain
 from ottla.lake.check.report import Verification
 from ottla.lake.model.live import versions_without_files
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.tables.files_present import files_present
+from ottla.lake.tables.data_files import files_present
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.tables.table import Agreement, LakeTable
 

@@ -26,7 +26,7 @@ from ottla.lake.job.options import VerifyOptions
 from ottla.lake.job.runner import workers_of
 from ottla.lake.job.session import HERE
 from ottla.lake.job.workers import Workers
-from ottla.lake.model.layout import layout_of
+from ottla.lake.model.layout import buckets_of_table, layout_of
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range, require_same_topic
 from ottla.lake.model.row_hash import hash_text
@@ -34,7 +34,6 @@ from ottla.lake.source.access import Bootstrap, brokers_of
 from ottla.lake.source.cluster import Cluster, connect
 from ottla.lake.source.ledgers import account_of, loss_explained, totals_of
 from ottla.lake.store.retries import retried
-from ottla.lake.tables.columns import buckets_of_table
 from ottla.ledger.partition import PartitionLedger
 
 # How often the table is read again because files expired while they were verified.

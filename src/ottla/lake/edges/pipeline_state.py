@@ -9,18 +9,16 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.pipeline_file import Pipeline
 from ottla.lake.edges.planned import PlannedLoad, first_time_ms, planned_partitions, task_count
 from ottla.lake.edges.status import TableStatus, table_status
-from ottla.lake.model.loss import loss_lines
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.model.plan import parse_boundary
+from ottla.lake.model.plan import loss_lines, parse_boundary
 from ottla.lake.source.boundaries import limits_of_load
 from ottla.lake.source.cluster import LOOK_PATIENCE_S, Cluster, TopicDescription, connect
 from ottla.lake.source.held_back import held_back_in
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.opening import open_store
-from ottla.lake.tables.files_present import files_present
+from ottla.lake.tables.data_files import files_present
+from ottla.lake.tables.formats import file_options, holds_table, require_own
 from ottla.lake.tables.opening import existing_table, place_of
-from ottla.lake.tables.options import file_options
-from ottla.lake.tables.ownership import holds_table, require_own
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.commit import built_on, plan_load
 from ottla.lake.write.settings import decode_of, sizes_of

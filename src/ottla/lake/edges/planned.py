@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.lake.model.splitting import SizedRange, joined
+from ottla.lake.model.plan import SizedRange, joined
 from ottla.record.reader import batches
 
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.edges.register import register
 from ottla.lake.job.session import session
-from ottla.lake.model.layout import in_columns
+from ottla.lake.model.layout import columns_of, in_columns
 from ottla.lake.model.manifest import Manifest
 from ottla.lake.model.plan import Boundary, parse_boundary
 from ottla.lake.model.schema import ROW_SCHEMA, SOURCE_COLUMNS, VALIDITY
@@ -31,7 +31,6 @@ from ottla.lake.source.access import BOOTSTRAP, config_of_process
 from ottla.lake.source.narrowing import Narrowing
 from ottla.lake.source.source_options import parse_options
 from ottla.lake.source.tasks import planned_tasks, read_task
-from ottla.lake.tables.columns import columns_of
 from ottla.lake.tables.opening import existing_table
 from ottla.lake.write.changelog_reader import micros_of, require_history
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ottla.lake.job.output import ParquetOutput
-from ottla.lake.model.buckets import NULL, By, bucket_of, micros_of, numbers_of
+from ottla.lake.model.event_times import NULL, By, bucket_of, micros_of, numbers_of
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.plan import Range
 

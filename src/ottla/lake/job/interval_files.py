@@ -9,8 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ottla.lake.model.manifest import DataFile, Keeps
-from ottla.lake.model.proof import batch_hash, canonical_words
-from ottla.lake.model.row_hash import MODULUS, Words, hash_text, rows_hash
+from ottla.lake.model.row_hash import (
+    MODULUS,
+    Words,
+    batch_hash,
+    canonical_words,
+    hash_text,
+    rows_hash,
+)
 from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
 from ottla.lake.rows.changelog_columns import Columns
 from ottla.lake.store.errors import as_storage_error

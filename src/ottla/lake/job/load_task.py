@@ -15,7 +15,7 @@ from ottla.base.errors import OttlaError
 from ottla.lake.job.bucket_output import BucketOutputs
 from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS, ParquetOutput
 from ottla.lake.job.task import ALONE
-from ottla.lake.model.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
+from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
 from ottla.lake.model.event_times import EventRule
 from ottla.lake.model.layout import DEAD, RAW, FileLayout
 from ottla.lake.model.manifest import DataFile

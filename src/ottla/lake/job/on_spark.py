@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.task import ALONE, OnDone, R, Task
-from ottla.lake.model.splitting import joined
+from ottla.lake.model.plan import joined
 
 # Enough tasks to start workers on every core of a small machine; negligible on a large cluster.
 _WARM_WORKERS = 4

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, TypedDict
 from ottla.lake.job.reduce_task import OnNullKey
 from ottla.lake.job.task import Runner
 from ottla.lake.job.watch import UNWATCHED, Observer
-from ottla.lake.model.buckets import By
 from ottla.lake.model.decode_spec import Decode, OnBadRecord
-from ottla.lake.model.event_times import LateRows
+from ottla.lake.model.event_times import By, LateRows
 from ottla.lake.model.manifest import Keeps
 from ottla.lake.model.option import Option, Size, Span
 from ottla.lake.tables.formats import Format

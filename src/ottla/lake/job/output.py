@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 
 from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout
 from ottla.lake.model.manifest import DataFile
-from ottla.lake.model.proof import batch_hash, hash_column, stored_hash
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_column, hash_text, stored_hash
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
 

@@ -20,8 +20,7 @@ from ottla.lake.job.spilled import Piece, SpilledOutput
 from ottla.lake.job.task import ALONE
 from ottla.lake.model.manifest import Changelog, Keeps
 from ottla.lake.model.plan import Range
-from ottla.lake.model.proof import keyed_hash
-from ottla.lake.model.row_hash import MODULUS
+from ottla.lake.model.row_hash import MODULUS, keyed_hash
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.rows.changelog_columns import Columns, Flags, of_no_row
 from ottla.lake.rows.decoded_rows import RowSorter

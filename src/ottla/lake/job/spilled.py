@@ -18,7 +18,7 @@ from ottla.lake.rows.changelog_columns import Flags
 from ottla.lake.rows.latest import buckets_of
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.store import FileStore, StoreWriter
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.lake.tables.markers import RunningLoads
 
 FOLDER = "_ottla/work/"
 

@@ -1,19 +1,201 @@
-"""Derives the state of a table after each commit from the ledgers, one commit after another.
+"""Checks manifests against each other and derives the state of a table after each commit. Pure.
 
-A manifest repeats values that follow from it and its predecessors: positions, sums, the previous
-digest. This module derives them; a manifest with other values contradicts itself or the chain.
-
-Pure.
+Files, skipped offsets and ledgers of one manifest must agree. A manifest also repeats values that
+follow from it and its predecessors: positions, sums, the previous digest. This module derives them;
+a manifest with other values contradicts itself or the chain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from ottla.lake.model import event_times as times
-from ottla.lake.model.contents import of_files
-from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.event_times import By, folder_of, is_bucket
+from ottla.lake.model.manifest import MOVES_POSITIONS, DataFile, Manifest, sums
+from ottla.lake.model.row_hash import hash_text
 from ottla.ledger.partition import PartitionLedger
+
+DATA_FOLDER = "data"
+# Programs that clean up a table's folder skip names that begin with an underscore.
+DEAD_LETTERS_FOLDER = "_dead_letters"
+HIDDEN_FOLDER = "_ottla/hidden"
+
+
+def in_bucket(path: str, by: By, bucket: str) -> str:
+    """Return the path of a data file, inside the folder of its event-time bucket if it has one."""
+    return path.replace(f"{DATA_FOLDER}/", f"{DATA_FOLDER}/{folder_of(by, bucket)}", 1)
+
+
+def of_files(manifest: Manifest) -> Iterator[str]:
+    """Yield contradictions between files and the rest of the manifest, by its kind's rules."""
+    by = manifest.events.by if manifest.events else "none"
+    yield from _of_paths(manifest.files, DATA_FOLDER, by)
+    letters = (*manifest.dead_letters, *manifest.removed_dead_letters)
+    yield from _of_paths(letters, DEAD_LETTERS_FOLDER)
+    yield from _of_paths(manifest.removed, DATA_FOLDER, by)
+    yield from _of_paths((*manifest.hidden, *manifest.removed_hidden), HIDDEN_FOLDER)
+    if manifest.kind not in ("changelog", "epoch") and manifest.changelog is not None:
+        yield f"it is a {manifest.kind}, which no changelog table has"
+    if manifest.kind != "changelog" and (manifest.hidden or manifest.removed_hidden):
+        yield "it has hidden files, which only changelogs have"
+    if manifest.kind not in ("compaction", "replacement") and manifest.removed_dead_letters:
+        yield f"it removes dead letters, which no {manifest.kind} does"
+    match manifest.kind:
+        case "load":
+            if manifest.removed:
+                yield "it removes files, which no load does"
+            yield from _of_load(manifest)
+        case "epoch":
+            if manifest.files or manifest.removed or manifest.ledgers or manifest.dead_letters:
+                yield "it has files or ledgers, which no change of the writer epoch has"
+        case "compaction":
+            yield from _of_compaction(manifest)
+        case "changelog":
+            yield from _of_changelog(manifest)
+        case "replacement":
+            yield from _of_load(manifest)
+            yield from _of_replacement(manifest)
+
+
+def _of_paths(files: Sequence[DataFile], folder: str, by: By = "none") -> Iterator[str]:
+    for file in files:
+        if not is_bucket(by, file.event):
+            yield f"it names {file.path} of the {by} {file.event!r}"
+        elif PurePosixPath(file.path).parent != PurePosixPath(folder, folder_of(by, file.event)):
+            yield f"it names {file.path}, which is not in the table's folder {folder}"
+    if len({file.path for file in files}) < len(files):
+        yield "it names a file twice"
+
+
+def _of_load(manifest: Manifest) -> Iterator[str]:
+    """Compare files, dead letters and skipped offsets with the ledgers."""
+    by_partition = _by_partition(manifest.files)
+    for ledger in manifest.ledgers:
+        partition, files = ledger.partition, by_partition.pop(ledger.partition, [])
+        if sum(file.rows for file in files) != ledger.loaded:
+            yield f"its files and its ledger of partition {partition} count different rows"
+        if not all(_touch_in_order(each, ledger) for each in _by_event(files)):
+            yield f"its files of partition {partition} do not lie in its ledger, in order"
+    for partition in sorted(by_partition):
+        yield f"it has files of partition {partition}, and no ledger of it"
+    yield from _of_left_out(manifest)
+
+
+def _of_left_out(manifest: Manifest) -> Iterator[str]:
+    """Compare dead letters and skipped offsets with the ledgers."""
+    dead = {p: sum(f.rows for f in of) for p, of in _by_partition(manifest.dead_letters).items()}
+    skipped: dict[int, int] = {}
+    for one in manifest.skipped:
+        skipped[one.partition] = skipped.get(one.partition, 0) + one.end - one.start
+    for ledger in manifest.ledgers:
+        partition = ledger.partition
+        if skipped.pop(partition, 0) != ledger.unreadable:
+            yield f"it does not name the unreadable offsets that partition {partition} counts"
+        if dead.pop(partition, 0) != ledger.dead_letters:
+            yield f"it does not hold the dead letters that partition {partition} counts"
+    for partition in sorted(skipped.keys() | dead.keys()):
+        yield f"it has skipped offsets of partition {partition}, and no ledger of it"
+    yield from _of_loss(manifest)
+
+
+def _of_loss(manifest: Manifest) -> Iterator[str]:
+    """Check that no more offsets are accepted as lost than the ledgers count as gone.
+
+    In a load only deleted offsets are gone; in a replacement also offsets missing for other
+    reasons.
+    """
+    gone: dict[int, int] = {}
+    for ledger in manifest.ledgers:
+        more = ledger.compacted + ledger.unreadable + ledger.absent
+        is_replacement = manifest.kind == "replacement"
+        count = ledger.deleted + (more if is_replacement else 0)
+        gone[ledger.partition] = gone.get(ledger.partition, 0) + count
+    for partition, count in sorted(manifest.accepted_loss.items()):
+        if not 0 <= count <= gone.get(partition, 0):
+            yield (
+                f"it accepts the loss of {count} offsets of partition {partition}, of which its "
+                f"ledger counts {gone.get(partition, 0)}"
+            )
+
+
+def _of_changelog(manifest: Manifest) -> Iterator[str]:
+    """Check that each bucket has one file of each sort, and no more new rows than were read."""
+    yield from _of_left_out(manifest)
+    if manifest.changelog is None:
+        yield "it does not say what it keeps of a key"
+        return
+    for file in (*manifest.files, *manifest.hidden):
+        if not 0 <= file.partition < manifest.changelog.buckets or file.rows <= 0:
+            yield f"it names {file.path} of bucket {file.partition} with {file.rows} rows"
+    for added in (manifest.files, manifest.hidden):
+        if len({(file.partition, file.closed) for file in added}) < len(added):
+            yield "it names two files of one bucket"
+    gone = any(file.closed for file in (*manifest.removed, *manifest.hidden))
+    if gone or (manifest.changelog.keeps == "latest" and any(one.closed for one in manifest.files)):
+        yield "it removes or hides rows of a history that have ended, or is no history"
+    before = sum(file.rows for file in (*manifest.removed, *manifest.removed_hidden))
+    after = sum(file.rows for file in (*manifest.files, *manifest.hidden))
+    read = sum(ledger.loaded for ledger in manifest.ledgers)
+    if after - before > read:
+        yield f"it keeps {after - before} more changes than before, and has read {read}"
+
+
+def _of_compaction(manifest: Manifest) -> Iterator[str]:
+    """Check that the added files have the rows of the removed files, partition by partition."""
+    if manifest.ledgers or manifest.skipped:
+        yield "it has ledgers or offsets left out, which no compaction has"
+    for what, more, fewer in (
+        ("rows", manifest.files, manifest.removed),
+        ("dead letters", manifest.dead_letters, manifest.removed_dead_letters),
+    ):
+        added, removed = _by_partition(more), _by_partition(fewer)
+        for partition in sorted(added.keys() | removed.keys()):
+            ours, theirs = added.get(partition, []), removed.get(partition, [])
+            for event in sorted({file.event for file in (*ours, *theirs)}):
+                if sums(_of_event(ours, event)) != sums(_of_event(theirs, event)):
+                    where = f"partition {partition}{f' and {event}' if event else ''}"
+                    yield f"the {what} it adds to {where} are not those that it removes"
+
+
+def _of_replacement(manifest: Manifest) -> Iterator[str]:
+    """Check that only files within the replaced ranges are removed."""
+    removed = _by_partition((*manifest.removed, *manifest.removed_dead_letters))
+    for ledger in manifest.ledgers:
+        files = removed.pop(ledger.partition, [])
+        if any(file.start < ledger.start or file.end > ledger.end for file in files):
+            yield f"it removes files of partition {ledger.partition} outside the range it replaces"
+    for partition in sorted(removed):
+        yield f"it removes files of partition {partition}, and replaces none of it"
+
+
+def _by_partition(files: Sequence[DataFile]) -> dict[int, list[DataFile]]:
+    found: dict[int, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.partition, []).append(file)
+    return found
+
+
+def _by_event(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    found: dict[str, list[DataFile]] = {}
+    for file in files:
+        found.setdefault(file.event, []).append(file)
+    return list(found.values())
+
+
+def _of_event(files: Sequence[DataFile], event: str) -> list[DataFile]:
+    return [file for file in files if file.event == event]
+
+
+def _touch_in_order(files: Sequence[DataFile], ledger: PartitionLedger) -> bool:
+    """Return whether the files of one bucket lie within the ledger's range and do not overlap."""
+    position = ledger.start
+    for file in files:
+        if not position <= file.start < file.end <= ledger.end:
+            return False
+        if not 0 < file.rows <= file.end - file.start:
+            return False
+        position = file.end
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +213,7 @@ class TableStanding:
     loads: str = ""
     writer_epoch: int = 0
     changelog: str = ""  # In words; empty for a table of loads.
-    events: str = ""  # In the form of `events.times`; empty for a table without event times.
+    events: str = ""  # In the form of `event_times.said`; empty for a table without event times.
 
     def agrees_with(self, manifest: Manifest, digest: str) -> bool:
         """Return whether the manifest of this version, with this digest, has the same totals."""
@@ -60,8 +242,8 @@ def followed_by(
         problems += _of_ledger(ledger, positions.get(ledger.partition), manifest)
         if manifest.kind in MOVES_POSITIONS:
             positions[ledger.partition] = ledger.end
-    rows, hashed = _sums(manifest.files)
-    gone_rows, gone_hash = _sums(manifest.removed)
+    rows, hashed = sums(manifest.files)
+    gone_rows, gone_hash = sums(manifest.removed)
     after = TableStanding(
         version=before.version + 1,
         digest=digest,
@@ -113,12 +295,6 @@ def _load_text(manifest: Manifest) -> str:
 def _changelog_text(manifest: Manifest) -> str:
     found = manifest.changelog
     return f"{found.keeps} of each key in {found.buckets} buckets" if found else ""
-
-
-def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
-    """Return the number of rows in the files, and their hash."""
-    hashed = sum(int(file.hash, 16) for file in files) % MODULUS
-    return sum(file.rows for file in files), hashed
 
 
 def _of_ledger(ledger: PartitionLedger, position: int | None, manifest: Manifest) -> Iterator[str]:

@@ -1,13 +1,94 @@
-"""The columns of a table's files: first the raw ones, then the typed ones."""
+"""The columns of a table's files: first the raw ones, then the typed ones.
 
-from dataclasses import dataclass
+Typed columns are recorded in the table's manifests.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from ottla.lake.model import typed_schema
-from ottla.lake.model.manifest import TableSchema
-from ottla.lake.model.schema import ROW_SCHEMA
+from ottla.lake.model.decode_spec import Column, Side, free_name, require_names
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
+from ottla.lake.model.manifest import Manifest, TableSchema
+from ottla.lake.model.schema import ROW_SCHEMA, VALIDITY
+from ottla.lake.model.types import Type, parse_type
+
+
+@dataclass(frozen=True, slots=True)
+class TypedSchema:
+    """The typed columns of keys and of values. `number` grows with each change."""
+
+    number: int = 1
+    key: tuple[Column, ...] = ()
+    value: tuple[Column, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_names([*self.key, *self.value])
+
+    def of(self, side: Side) -> tuple[Column, ...]:
+        return self.key if side == "key" else self.value
+
+    def with_columns(self, side: Side, columns: tuple[Column, ...]) -> "TypedSchema":
+        return replace(self, key=columns) if side == "key" else replace(self, value=columns)
+
+    @property
+    def names(self) -> list[str]:
+        return [one.name for one in (*self.key, *self.value)]
+
+    @property
+    def fields(self) -> list[Any]:
+        """Return Arrow fields, all nullable: a record without a value has no fields."""
+        return [pa.field(one.name, one.type.arrow) for one in (*self.key, *self.value)]
+
+
+def table_schema(schema: TypedSchema, decode: Mapping[str, Any]) -> TableSchema:
+    """Return the schema in the form of a manifest."""
+    columns = (
+        {
+            "name": one.name,
+            "type": str(one.type),
+            "nullable": one.nullable,
+            "of": side,
+            "source": list(one.source),
+            "also": [list(path) for path in one.also],
+        }
+        for side, columns in (("key", schema.key), ("value", schema.value))
+        for one in columns
+    )
+    return TableSchema(schema.number, tuple(columns), decode)
+
+
+def typed_schema(recorded: TableSchema) -> TypedSchema:
+    """Return the schema that a manifest records: the inverse of `table_schema`."""
+    sides: dict[str, list[Column]] = {"key": [], "value": []}
+    for one in recorded.columns:
+        also = tuple(tuple(path) for path in one["also"])
+        column = Column(
+            one["name"], parse_type(one["type"]), bool(one["nullable"]), tuple(one["source"]), also
+        )
+        sides[one["of"]].append(column)
+    return TypedSchema(recorded.number, tuple(sides["key"]), tuple(sides["value"]))
+
+
+def columns_for(found: Type, side: Side, taken: set[str]) -> tuple[Column, ...]:
+    """Return the columns for values of a type: one per field of a struct, else a single one.
+
+    A name that another column has (`taken`, in lower case; names are added to it) is prefixed with
+    the side.
+    """
+    if found.kind != "struct":
+        name = free_name(f"{side}_decoded", side, taken)
+        taken.add(name.lower())
+        return (Column(name, found),)
+    columns = []
+    for field, kind in found.fields:
+        name = free_name(field, side, taken)
+        taken.add(name.lower())
+        columns.append(Column(name, kind, source=(field,)))
+    return tuple(columns)
+
 
 # Replaces key, value and headers in tables that do not keep them.
 ROW_HASH = pa.field("row_hash", pa.binary(16))
@@ -57,5 +138,19 @@ def layout_of(schema: TableSchema | None) -> FileLayout:
     """Return the layout of the data files that a load with this schema writes."""
     if schema is None:
         return RAW
-    typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})
-    return FileLayout(tuple(typed.fields), bool(schema.decode.get("keep_raw", True)))
+    return FileLayout(tuple(typed_schema(schema).fields), bool(schema.decode.get("keep_raw", True)))
+
+
+def buckets_of_table(newest: Manifest | None) -> Buckets:
+    """Return how a table's files are divided by event time."""
+    events = newest.events if newest else None
+    return Buckets(events.column, events.by) if events else ONE_BUCKET
+
+
+def columns_of(newest: Manifest | None) -> Any:
+    """Return an Arrow schema: the raw columns, then the typed ones, then the times of a history."""
+    if newest is None:
+        return RAW.schema
+    columns = layout_of(newest.table_schema).schema
+    is_history = newest.changelog is not None and newest.changelog.keeps == "history"
+    return pa.schema([*columns, *VALIDITY]) if is_history else columns

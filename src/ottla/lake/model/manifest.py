@@ -1,6 +1,6 @@
 """A commit's manifest lists its files, its offset ranges, its row counts and their proof.
 
-Manifests are JSON files numbered from 1 that carry their own digest (`sealed`). Each names the
+Manifests are JSON files numbered from 1 that carry their own digest (`seal`). Each names the
 digest of the previous manifest, the position of every partition after the commit, and sums over all
 commits so far. All of that can also be derived from the ledgers and files; `chain` does so.
 
@@ -13,6 +13,8 @@ commits so far. All of that can also be derived from the ledgers and files; `cha
                  advances the positions: replaces the files of each bucket that has changes
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -23,8 +25,46 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model import event_times as times
 from ottla.lake.model.event_times import EventTimes
 from ottla.lake.model.row_hash import MODULUS, hash_text
-from ottla.lake.model.sealed import SealBroken, seal, unseal
 from ottla.ledger.partition import LedgerTotals, PartitionLedger, Unreadable
+
+FORMAT = 3
+_FORMAT_LINE = re.compile(rb'\{\n "format": (\d+),\n')
+_OPENING = b'{\n "format": %d,\n "sha256": "' % FORMAT
+_OPENING_SIZE = len(_OPENING)
+_BLANK = b"0" * 64
+
+
+class SealBroken(ValueError):
+    """Raised if the bytes are not the ones that were written, or are of another format."""
+
+
+def seal(fields: Mapping[str, Any]) -> bytes:
+    """Return the file that holds `fields`."""
+    blank = json.dumps({"format": FORMAT, "sha256": _BLANK.decode(), **fields}, indent=1)
+    content = blank.encode() + b"\n"
+    return _with_digest(content, hashlib.sha256(content).hexdigest().encode())
+
+
+def unseal(content: bytes) -> tuple[dict[str, Any], str]:
+    """Return the fields and the digest of a file. Raises SealBroken."""
+    found = _FORMAT_LINE.match(content)
+    if found and int(found[1]) != FORMAT:
+        raise SealBroken(
+            f"is of format {int(found[1])}, which this version of ottla does not know: use a "
+            "later version, if one wrote it"
+        )
+    digest = content[_OPENING_SIZE : _OPENING_SIZE + len(_BLANK)]
+    actual = hashlib.sha256(_with_digest(content, _BLANK)).hexdigest()
+    if not content.startswith(_OPENING) or digest != actual.encode():
+        raise SealBroken("can't be read: its bytes do not match the SHA-256 in it")
+    fields: dict[str, Any] = json.loads(content)
+    del fields["format"], fields["sha256"]
+    return fields, actual
+
+
+def _with_digest(content: bytes, digest: bytes) -> bytes:
+    return content[:_OPENING_SIZE] + digest + content[_OPENING_SIZE + len(digest) :]
+
 
 Kind = Literal["load", "epoch", "compaction", "replacement", "changelog"]
 # Kinds of commits that advance the positions.
@@ -61,9 +101,9 @@ class DataFile:
     sha256: str  # The digest of the file's bytes.
     # True for a file of a history whose values have all ended, so that its rows never change again.
     closed: bool = False
-    # The bucket of event time that the rows belong to (`events.buckets`); empty if the table is not
-    # divided by event time. Files of one partition and one bucket have consecutive offset ranges;
-    # files of different buckets may overlap.
+    # The bucket of event time that the rows belong to; empty if the table is not divided by event
+    # time. Files of one partition and one bucket have consecutive offset ranges; files of different
+    # buckets may overlap.
     event: str = ""
 
 
@@ -72,8 +112,8 @@ class TableSchema:
     """The columns that decoding adds. `number` counts how often they have changed."""
 
     number: int
-    columns: tuple[Mapping[str, Any], ...]  # In the form that `decode.typed_schema` writes.
-    # How records are decoded, in the form that `decode.spec` writes. Later loads use it too.
+    columns: tuple[Mapping[str, Any], ...]  # In the form of `layout.table_schema`.
+    # How records are decoded, in the form of `decode_spec.options_of`. Later loads use it too.
     decode: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -197,12 +237,12 @@ def next_manifest(
             at = positions.get(ledger.partition, ledger.start)
             assert ledger.start == at, "ranges must touch"
             positions[ledger.partition] = ledger.end
-    rows, hashed = _sums(files)
+    rows, hashed = sums(files)
     if kind in ("load", "replacement"):
         assert rows == sum(ledger.loaded for ledger in ledgers), "files and ledgers must agree"
     left_out = sum(one.end - one.start for one in skipped)
     assert left_out == sum(ledger.unreadable for ledger in ledgers), "each skip has its offsets"
-    gone_rows, gone_hash = _sums(removed)
+    gone_rows, gone_hash = sums(removed)
     total = (int(before.total_hash, 16) if before else 0) + hashed - gone_hash
     epoch = before.writer_epoch if before else 0
     return Manifest(
@@ -242,7 +282,7 @@ def _events_after(before: Manifest | None) -> EventTimes | None:
     return replace(before.events, late={}) if before and before.events else None
 
 
-def _sums(files: Sequence[DataFile]) -> tuple[int, int]:
+def sums(files: Sequence[DataFile]) -> tuple[int, int]:
     """Return the number of rows in the files, and their hash."""
     hashed = sum(int(file.hash, 16) for file in files) % MODULUS
     return sum(file.rows for file in files), hashed

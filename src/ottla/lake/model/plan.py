@@ -1,17 +1,23 @@
-"""Plans which offsets a load or a query reads: boundaries in words → offsets → ranges for tasks.
+"""Plans which offsets a load or a query reads. Pure.
 
-Pure. The caller has asked the cluster for the offsets of the log.
+Boundaries in words become offsets, offsets become ranges, and ranges become tasks: large ranges are
+split by bytes, small ones share a task. Offsets that retention removed before they were loaded are
+a loss.
+
+The caller has asked the cluster for the offsets of the log.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.base.quantities import iso
 from ottla.base.units import MOMENT_FORMS, moment_ms
+from ottla.ledger.partition import PartitionLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,3 +225,117 @@ def require_same_topic(
                 "were loaded are gone from the log (an unclean election, or data restored from "
                 "an older copy). Load into a new folder to start over",
             )
+
+
+# Gives a Parquet file of about this size, and a task of some seconds.
+SPLIT_BYTES = 128 << 20
+# Enough bytes to be worth starting a Spark task.
+JOIN_BYTES = 16 << 20
+# Assumed if the broker does not report a partition's size.
+_GUESSED_OFFSET_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class SizedRange:
+    """A range, and the approximate size of it in the log."""
+
+    wanted: Range
+    size_bytes: int
+
+
+def split(
+    ranges: Sequence[Range],
+    bounds: Mapping[int, PartitionBounds],
+    partition_bytes: Mapping[int, int],
+    *,
+    split_bytes: int = SPLIT_BYTES,
+) -> list[SizedRange]:
+    """Cut ranges of more than `split_bytes` into equal pieces; keep the order and every offset.
+
+    `partition_bytes` has the known sizes of the logs with these `bounds`.
+    """
+    pieces = []
+    for wanted in ranges:
+        each_bytes = offset_bytes(
+            bounds[wanted.partition], partition_bytes.get(wanted.partition, 0)
+        )
+        count = wanted.end - wanted.start
+        piece_count = min(count, max(1, -(-int(count * each_bytes) // split_bytes)))
+        cuts = [wanted.start + count * number // piece_count for number in range(piece_count + 1)]
+        pieces += [
+            SizedRange(replace(wanted, start=start, end=end), int((end - start) * each_bytes))
+            for start, end in pairwise(cuts)
+        ]
+    return pieces
+
+
+def joined(sizes: Sequence[int], join_bytes: int = JOIN_BYTES) -> list[list[int]]:
+    """Return groups of adjacent items, by their indices in `sizes`: one Spark task for each.
+
+    A group of several items has at most `join_bytes`. Every index is in one group, in order.
+    """
+    groups: list[list[int]] = []
+    room = -1
+    for place, size in enumerate(sizes):
+        if groups and size <= room:
+            groups[-1].append(place)
+            room -= size
+        else:
+            groups.append([place])
+            room = join_bytes - size
+    return groups
+
+
+def offset_bytes(bound: PartitionBounds, log_bytes: int) -> float:
+    """Return the approximate size of one offset in a log with these bounds."""
+    offsets = bound.end - bound.log_start
+    return log_bytes / offsets if offsets > 0 and log_bytes > 0 else _GUESSED_OFFSET_BYTES
+
+
+class RecordsLost(OttlaError):
+    """Raised if records were deleted before they were loaded, and the loss was not accepted."""
+
+
+def gone_before(
+    bounds: Mapping[int, PartitionBounds], positions: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the offset of each partition below which a deletion is no loss.
+
+    This is the log's start when the load was planned, or the partition's position in the table.
+    """
+    return {p: positions.get(p, bound.log_start) for p, bound in bounds.items()}
+
+
+def lost(ledger: PartitionLedger, gone_below: int) -> int:
+    """Return how many of the ledger's deleted offsets are lost. Deletions take the oldest first."""
+    return max(0, ledger.deleted - max(0, min(ledger.end, gone_below) - ledger.start))
+
+
+def deleted_at(start: int, end: int, partition: int, bound: PartitionBounds) -> PartitionLedger:
+    """Return the ledger of a range before it is read: how many offsets the log has deleted."""
+    return PartitionLedger(partition, start, end, deleted=max(0, min(end, bound.log_start) - start))
+
+
+def losses(
+    ledgers: Iterable[PartitionLedger], gone_below: Mapping[int, int]
+) -> dict[PartitionLedger, int]:
+    """Return the ledgers that have a loss, with the number of lost offsets."""
+    found = {ledger: lost(ledger, gone_below.get(ledger.partition, 0)) for ledger in ledgers}
+    return {ledger: count for ledger, count in found.items() if count}
+
+
+def loss_lines(topic: str, found: Mapping[PartitionLedger, int]) -> list[str]:
+    """Return a line for each partition with a loss."""
+    return [
+        f"{topic}-{ledger.partition}: {count} of the offsets {ledger.start} to {ledger.end} were "
+        "deleted before they were loaded"
+        for ledger, count in found.items()
+    ]
+
+
+def require_no_loss(topic: str, found: Mapping[PartitionLedger, int], remedy: str) -> None:
+    """Raise RecordsLost (OFFSET_OUT_OF_RANGE) if there is a loss."""
+    if found:
+        raise RecordsLost(
+            ErrorCode.OFFSET_OUT_OF_RANGE, f"{'; '.join(loss_lines(topic, found))}. {remedy}"
+        )

@@ -43,3 +43,20 @@ SOURCE_COLUMNS = {
     "timestampType": SourceColumn("timestamp_type", "INT"),
     "headers": SourceColumn("headers", "ARRAY<STRUCT<key: STRING, value: BINARY>>"),
 }
+
+
+_MARK = "\ufffdhex:"
+
+
+def header_name_text(name: bytes) -> str:
+    """Return the name as the column has it."""
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        return _MARK + name.hex()
+    return _MARK + name.hex() if text.startswith(_MARK) else text
+
+
+def header_name_bytes(text: str) -> bytes:
+    """Return the name as the log had it: the inverse of `header_name_text`."""
+    return bytes.fromhex(text.removeprefix(_MARK)) if text.startswith(_MARK) else text.encode()

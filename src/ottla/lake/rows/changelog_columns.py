@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model import typed_schema
 from ottla.lake.model.decode_spec import Decode, decode_from
+from ottla.lake.model.layout import TypedSchema, typed_schema
 from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.model.typed_schema import TypedSchema
 from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
 
 Flags = npt.NDArray[np.bool_]
@@ -77,8 +76,7 @@ def columns_from(schema: TableSchema | None) -> Columns:
     """Return the columns that a manifest names."""
     if schema is None:
         return Columns()
-    typed = typed_schema.from_json({"number": schema.number, "columns": schema.columns})
-    return Columns(RowSorting(decode_from(schema.decode), typed))
+    return Columns(RowSorting(decode_from(schema.decode), typed_schema(schema)))
 
 
 def operations_only(columns: Columns) -> Columns:

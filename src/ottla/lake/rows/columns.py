@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.header_names import header_name_text
-from ottla.lake.model.schema import HEADER_TYPE, ROW_SCHEMA
+from ottla.lake.model.schema import HEADER_TYPE, ROW_SCHEMA, header_name_text
 from ottla.record import walk as walking
 from ottla.record.codec import Header, read_varlong
 from ottla.record.compression import Compression

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.decode_spec import Decode
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.rows.decoder import Decoder, NewField, RefusedRow, require_none
 from ottla.lake.rows.infer import merged
 from ottla.lake.rows.registered import RegisteredSchemas

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.model.coercion import DoesNotFit, shown
 from ottla.lake.model.decode_spec import Column, Decode, Format, SchemaRules, Side
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import Type, other_unit, plain, type_at
 from ottla.lake.rows import debezium
 from ottla.lake.rows.avro_values import AvroReader

@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import iso
-from ottla.lake.model.buckets import micros_of
-from ottla.lake.model.event_times import TIMESTAMP, EventRule
+from ottla.lake.model.event_times import TIMESTAMP, EventRule, micros_of
 from ottla.lake.rows.decoded_rows import SortedRows
 
 LATE_STAGE = "late"

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from ottla.lake.model.decode_spec import decode_from
-from ottla.lake.model.layout import ROW_HASH
+from ottla.lake.model.layout import ROW_HASH, typed_schema
 from ottla.lake.model.manifest import TableSchema
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.model.typed_schema import from_json
 from ottla.lake.rows.decoder import Decoder
 from ottla.lake.rows.registered import RegisteredSchemas
 from ottla.lake.rows.registry import SchemaRegistry
@@ -30,7 +29,7 @@ class TypedCheck:
     def __init__(self, schema: TableSchema) -> None:
         decode = decode_from(schema.decode)
         registry = SchemaRegistry(decode.registry) if decode.registry else None
-        self._schema = from_json({"number": schema.number, "columns": schema.columns})
+        self._schema = typed_schema(schema)
         self._decoder = Decoder(
             decode, self._schema, RegisteredSchemas(registry) if registry else None
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.decode_spec import Column, Side, free_name
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import Type, list_of, map_of, struct_of
 from ottla.lake.rows.decoder import NewField
 from ottla.lake.rows.infer import widened

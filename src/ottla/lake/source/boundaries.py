@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.loss import deleted_at, gone_before, losses
-from ottla.lake.model.plan import Boundary, require_past, resolve
+from ottla.lake.model.plan import Boundary, deleted_at, gone_before, losses, require_past, resolve
 from ottla.lake.source.cluster import Cluster, TopicDescription
 from ottla.lake.source.source_options import Boundaries, StreamOptions, wrong
 from ottla.ledger.partition import PartitionLedger

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ottla.base.errors import OttlaError
-from ottla.lake.model.plan import PartitionBounds
-from ottla.lake.model.splitting import offset_bytes
+from ottla.lake.model.plan import PartitionBounds, offset_bytes
 from ottla.lake.source.backlog import admitted, is_enough, log_bytes, waits
 from ottla.lake.source.boundaries import assigned, boundaries, chosen, limits_between, offsets_of
 from ottla.lake.source.cluster import Cluster, LogEnd, TopicEnds, connect, is_outage

@@ -12,9 +12,8 @@ from typing import Any, NoReturn
 from ottla.base import units
 from ottla.base.clock import local_now
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.plan import EARLIEST_OFFSET, Boundary
+from ottla.lake.model.plan import EARLIEST_OFFSET, SPLIT_BYTES, Boundary
 from ottla.lake.model.schema import SOURCE_COLUMNS
-from ottla.lake.model.splitting import SPLIT_BYTES
 from ottla.lake.source.access import (
     BOOTSTRAP,
     Brokers,

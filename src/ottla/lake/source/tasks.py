@@ -11,10 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.loss import loss_lines, losses, require_no_loss
-from ottla.lake.model.plan import Range, ranges
+from ottla.lake.model.plan import (
+    JOIN_BYTES,
+    Range,
+    joined,
+    loss_lines,
+    losses,
+    ranges,
+    require_no_loss,
+    split,
+)
 from ottla.lake.model.schema import SOURCE_COLUMNS
-from ottla.lake.model.splitting import JOIN_BYTES, joined, split
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits, assigned, boundaries, chosen, limits_of_read
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect

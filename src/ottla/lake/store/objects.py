@@ -17,12 +17,16 @@ from types import ModuleType
 from typing import Any, BinaryIO, Final
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.store import aged_hold
-from ottla.lake.store.object_errors import named_errors, short_cause
-from ottla.lake.store.part_reader import read_in_parts
-from ottla.lake.store.probe import prove_put_if_absent
-from ottla.lake.store.put_until_known import put_until_known
-from ottla.lake.store.store import StoredFile, StoreWriter
+from ottla.lake.store.errors import object_errors, short_cause
+from ottla.lake.store.retries import put_until_known
+from ottla.lake.store.store import (
+    StoredFile,
+    StoreWriter,
+    aged_hold,
+    is_fresh_hold,
+    prove_put_if_absent,
+    read_in_parts,
+)
 
 # Size of a part of a multipart upload, and how many wait at once. S3 takes 10,000 parts: 80 GB.
 _PART_BYTES = 8 << 20
@@ -138,7 +142,7 @@ class ObjectStore:
 
     def errors_of(self, path: str) -> AbstractContextManager[None]:
         """Convert errors of the store: OttlaError, FileNotFoundError or OSError."""
-        return named_errors(self.url, path)
+        return object_errors(self.url, path)
 
     def address(self, path: str) -> str:
         return f"{self.url}/{path}"
@@ -219,7 +223,7 @@ class ObjectStore:
             _obstore().delete(self.client(), path)
 
     def hold(self, path: str) -> AbstractContextManager[None]:
-        return aged_hold.hold(self, path)
+        return aged_hold(self, path)
 
     def is_held(self, path: str) -> bool:
         with self.errors_of(path):
@@ -227,7 +231,7 @@ class ObjectStore:
                 found = _obstore().head(self.client(), path)
             except FileNotFoundError:
                 return False
-        return aged_hold.is_fresh(int(found["last_modified"].timestamp() * 1000))
+        return is_fresh_hold(int(found["last_modified"].timestamp() * 1000))
 
 
 def _of_client(name: str) -> str:

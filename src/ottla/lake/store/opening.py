@@ -1,21 +1,91 @@
 """Opens the store that a target names."""
 
+import os
 import re
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from ottla.base.errors import OttlaError, WrongWords
+from ottla.base.errors import ErrorCode, OttlaError, WrongWords
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.objects import ObjectStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.store.targets import folder_of
 from ottla.lake.store.webhdfs import OPTIONS, WebHdfsStore
+
+# The beginning of a URL (RFC 3986, 3.1); a relative path in a URL cannot begin so (4.2).
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HINTS = {"hdfs": " (it reaches Hadoop's file system by HTTP: webhdfs://NAMENODE:9870/…)"}
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SUPPORTED = (
+    "choose a path (/lake/flights, ~/flights) or a file: URL (file:///lake/flights), or a URL of a "
+    "store: s3://BUCKET/…, gs://BUCKET/…, az://CONTAINER/…, webhdfs://HOST:PORT/…"
+)
+
+
+def folder_of(target: str) -> Path:
+    """Return the absolute path of the folder that `target` names here. Raises OttlaError."""
+    return local_folder(target, Path(os.path.expanduser("~"))).absolute()
+
+
+def local_folder(target: str, home: Path) -> Path:
+    """Return the folder that `target` names, perhaps relative to the working directory.
+
+    `home` replaces `~`. Raises OttlaError, which lists the supported forms.
+    """
+    if not target.strip():
+        raise _no_folder(target, "names no folder")
+    if "\0" in target:
+        raise _no_folder(target, "holds a zero byte")
+    scheme = _SCHEME.match(target)
+    if scheme is not None and scheme[1].lower() == "file":
+        return _of_url(target, target[scheme.end() :])
+    if scheme is not None:
+        raise _other_filesystem(target, scheme[1])
+    first, _, rest = target.partition("/")
+    if first == "~":
+        return home / rest.lstrip("/")
+    if first.startswith("~"):
+        raise _no_folder(
+            target, f"begins with {first}, the home of another user or a folder's name"
+        )
+    return Path(target)
+
+
+def _of_url(url: str, rest: str) -> Path:
+    """Return the folder of the file: URL `url`, with `rest` after the scheme (RFC 8089)."""
+    host = ""
+    if rest.startswith("//"):
+        host, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    if host not in ("", "localhost"):
+        raise _no_folder(url, f"names a folder of another machine, {host}")
+    if not rest.startswith("/"):
+        raise _no_folder(url, "has no absolute path")
+    if "?" in rest or "#" in rest:
+        raise _no_folder(url, "has a query or a fragment (in a URL ? is %3F and # is %23)")
+    if _BROKEN_ESCAPE.search(rest):
+        raise _no_folder(url, "has a % without two hexadecimal digits (in a URL % is %25)")
+    path_bytes = unquote_to_bytes(rest)
+    if b"\0" in path_bytes:
+        raise _no_folder(url, "holds a zero byte")
+    return Path("/" + os.fsdecode(path_bytes).lstrip("/"))
+
+
+def _no_folder(target: str, why: str) -> OttlaError:
+    return WrongWords(f"the target {target!r} {why}; {_SUPPORTED}")
+
+
+def _other_filesystem(target: str, scheme: str) -> OttlaError:
+    return WrongWords(
+        f"{target} can't hold a table: ottla has no storage {scheme}:{_HINTS.get(scheme, '')}; "
+        f"{_SUPPORTED}, and ./{target} for a folder with a colon in its name",
+        ErrorCode.UNSUPPORTED_VERSION,
+    )
+
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "az", "azure", "abfs", "abfss"})
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})  # For these schemes the container precedes an @.
 _NAME_NODE_PORT = 9870
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def open_store(target: str, options: Mapping[str, str] | None = None) -> FileStore:
@@ -33,7 +103,7 @@ def open_store(target: str, options: Mapping[str, str] | None = None) -> FileSto
         return _webhdfs(target, options)
     folder = folder_of(target)
     if options:
-        raise _refused(target, f"is a folder, and takes no store option ({', '.join(options)})")
+        raise _no_url(target, f"is a folder, and takes no store option ({', '.join(options)})")
     return LocalStore(folder)
 
 
@@ -42,10 +112,10 @@ def _webhdfs(target: str, options: Mapping[str, str]) -> FileStore:
     found = urlsplit(url)
     host, _, port = found.netloc.partition(":")
     if not host or not (port or str(_NAME_NODE_PORT)).isdigit():
-        raise _refused("webhdfs://…", "is not webhdfs://HOST:PORT/PATH; it takes no credentials")
+        raise _no_url("webhdfs://…", "is not webhdfs://HOST:PORT/PATH; it takes no credentials")
     unknown = options.keys() - set(OPTIONS)
     if unknown:
-        raise _refused(
+        raise _no_url(
             target,
             f"takes no store option {', '.join(sorted(unknown))}; it has: {', '.join(OPTIONS)}",
         )
@@ -58,22 +128,22 @@ def _url(target: str, scheme: str) -> str:
     rest = target.partition(":")[2]
     found = urlsplit(target)
     if not rest.startswith("//") or not found.netloc:
-        raise _refused(target, f"names no bucket: {scheme}://BUCKET/PATH")
+        raise _no_url(target, f"names no bucket: {scheme}://BUCKET/PATH")
     is_named = ("@" in found.netloc) is (scheme in _WITH_CONTAINER)
     # A key that contains a slash ends the netloc before its @, so look for a colon too.
     if not is_named or found.netloc.count(":") > (scheme == "webhdfs"):
         form = "CONTAINER@ACCOUNT.…" if scheme in _WITH_CONTAINER else "BUCKET"
         # Do not show the target: it may contain a secret.
-        raise _refused(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")
+        raise _no_url(f"{scheme}://…", f"is not {scheme}://{form}/PATH; it takes no credentials")
     if "?" in rest or "#" in rest:
-        raise _refused(target, "has a query or a fragment (in a URL ? is %3F and # is %23)")
+        raise _no_url(target, "has a query or a fragment (in a URL ? is %3F and # is %23)")
     if _BROKEN_ESCAPE.search(rest):
-        raise _refused(target, "has a % without two hexadecimal digits (in a URL % is %25)")
+        raise _no_url(target, "has a % without two hexadecimal digits (in a URL % is %25)")
     path = found.path.rstrip("/")
     if "//" in path or {".", ".."} & set(path.split("/")):
-        raise _refused(target, "has an empty part, . or .. in its path")
+        raise _no_url(target, "has an empty part, . or .. in its path")
     return f"{scheme}://{found.netloc}{path}"
 
 
-def _refused(target: str, why: str) -> OttlaError:
+def _no_url(target: str, why: str) -> OttlaError:
     return WrongWords(f"the target {target!r} {why}")

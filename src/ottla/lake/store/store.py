@@ -8,10 +8,14 @@ Paths are relative to the root, with `/` between names. A folder's path ends wit
 is empty.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+import io
+import platform
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 from ottla.base.errors import ErrorCode, OttlaError
 
@@ -27,6 +31,10 @@ class StoredFile:
 
 class PutUnknown(OttlaError):
     """Raised if it is unknown whether a file was written, or whether it will stay."""
+
+
+class StoreUnreachable(OttlaError):
+    """Raised if the store gave no answer, or none that says whether the request was done."""
 
 
 class StoreWriter(Protocol):
@@ -142,3 +150,79 @@ def no_put_if_absent(place: str, why: str, remedy: str) -> OttlaError:
         f"{place} can't hold a table: {why}. A load is made visible by creating a file only if "
         f"it is absent; {remedy}",
     )
+
+
+def prove_put_if_absent(store: FileStore, folder: str, problem: str, remedy: str) -> None:
+    """Create a name in `folder` twice. Raises OttlaError with `problem` if both succeed."""
+    path = f"{folder}.probe-{uuid.uuid4().hex}"
+    try:
+        first = store.put_if_absent(path, b"first")
+        second = first and store.put_if_absent(path, b"second")
+    except NotImplementedError as error:
+        raise no_put_if_absent(store.url, str(error), remedy) from error
+    finally:
+        with suppress(OSError, OttlaError):
+            store.remove(path)
+    if not first or second:
+        raise no_put_if_absent(store.url, problem, remedy)
+
+
+_COUNTS_MS = 24 * 3600 * 1000
+
+
+@contextmanager
+def aged_hold(store: FileStore, path: str) -> Iterator[None]:
+    """Keep a marker until the context is left."""
+    store.replace(path, platform.node().encode())
+    try:
+        yield
+    finally:
+        with suppress(OSError, OttlaError):
+            store.remove(path)
+
+
+def is_fresh_hold(modified_ms: int) -> bool:
+    """Return whether a marker of this age is still valid."""
+    return time.time_ns() // 1_000_000 - modified_ms < _COUNTS_MS
+
+
+# The least number of bytes of one read, because each read waits for an answer.
+_READ_BYTES = 4 << 20
+
+# Returns `length` bytes from `offset` on.
+ReadPart = Callable[[int, int], bytes]
+
+
+class _PartReader(io.RawIOBase):
+    def __init__(self, size: int, read_part: ReadPart) -> None:
+        self._size = size
+        self._read_part = read_part
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        length = min(len(buffer), self._size - self._at)
+        if length <= 0:
+            return 0
+        content = memoryview(self._read_part(self._at, length))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+
+def read_in_parts(size: int, read_part: ReadPart) -> BinaryIO:
+    """Return a seekable file of `size` bytes."""
+    return cast("BinaryIO", io.BufferedReader(_PartReader(size, read_part), _READ_BYTES))

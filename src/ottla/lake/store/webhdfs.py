@@ -23,12 +23,16 @@ from typing import IO, Any, BinaryIO
 from urllib.parse import quote
 
 from ottla.base.errors import ErrorCode, OttlaError, WrongWords
-from ottla.lake.store import aged_hold
-from ottla.lake.store.part_reader import read_in_parts
-from ottla.lake.store.probe import prove_put_if_absent
-from ottla.lake.store.put_until_known import StoreUnreachable, put_until_known
-from ottla.lake.store.retries import retried
-from ottla.lake.store.store import StoredFile, StoreWriter
+from ottla.lake.store.retries import put_until_known, retried
+from ottla.lake.store.store import (
+    StoredFile,
+    StoreUnreachable,
+    StoreWriter,
+    aged_hold,
+    is_fresh_hold,
+    prove_put_if_absent,
+    read_in_parts,
+)
 
 # Those of fsspec's options that can be given as text.
 OPTIONS = (
@@ -233,11 +237,11 @@ class WebHdfsStore:
 
     def hold(self, path: str) -> AbstractContextManager[None]:
         self._ask("PUT", path.rpartition("/")[0], {"op": "MKDIRS"})
-        return aged_hold.hold(self, path)
+        return aged_hold(self, path)
 
     def is_held(self, path: str) -> bool:
         try:
-            return aged_hold.is_fresh(int(self._status(path)["modificationTime"]))
+            return is_fresh_hold(int(self._status(path)["modificationTime"]))
         except FileNotFoundError:
             return False
 

@@ -13,10 +13,9 @@ from dataclasses import replace
 
 from ottla.base.quantities import counted
 from ottla.lake.model.live import live_after
-from ottla.lake.model.log_entry import LiveFile, LogEntry, LogReading
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.statistics import FileStatistics
-from ottla.lake.tables.table import Agreement, FilesOfOthers
+from ottla.lake.tables.table import Agreement, FilesOfOthers, LiveFile, LogEntry, LogReading
 
 _NAMED_MAX = 5
 

@@ -9,12 +9,16 @@ A name says which load wrote the file: its version and its id.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 
-from ottla.lake.model.buckets import is_folder
-from ottla.lake.store.store import FileStore
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.base.errors import OttlaError
+from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER
+from ottla.lake.model.event_times import is_folder
+from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.tables.markers import RunningLoads
+from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost
 
 FOLDER = "data/"
 DEAD_LETTERS = "_dead_letters/"  # Files in it are named like those in the folder of data.
@@ -160,3 +164,74 @@ def _remove_dead_letters(
         store.remove(path)
         removed.append(match[0])
     return removed
+
+
+# The form of file names that task attempts write.
+_ATTEMPT = re.compile(r"v\d{10}-[0-9a-f]{32}-p\d+-\d{20}-[0-9A-Za-z]+\.parquet(\.tmp)?")
+_OF_TASKS = frozenset({DATA_FOLDER, DEAD_LETTERS_FOLDER})
+
+
+def files_present(store: FileStore) -> tuple[list[str], list[str]]:
+    """Return files whose names are not from tasks, and files of tasks, committed or not.
+
+    Readers skip names that begin with a dot or an underscore; so does this function, except for the
+    folder of dead letters. Outside the folders of tasks only Parquet files are returned.
+    """
+    foreign, of_tasks = [], []
+    for top in store.top():
+        if top.startswith(("_", ".")) and top not in _OF_TASKS:
+            continue
+        if top.endswith(".parquet"):
+            foreign.append(top)
+        for path in (file.path for file in store.files(f"{top}/")):
+            *folders, name = path.split("/")
+            is_data = top in _OF_TASKS
+            if any(one.startswith(("_", ".")) for one in (*folders[1:], name)):
+                continue
+            in_place = len(folders) == 1 or (len(folders) == 2 and is_folder(folders[1]))
+            if is_data and in_place and _ATTEMPT.fullmatch(name):
+                of_tasks.append(path)
+            elif is_data or name.endswith(".parquet"):
+                foreign.append(path)
+    return sorted(foreign), sorted(of_tasks)
+
+
+class Steps:
+    """The completed steps of a load; `on_step` is called with the name of each."""
+
+    def __init__(self, on_step: Callable[[str], None]) -> None:
+        self.done: set[str] = set()
+        self._on_step = on_step
+
+    def reached(self, step: str) -> None:
+        """Record that a step is complete."""
+        self.done.add(step)
+        self._on_step(step)
+
+
+@contextmanager
+def removed_on_failure(
+    table: LakeTable, version: int, load_id: str, steps: Steps
+) -> Iterator[None]:
+    """Remove the load's files if it fails, unless a manifest may name them.
+
+    A task that is still running may write one more file, which becomes an orphan like those of a
+    killed load.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if _counts_not(error, table, load_id, steps):
+            with suppress(OSError, OttlaError):
+                remove_load(table.store, version, load_id)
+        raise
+
+
+def _counts_not(error: BaseException, table: LakeTable, load_id: str, steps: Steps) -> bool:
+    """Return whether it is certain that no manifest names the load's files, nor ever will."""
+    if "manifest offered" not in steps.done:
+        return True
+    if isinstance(error, LoadLost | FencedWriter):
+        return all(manifest.load_id != load_id for manifest in table.history())
+    is_refusal = isinstance(error, OSError | OttlaError) and not isinstance(error, PutUnknown)
+    return is_refusal and "manifest written" not in steps.done

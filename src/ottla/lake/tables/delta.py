@@ -27,8 +27,22 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.buckets import BY, NULL, ONE_BUCKET, Buckets, column_name
-from ottla.lake.model.log_entry import (
+from ottla.lake.model.event_times import BY, NULL, ONE_BUCKET, Buckets, column_name
+from ottla.lake.model.layout import buckets_of_table, columns_of
+from ottla.lake.model.manifest import Manifest
+from ottla.lake.store.errors import as_log_error, refusal_of_disk
+from ottla.lake.store.local import LocalStore
+from ottla.lake.store.retries import retried
+from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.tables.commit import (
+    CommitRefused,
+    Doubt,
+    doubted_once_tried,
+    sync_written,
+)
+from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
+from ottla.lake.tables.statistics import delta_statistics, read_statistics
+from ottla.lake.tables.table import (
     DIGEST_KEY,
     POSITIONS_KEY,
     VERSION_KEY,
@@ -37,21 +51,6 @@ from ottla.lake.model.log_entry import (
     NamedLoad,
     positions_text,
 )
-from ottla.lake.model.manifest import Manifest
-from ottla.lake.store.errors import refusal_of_disk
-from ottla.lake.store.library_faults import as_log_error
-from ottla.lake.store.local import LocalStore
-from ottla.lake.store.retries import retried
-from ottla.lake.store.store import FileStore, PutUnknown
-from ottla.lake.tables.columns import buckets_of_table, columns_of
-from ottla.lake.tables.delta_entries import LOG_FOLDER, digest_digits, newest_load, read_entries
-from ottla.lake.tables.durable import (
-    CommitRefused,
-    Doubt,
-    doubted_once_tried,
-    sync_written,
-)
-from ottla.lake.tables.statistics import delta_statistics, read_statistics
 
 VERSION_APP = "ottla"
 DIGEST_APP = "ottla.digest"

@@ -9,7 +9,8 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from ottla.lake.model.log_entry import (
+from ottla.lake.store.store import FileStore
+from ottla.lake.tables.table import (
     DIGEST_KEY,
     POSITIONS_KEY,
     VERSION_KEY,
@@ -17,7 +18,6 @@ from ottla.lake.model.log_entry import (
     NamedLoad,
     positions_of,
 )
-from ottla.lake.store.store import FileStore
 
 LOG_FOLDER = "_delta_log/"
 _ENTRY = re.compile(r"(\d{20})\.json")

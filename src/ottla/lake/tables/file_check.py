@@ -2,13 +2,15 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ottla.lake.model.buckets import Buckets, buckets_of
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.lake.model.event_times import Buckets, buckets_of
 from ottla.lake.model.layout import RAW, ROW_HASH, FileLayout, in_columns
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.model.schema import ROW_SCHEMA
@@ -128,3 +130,40 @@ def check_bytes(store: FileStore, file: DataFile) -> list[str]:
         f"{file.path} is not as it was written: {size} bytes with SHA-256 {digest}; its "
         f"manifest says {file.size_bytes} bytes with {file.sha256}"
     ]
+
+
+# How many files are checked at once: with remote files a check is mostly waiting.
+_FILES_AT_ONCE = 8
+
+
+def require_files(store: FileStore, files: Iterable[DataFile]) -> None:
+    """Compare each file's size and its footer's row count with the task's result.
+
+    Raises OttlaError for the first difference. The rows themselves are not read.
+    """
+    described = list(files)
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        found = list(pool.map(lambda file: _wrong(store, file), described))
+    for file, wrong in zip(described, found, strict=True):
+        if wrong:
+            raise OttlaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"a task wrote {file.path}, which {wrong} in {store.url} where the load is "
+                "committed; nothing was committed: the target must be one folder that the driver "
+                "and all workers share, such as a network file system",
+            )
+
+
+def _wrong(store: FileStore, file: DataFile) -> str:
+    """Return the file's problem in words that follow "which"; empty if there is none."""
+    try:
+        size = store.size(file.path)
+        if size != file.size_bytes:
+            return f"has {size} bytes instead of {file.size_bytes}"
+        with store.open(file.path) as content:
+            rows = pq.read_metadata(content).num_rows
+    except FileNotFoundError:
+        return "is missing"
+    except NO_PARQUET as error:
+        return f"can't be read ({error})"
+    return "" if rows == file.rows else f"has {rows} rows instead of {file.rows}"

@@ -39,29 +39,20 @@ from pyiceberg.table.metadata import TableMetadata
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.buckets import ONE_BUCKET, Buckets
-from ottla.lake.model.iceberg_transforms import (
-    partition_of,
-    partition_problems,
-    partition_table,
-)
-from ottla.lake.model.log_entry import (
-    DIGEST_KEY,
-    POSITIONS_KEY,
-    VERSION_KEY,
-    LogReading,
-    NamedLoad,
-    positions_text,
-)
+from ottla.lake.model.event_times import ONE_BUCKET, Buckets
+from ottla.lake.model.layout import buckets_of_table, columns_of
 from ottla.lake.model.manifest import DataFile, Manifest
-from ottla.lake.store.errors import refusal_of_disk
-from ottla.lake.store.library_faults import as_log_error
+from ottla.lake.store.errors import as_log_error, refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.retries import retried
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.columns import buckets_of_table, columns_of
-from ottla.lake.tables.durable import CommitRefused, Doubt, doubted_once_tried
-from ottla.lake.tables.iceberg_catalog import CatalogSettings, write_hint
+from ottla.lake.tables.commit import CommitRefused, Doubt, doubted_once_tried
+from ottla.lake.tables.iceberg_catalog import (
+    CatalogSettings,
+    SyncedFileIO,
+    paths_written,
+    write_hint,
+)
 from ottla.lake.tables.iceberg_entries import (
     BOUNDED,
     KEEP,
@@ -71,13 +62,23 @@ from ottla.lake.tables.iceberg_entries import (
     live_files,
     missing_columns,
     named_by,
+    partition_of,
+    partition_problems,
+    partition_table,
     path_below,
     read_entries,
     schema_problems,
     snapshots_before,
 )
 from ottla.lake.tables.statistics import read_statistics
-from ottla.lake.tables.synced_io import SyncedFileIO, paths_written
+from ottla.lake.tables.table import (
+    DIGEST_KEY,
+    POSITIONS_KEY,
+    VERSION_KEY,
+    LogReading,
+    NamedLoad,
+    positions_text,
+)
 
 _NAME_MAPPING = "schema.name-mapping.default"
 _RETRIES = "commit.retry.num-retries"

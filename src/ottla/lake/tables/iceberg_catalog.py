@@ -8,21 +8,135 @@ the table's folder, without secrets, so that later loads need not repeat them.
 
 import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.io import InputFile, OutputFile, OutputStream
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.system import sync_folder
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore
-from ottla.lake.tables.synced_io import SyncedFileIO
+
+
+class _Written(threading.local):
+    """The paths that this thread writes, while it collects them."""
+
+    paths: list[Path] | None = None
+
+
+_written = _Written()
+
+
+@contextmanager
+def paths_written() -> Iterator[list[Path]]:
+    """Collect the paths of files that this thread begins to write within the context."""
+    before, _written.paths = _written.paths, []
+    try:
+        yield _written.paths
+    finally:
+        _written.paths = before
+
+
+class _SyncedStream:
+    """An output stream of pyiceberg. The file is complete and durable after closing, or absent."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path = path
+        self._file = file
+
+    def write(self, content: bytes) -> int:
+        with self._removed_on_failure():
+            return self._file.write(content)
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        with self._removed_on_failure():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            sync_folder(self._path.parent)
+
+    @contextmanager
+    def _removed_on_failure(self) -> Iterator[None]:
+        """Remove a partly written file on failure; nothing would name or remove it later."""
+        try:
+            yield
+        except OSError:
+            self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class _SyncedFile(OutputFile):  # type: ignore[misc]
+    def __init__(self, location: str, path: Path, io: "SyncedFileIO") -> None:
+        super().__init__(location)
+        self._path = path
+        self._io = io
+
+    def __len__(self) -> int:
+        return self._path.stat().st_size
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def to_input_file(self) -> InputFile:
+        return self._io.new_input(self.location)
+
+    def create(self, overwrite: bool = False) -> OutputStream:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._io.written.append(self._path)
+        if _written.paths is not None:
+            _written.paths.append(self._path)
+        return _SyncedStream(self._path, self._path.open("wb" if overwrite else "xb"))
+
+
+class SyncedFileIO(PyArrowFileIO):  # type: ignore[misc]
+    """Local files, opened by pyiceberg, which creates this class by name (`py-io-impl`).
+
+    `written` has the paths of all files that were begun with it.
+    """
+
+    def __init__(self, properties: Any = None) -> None:
+        super().__init__(properties or {})
+        self.written: list[Path] = []
+
+    def new_output(self, location: str) -> Any:
+        _, _, path = self.parse_location(location, self.properties)
+        return _SyncedFile(location, Path(path), self)
+
+    def delete(self, location: Any) -> None:
+        """Delete a file; a missing file is no error, as in object stores.
+
+        Another writer, an expiry or a full disk may have removed it first. pyiceberg would warn of
+        each on standard error although nothing is wrong.
+        """
+        with suppress(FileNotFoundError):
+            super().delete(location)
+
 
 _OWN_CATALOG = "_ottla/catalog.db"
 _SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|sas", re.IGNORECASE)
@@ -152,7 +266,7 @@ _FOLDER = "metadata/"
 _HINT = f"{_FOLDER}version-hint.text"
 _NUMBERED = re.compile(r"v(\d+)\.metadata\.json")
 # Keep the previous one: a reader that has just read the pointer may still open it.
-_KEPT = 2
+_HINTS_KEPT = 2
 
 
 def write_hint(store: LocalStore, table: Table) -> None:
@@ -165,5 +279,5 @@ def write_hint(store: LocalStore, table: Table) -> None:
             os.link(folder / current, folder / f"v{number}.metadata.json")
         store.replace(_HINT, str(number).encode())
         numbered = map(_NUMBERED.fullmatch, store.names(_FOLDER))
-        for one in [each for each in numbered if each and int(each[1]) <= number - _KEPT]:
+        for one in [each for each in numbered if each and int(each[1]) <= number - _HINTS_KEPT]:
             store.remove(_FOLDER + one[0])

@@ -20,22 +20,17 @@ from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
-from ottla.lake.model.log_entry import NamedLoad, TableLog
-from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes
-from ottla.lake.model.sealed import unseal
-from ottla.lake.store.library_faults import as_log_error
-from ottla.lake.store.put_until_known import StoreUnreachable
-from ottla.lake.store.store import FileStore
+from ottla.lake.model.layout import buckets_of_table, columns_of
+from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes, unseal
+from ottla.lake.store.errors import as_log_error
+from ottla.lake.store.store import FileStore, StoreUnreachable
 from ottla.lake.tables import data_files
 from ottla.lake.tables.agreement import compare
-from ottla.lake.tables.checkpoints import TableCheckpoints
-from ottla.lake.tables.columns import buckets_of_table, columns_of
-from ottla.lake.tables.durable import doubted_once_tried
-from ottla.lake.tables.heads import Heads, TableHead
-from ottla.lake.tables.ownership import HEADS, OWN_FOLDER
-from ottla.lake.tables.problems import SoundChain
-from ottla.lake.tables.table import Agreement, ManifestLink
-from ottla.lake.tables.temporary_folder import RunningLoads
+from ottla.lake.tables.commit import doubted_once_tried
+from ottla.lake.tables.formats import HEADS, OWN_FOLDER
+from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints, TableHead
+from ottla.lake.tables.sound_chain import SoundChain
+from ottla.lake.tables.table import Agreement, ManifestLink, NamedLoad, TableLog
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})-([0-9a-f]{64})\.json")

@@ -4,28 +4,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.log_entry import TableLog
 from ottla.lake.store.errors import as_storage_error
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.opening import open_store
 from ottla.lake.store.store import FileStore
 from ottla.lake.store.webhdfs import WebHdfsStore
 from ottla.lake.tables.formats import (
+    OWN_FOLDER,
     Format,
     TableFormat,
+    catalog_options,
     decide_format,
+    file_options,
     format_of_others,
     read_format,
-)
-from ottla.lake.tables.logged import LoggedTable
-from ottla.lake.tables.options import catalog_options, file_options
-from ottla.lake.tables.own import OwnTable
-from ottla.lake.tables.ownership import (
-    OWN_FOLDER,
     require_own,
     require_table,
 )
-from ottla.lake.tables.table import LakeTable
+from ottla.lake.tables.logged import LoggedTable
+from ottla.lake.tables.own import OwnTable
+from ottla.lake.tables.table import LakeTable, TableLog
 
 
 def place_of(target: str, options: Mapping[str, str] | None = None) -> str:

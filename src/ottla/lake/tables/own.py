@@ -19,16 +19,13 @@ from typing import Any
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.chain import EMPTY, TableStanding, followed_by
-from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes
-from ottla.lake.model.sealed import unseal
+from ottla.lake.model.manifest import DataFile, Manifest, from_bytes, to_bytes, unseal
 from ottla.lake.store.store import FileStore
 from ottla.lake.tables import data_files
-from ottla.lake.tables.checkpoints import TableCheckpoints
-from ottla.lake.tables.heads import Heads, TableHead
-from ottla.lake.tables.ownership import HEADS, OWN_FOLDER, require_own, require_table
-from ottla.lake.tables.problems import SoundChain
+from ottla.lake.tables.formats import HEADS, OWN_FOLDER, require_own, require_table
+from ottla.lake.tables.markers import Heads, RunningLoads, TableCheckpoints, TableHead
+from ottla.lake.tables.sound_chain import SoundChain
 from ottla.lake.tables.table import Agreement, ManifestLink
-from ottla.lake.tables.temporary_folder import RunningLoads
 
 _MANIFESTS = f"{OWN_FOLDER}manifests/"
 _MANIFEST_NAME = re.compile(r"(\d{20})\.json")

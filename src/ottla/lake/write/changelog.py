@@ -18,13 +18,13 @@ from ottla.lake.job.options import ChangelogOptions
 from ottla.lake.job.result import LoadResult
 from ottla.lake.job.runner import workers_of
 from ottla.lake.job.spilled import FOLDER as WORK_FOLDER
-from ottla.lake.model.contents import HIDDEN_FOLDER
+from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import parse_boundary
 from ottla.lake.source.boundaries import require_boundaries
 from ottla.lake.source.cluster import connect
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.leftovers import Steps
+from ottla.lake.tables.data_files import Steps
 from ottla.lake.tables.opening import open_table, place_of
 from ottla.lake.write.changelog_writer import Applied, ChangelogWishes, ChangelogWriter
 from ottla.lake.write.dead_letters import send_letters

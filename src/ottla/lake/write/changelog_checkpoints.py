@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from ottla.lake.model.chain import EMPTY, TableStanding
-from ottla.lake.model.manifest import DataFile
-from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.model.manifest import DataFile, seal, unseal
 from ottla.lake.store.store import FileStore
 
 FOLDER = "_ottla/states/"

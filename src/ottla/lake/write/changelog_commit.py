@@ -15,14 +15,13 @@ from ottla.lake.job.reduce_task import (
 )
 from ottla.lake.job.spilled import path_stem, remove_work
 from ottla.lake.job.task import Runner
-from ottla.lake.model.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER
+from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER
 from ottla.lake.model.decode_spec import Column, free_name
 from ottla.lake.model.manifest import Changelog, DataFile, Manifest, TableSchema, next_manifest
-from ottla.lake.model.plan import Range, ranges
-from ottla.lake.model.splitting import SizedRange
+from ottla.lake.model.plan import Range, SizedRange, ranges
 from ottla.lake.model.types import plain
 from ottla.lake.rows.changelog_columns import Columns, is_debezium, operation_of, require_fitting
-from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.data_files import Steps, removed_on_failure
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.changelog_state import TableState, hidden_stem
 from ottla.lake.write.commit import (

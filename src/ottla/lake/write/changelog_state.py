@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.contents import HIDDEN_FOLDER
+from ottla.lake.model.chain import HIDDEN_FOLDER
 from ottla.lake.model.live import hidden_after, live_after
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.data_files import load_stem
-from ottla.lake.tables.override import without_overridden
+from ottla.lake.tables.sound_chain import without_overridden
 from ottla.lake.tables.table import LakeTable, ManifestLink
 from ottla.lake.write import changelog_checkpoints as checkpoints
 from ottla.lake.write.changelog_checkpoints import StateFiles

@@ -16,18 +16,24 @@ from ottla.lake.job.result import explained_ledgers
 from ottla.lake.job.task import Runner
 from ottla.lake.model.decode_spec import Decode
 from ottla.lake.model.event_times import EventRule, EventSettings, EventTimes
-from ottla.lake.model.loss import losses, require_no_loss
 from ottla.lake.model.manifest import Kind, Manifest, next_manifest
-from ottla.lake.model.plan import ranges, require_same_id, require_same_topic
-from ottla.lake.model.splitting import SizedRange, split
+from ottla.lake.model.plan import (
+    SizedRange,
+    losses,
+    ranges,
+    require_no_loss,
+    require_same_id,
+    require_same_topic,
+    split,
+)
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.backlog import log_bytes
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import loss_explained
-from ottla.lake.tables.files_written import require_files
-from ottla.lake.tables.leftovers import Steps, removed_on_failure
-from ottla.lake.tables.override import Foundation
+from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.file_check import require_files
+from ottla.lake.tables.sound_chain import Foundation
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.event_times import (
     empty_at,

@@ -15,14 +15,14 @@ from typing import Unpack
 
 from ottla.lake.job.options import CompactOptions
 from ottla.lake.job.runner import workers_of
-from ottla.lake.model.contents import in_bucket
+from ottla.lake.model.chain import in_bucket
 from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import DataFile, Manifest, TableSchema, next_manifest
 from ottla.lake.model.option import filled
 from ottla.lake.store.errors import as_storage_error
-from ottla.lake.tables.after_commit import committed_before
-from ottla.lake.tables.files_written import require_files
-from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.commit import committed_before
+from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.file_check import require_files
 from ottla.lake.tables.opening import existing_table, open_table, place_of
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.counts import Columns, CountingFiles, counting_now

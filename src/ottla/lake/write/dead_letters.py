@@ -17,8 +17,8 @@ from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.source.access import Bootstrap, as_brokers
 from ottla.lake.store.store import FileStore
+from ottla.lake.tables.formats import OWN_FOLDER
 from ottla.lake.tables.opening import existing_table
-from ottla.lake.tables.ownership import OWN_FOLDER
 from ottla.lake.tables.table import LakeTable
 from ottla.operations.dead_letters import FoundLetter
 from ottla.record.dead_letters import DeadLetter, letter_headers

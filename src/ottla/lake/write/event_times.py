@@ -7,18 +7,18 @@ import pyarrow as pa
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.load_task import TaskResult
-from ottla.lake.model.buckets import column_name
 from ottla.lake.model.event_times import (
     TIMESTAMP,
     EventRule,
     EventSettings,
     EventTimes,
     after_load,
+    column_name,
     decided,
     moves,
 )
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.model.typed_schema import TypedSchema
 from ottla.lake.source.boundaries import Limits
 from ottla.lake.source.cluster import TopicDescription
 from ottla.lake.write.table_schema import LoadTyping

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.output import ROW_GROUP_BYTES, ROW_GROUP_ROWS
-from ottla.lake.model.splitting import SPLIT_BYTES
+from ottla.lake.model.plan import SPLIT_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from ottla.base.errors import ErrorCode
 from ottla.client.ranges.account import CompactedBy
-from ottla.lake.model.loss import RecordsLost
-from ottla.lake.model.plan import Range
+from ottla.lake.model.plan import Range, RecordsLost
 from ottla.lake.source.access import Bootstrap
 from ottla.lake.source.cluster import Cluster, TopicDescription, connect
 from ottla.lake.source.ledgers import account_of

@@ -5,7 +5,7 @@ the next ones. Of two loads, one still fails.
 """
 
 from ottla.lake.model.manifest import Manifest, next_manifest
-from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.file_check import require_files
 from ottla.lake.tables.table import LakeTable, LoadLost
 
 _TRIES = 20

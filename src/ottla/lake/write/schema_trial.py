@@ -11,10 +11,10 @@ from typing import Unpack
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.options import DecodeOptions
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.manifest import SchemaChange
 from ottla.lake.model.option import filled
 from ottla.lake.model.plan import Range
-from ottla.lake.model.typed_schema import TypedSchema
 from ottla.lake.rows.decoded_rows import RowSorter
 from ottla.lake.rows.decoder import NewField
 from ottla.lake.source.access import Bootstrap

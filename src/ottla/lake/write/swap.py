@@ -8,15 +8,14 @@ from itertools import pairwise
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.job.task import Runner
-from ottla.lake.model.buckets import By
-from ottla.lake.model.contents import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
+from ottla.lake.model.chain import DATA_FOLDER, DEAD_LETTERS_FOLDER, in_bucket
+from ottla.lake.model.event_times import By
 from ottla.lake.model.layout import DEAD, layout_of
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest, next_manifest
 from ottla.lake.model.row_hash import MODULUS
-from ottla.lake.tables.file_check import check_bytes
-from ottla.lake.tables.files_written import require_files
-from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.data_files import Steps, removed_on_failure
+from ottla.lake.tables.file_check import check_bytes, require_files
 from ottla.lake.tables.table import LakeTable, LoadLost
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.write.counts import Columns, counting_now

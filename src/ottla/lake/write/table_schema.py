@@ -11,12 +11,11 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from ottla.lake.job.held_values import require_holdable
-from ottla.lake.model import typed_schema
 from ottla.lake.model.decode_spec import Column, Decode, Side, decode_from, options_of
 from ottla.lake.model.decode_spec import Format as DecodeFormat
+from ottla.lake.model.layout import TypedSchema, columns_for, table_schema, typed_schema
 from ottla.lake.model.manifest import SchemaChange, TableSchema
 from ottla.lake.model.plan import Range
-from ottla.lake.model.typed_schema import TypedSchema, columns_of
 from ottla.lake.rows.debezium import envelope_columns, flattened_type
 from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
 from ottla.lake.rows.decoder import NewField, fixed_reader
@@ -41,8 +40,7 @@ class LoadTyping:
         decode = self.sorting.decode
         if not decode.sides():
             return None
-        content = typed_schema.to_json(self.sorting.schema)
-        return TableSchema(content["number"], tuple(content["columns"]), options_of(decode))
+        return table_schema(self.sorting.schema, options_of(decode))
 
     def with_news(self, news: Sequence[tuple[int, NewField, int]]) -> "LoadTyping":
         """Return the typing with the fields that tasks found: (partition, field, offset)."""
@@ -94,7 +92,7 @@ def load_typing(
     if before is None:
         typing = LoadTyping(RowSorting(decode, declared_schema(decode), dead_timestamps))
         return _sampled(typing, ranges, bootstrap)
-    known = typed_schema.from_json({"number": before.number, "columns": before.columns})
+    known = typed_schema(before)
     schema, said = renamed(known, decode.rules.rename)
     schema, more = reconciled(schema, declared_schema(decode))
     if schema != known:
@@ -129,7 +127,7 @@ def _declared(side: Side, how: DecodeFormat, taken: set[str]) -> tuple[Column, .
     kind = reader.type if reader is not None else None
     if how.debezium:
         kind = flattened_type(kind, side)
-    return () if kind is None else columns_of(kind, side, taken)
+    return () if kind is None else columns_for(kind, side, taken)
 
 
 def _sampled(typing: LoadTyping, ranges: Sequence[Range], bootstrap: Bootstrap) -> LoadTyping:

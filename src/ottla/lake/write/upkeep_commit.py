@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.model.contents import DEAD_LETTERS_FOLDER, of_files
+from ottla.lake.model.chain import DEAD_LETTERS_FOLDER, of_files
 from ottla.lake.model.live import live_letters
 from ottla.lake.model.manifest import DataFile, Manifest
 from ottla.lake.tables.table import FencedWriter, LakeTable, LoadLost

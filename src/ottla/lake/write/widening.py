@@ -8,10 +8,10 @@ files in the new columns. That commit is proven in the same way as a compaction.
 import uuid
 
 from ottla.lake.job.task import Runner
-from ottla.lake.model.contents import in_bucket
+from ottla.lake.model.chain import in_bucket
 from ottla.lake.model.layout import layout_of
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.tables.leftovers import Steps, removed_on_failure
+from ottla.lake.tables.data_files import Steps, removed_on_failure
 from ottla.lake.tables.table import LakeTable
 from ottla.lake.write.compact import ROW_GROUP_BYTES, compaction_on
 from ottla.lake.write.counts import counting_now

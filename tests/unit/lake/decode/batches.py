@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 
 from ottla.lake.model.decode_spec import Decode, Format, columns
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.schema import ROW_SCHEMA
-from ottla.lake.model.typed_schema import TypedSchema
 from ottla.lake.rows.decoder import Decoded, Decoder
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
-from ottla.lake.model.typed_schema import columns_of
+from ottla.lake.model.layout import columns_for
 from ottla.lake.model.types import parse_type
 from ottla.lake.rows.avro_values import AvroReader, SchemaUnusable
 from ottla.lake.rows.field_reader import BadValue
@@ -71,12 +71,12 @@ def reader(schema: Any) -> AvroReader:
     return AvroReader(json.dumps(schema))
 
 
-def columns_for(schema: Any) -> dict[str, str]:
+def columns_in(schema: Any) -> dict[str, str]:
     kind = reader(schema).type
     assert kind is not None
     return {
         one.name: {"type": str(one.type), "source": ".".join(one.source) or "$"}
-        for one in columns_of(kind, "value", set())
+        for one in columns_for(kind, "value", set())
     }
 
 
@@ -99,7 +99,7 @@ def test_what_avro_wrote_stands_in_the_columns(
     schema, strategy = drawn
     record = {"type": "record", "name": "top", "fields": [{"name": "x", "type": schema}]}
     values = data.draw(st.lists(st.fixed_dictionaries({"x": strategy}), max_size=4))
-    declared = columns_for(record)
+    declared = columns_in(record)
     how = of("avro", declared, schema=json.dumps(record))
     found = decoded(how, [written(record, one) for one in values])
     assert errors(found) == {}
@@ -172,7 +172,7 @@ def test_decimals_keep_their_digits(form: str, unscaled: int) -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "x", "type": kind}]}
     value = Decimal(unscaled).scaleb(-3)
     found = decoded(
-        of("avro", columns_for(schema), schema=json.dumps(schema)), [written(schema, {"x": value})]
+        of("avro", columns_in(schema), schema=json.dumps(schema)), [written(schema, {"x": value})]
     )
     assert lists(found) == [[value]]
 
@@ -181,7 +181,7 @@ def test_a_decimal_of_more_digits_than_its_precision_is_refused_not_rounded() ->
     """fastavro's own decimals would round it."""
     schema = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
     found = decoded(
-        of("avro", columns_for(schema), schema=json.dumps(schema)),
+        of("avro", columns_in(schema), schema=json.dumps(schema)),
         [b"\x0a" + (123456789).to_bytes(5, "big")],
     )
     assert errors(found)[0].endswith("1234567.89 is beyond decimal(4,2)")
@@ -210,7 +210,7 @@ def test_branches_of_a_union_are_fields_of_a_struct() -> None:
     content = [
         written(schema, {"n": n, "u": u}) for n, u in [(None, None), (7, "x"), (1.5, {"a": 3})]
     ]
-    found = decoded(of("avro", columns_for(schema), schema=json.dumps(schema)), content)
+    found = decoded(of("avro", columns_in(schema), schema=json.dumps(schema)), content)
     assert lists(found) == [
         [None, 7.0, 1.5],
         [None, {"member0": "x", "member1": None}, {"member0": None, "member1": {"a": 3}}],
@@ -274,7 +274,7 @@ def test_what_is_cut_off_or_too_long_is_a_bad_row() -> None:
     }
     good = written(schema, {"a": "hello", "b": 10**9})
     content: list[bytes | None] = [good[:size] for size in range(len(good))] + [good + b"\0", good]
-    found = decoded(of("avro", columns_for(schema), schema=json.dumps(schema)), content)
+    found = decoded(of("avro", columns_in(schema), schema=json.dumps(schema)), content)
     assert errors(found).keys() == set(range(len(good) + 1))
     assert lists(found)[1][-1] == 10**9
 
@@ -291,7 +291,7 @@ def test_a_named_type_may_be_used_again_and_lives_in_its_namespace() -> None:
         ],
     }
     found = decoded(
-        of("avro", columns_for(schema), schema=json.dumps(schema)),
+        of("avro", columns_in(schema), schema=json.dumps(schema)),
         [written(schema, {"x": "S", "y": "S", "z": None})],
     )
     assert lists(found) == [["S"], ["S"], [None]]

@@ -1,6 +1,7 @@
 """CSV, plain texts, Debezium's envelopes; and what a declaration refuses."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.decode_spec import Csv, Decode, Format, columns, decode_from
-from ottla.lake.model.typed_schema import TypedSchema, columns_of, from_json, to_json
+from ottla.lake.model.layout import TypedSchema, columns_for, table_schema, typed_schema
 from ottla.lake.model.types import parse_type
 from ottla.lake.rows.debezium import envelope_columns
 from ottla.lake.rows.decoder import Decoder
@@ -112,10 +113,10 @@ def test_an_envelope_of_debezium_is_four_columns() -> None:
 
 def test_columns_never_hide_those_of_the_load() -> None:
     """A field named like one of them gets the side before its name; a declared one is refused."""
-    found = columns_of(parse_type("struct<offset: int64, KEY: string, id: int64>"), "value", set())
+    found = columns_for(parse_type("struct<offset: int64, KEY: string, id: int64>"), "value", set())
     assert [one.name for one in found] == ["value_offset", "value_KEY", "id"]
     taken = {"id"}
-    assert [one.name for one in columns_of(parse_type("struct<id: int64>"), "key", taken)] == [
+    assert [one.name for one in columns_for(parse_type("struct<id: int64>"), "key", taken)] == [
         "key_id"
     ]
     with pytest.raises(OttlaError, match="a column Offset is there already"):
@@ -132,7 +133,9 @@ def test_a_schema_of_a_manifest_is_read_as_it_was_written() -> None:
     schema = TypedSchema(
         3, columns({"k": "int64!"}), columns({"x": {"type": "json", "source": "a.b"}})
     )
-    assert from_json(json.loads(json.dumps(to_json(schema)))) == schema
+    recorded = table_schema(schema, {})
+    stored = json.loads(json.dumps(recorded.columns))
+    assert typed_schema(replace(recorded, columns=stored)) == schema
 
 
 def test_options_declare_what_the_classes_declare() -> None:

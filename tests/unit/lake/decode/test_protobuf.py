@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.lake.model.decode_spec import Column, Format
-from ottla.lake.model.typed_schema import columns_of
+from ottla.lake.model.layout import columns_for
 from ottla.lake.rows.avro_values import SchemaUnusable
 from ottla.lake.rows.field_reader import BadValue, message_indexes
 from ottla.lake.rows.protobuf_values import ProtobufReader
@@ -57,15 +57,15 @@ def message_class(descriptors: bytes, name: str) -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-def columns_for(descriptors: bytes, name: str) -> tuple[Column, ...]:
+def columns_in(descriptors: bytes, name: str) -> tuple[Column, ...]:
     kind = ProtobufReader(descriptors, name).type
     assert kind is not None
-    return columns_of(kind, "value", set())
+    return columns_for(kind, "value", set())
 
 
 def how(descriptors: bytes, name: str) -> Format:
     text = base64.b64encode(descriptors).decode()
-    return Format("protobuf", columns_for(descriptors, name), schema=text, message=name)
+    return Format("protobuf", columns_in(descriptors, name), schema=text, message=name)
 
 
 def test_a_message_stands_in_the_columns(descriptors: bytes) -> None:
@@ -91,7 +91,7 @@ def test_a_message_stands_in_the_columns(descriptors: bytes) -> None:
         how(descriptors, "shop.Order"),
         [full.SerializeToString(), b"", unknown_enum.SerializeToString(), b"\x0a", None],
     )
-    names = [one.name for one in columns_for(descriptors, "shop.Order")]
+    names = [one.name for one in columns_in(descriptors, "shop.Order")]
     rows = dict(zip(names, lists(found), strict=True))
     assert errors(found).keys() == {3}
     assert errors(found)[3].startswith("decode.value: no Protobuf of this message")

@@ -16,7 +16,7 @@ from rig.registry import RigRegistry, schema_registry
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.lake.model.decode_spec import Decode, Format, columns, decode_from
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.rows.decoder import Decoded, Decoder
 from ottla.lake.rows.field_reader import BadValue
 from ottla.lake.rows.registered import RegisteredSchemas

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ottla.base.errors import OttlaError
 from ottla.lake.model.decode_spec import Decode, Format, columns, decode_from, options_of
-from ottla.lake.model.typed_schema import TypedSchema
+from ottla.lake.model.layout import TypedSchema
 from ottla.lake.model.types import parse_type
 from ottla.lake.rows.decoded_rows import RowSorter, RowSorting
 from ottla.lake.rows.decoder import Decoder, NewField

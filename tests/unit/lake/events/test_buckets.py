@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from ottla.lake.model.buckets import (
+from ottla.lake.model.event_times import (
     BY,
     By,
     bucket_of,

@@ -9,11 +9,10 @@ from ottla.lake.check.damaged_files import DamagedFiles
 from ottla.lake.check.file_findings import check_file
 from ottla.lake.job.bucket_output import BucketOutputs
 from ottla.lake.job.output import ParquetOutput
-from ottla.lake.model.buckets import Buckets
+from ottla.lake.model.event_times import Buckets
 from ottla.lake.model.layout import RAW
 from ottla.lake.model.plan import Range
-from ottla.lake.model.proof import batch_hash
-from ottla.lake.model.row_hash import MODULUS, hash_text
+from ottla.lake.model.row_hash import MODULUS, batch_hash, hash_text
 from ottla.lake.model.schema import ROW_SCHEMA
 from ottla.lake.store.local import LocalStore
 

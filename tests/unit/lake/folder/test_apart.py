@@ -11,11 +11,10 @@ import pytest
 from ottla.lake.check.apart import CallFailed, run_apart
 from ottla.lake.check.damaged_files import DamagedFiles
 from ottla.lake.check.foreign_files import read_foreign
-from ottla.lake.model.log_entry import LiveFile
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.file_check import FileUnreadable
 from ottla.lake.tables.opening import open_table
-from ottla.lake.tables.table import FilesOfOthers
+from ottla.lake.tables.table import FilesOfOthers, LiveFile
 from tests.unit.lake.tables import TOPIC, commit
 
 

@@ -11,7 +11,7 @@ import pytest
 from ottla.base.errors import OttlaError
 from ottla.lake.model.manifest import DataFile
 from ottla.lake.store.local import LocalStore
-from ottla.lake.tables.files_written import require_files
+from ottla.lake.tables.file_check import require_files
 
 
 @pytest.fixture

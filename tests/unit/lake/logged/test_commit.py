@@ -19,7 +19,6 @@ from pyiceberg.exceptions import CommitStateUnknownException
 import ottla.lake
 from ottla.base.errors import OttlaError
 from ottla.lake.job.output import ParquetOutput
-from ottla.lake.model.log_entry import TableLog
 from ottla.lake.model.manifest import Manifest, next_manifest
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.delta import DeltaLog
@@ -27,7 +26,7 @@ from ottla.lake.tables.iceberg import IcebergLog
 from ottla.lake.tables.iceberg_catalog import CatalogSettings
 from ottla.lake.tables.logged import LoggedTable
 from ottla.lake.tables.opening import existing_table, open_table
-from ottla.lake.tables.table import FencedWriter, LoadLost
+from ottla.lake.tables.table import FencedWriter, LoadLost, TableLog
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, data_file, rows, written
 

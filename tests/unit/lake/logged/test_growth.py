@@ -8,12 +8,12 @@ import pytest
 from deltalake import CommitProperties, Transaction
 
 import ottla.lake
-from ottla.lake.model.log_entry import NamedLoad
 from ottla.lake.store.local import LocalStore
 from ottla.lake.tables.delta import DeltaLog
 from ottla.lake.tables.delta_entries import newest_load
 from ottla.lake.tables.iceberg_entries import KEEP
 from ottla.lake.tables.opening import open_table
+from ottla.lake.tables.table import NamedLoad
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit
 

@@ -10,8 +10,7 @@ import pytest
 import ottla.lake
 from ottla.base.errors import ErrorCode
 from ottla.lake.model.manifest import Manifest
-from ottla.lake.store.put_until_known import StoreUnreachable
-from ottla.lake.store.store import PutUnknown
+from ottla.lake.store.store import PutUnknown, StoreUnreachable
 from ottla.lake.tables.delta import DeltaLog
 from ottla.lake.tables.formats import Format
 from ottla.lake.tables.iceberg import IcebergLog

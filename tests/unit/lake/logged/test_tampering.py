@@ -14,7 +14,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.lake.model.sealed import seal, unseal
+from ottla.lake.model.manifest import seal, unseal
 from ottla.lake.tables.opening import open_table
 from tests.unit.lake.logged import readers
 from tests.unit.lake.tables import commit, rows

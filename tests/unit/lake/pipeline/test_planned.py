@@ -9,8 +9,7 @@ from ottla.lake.edges.planned import (
     planned_partitions,
     task_count,
 )
-from ottla.lake.model.plan import Range
-from ottla.lake.model.splitting import SizedRange
+from ottla.lake.model.plan import Range, SizedRange
 from ottla.record.builder import LOG_APPEND_TIME, BatchBuilder
 
 MIB = 1 << 20

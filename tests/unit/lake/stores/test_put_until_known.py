@@ -3,8 +3,8 @@
 import pytest
 
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.lake.store.put_until_known import StoreUnreachable, put_until_known
-from ottla.lake.store.store import PutUnknown
+from ottla.lake.store.retries import put_until_known
+from ottla.lake.store.store import PutUnknown, StoreUnreachable
 
 LOST = StoreUnreachable(ErrorCode.KAFKA_STORAGE_ERROR, "no answer")
 REFUSED = OttlaError(ErrorCode.KAFKA_STORAGE_ERROR, "refused")

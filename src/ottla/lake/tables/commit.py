@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.system import sync_folder
-from ottla.lake.store.errors import plain, refusal_of_disk
+from ottla.lake.store.errors import as_storage_error, plain, refusal_of_disk
 from ottla.lake.store.local import LocalStore
 from ottla.lake.store.store import FileStore, PutUnknown
+from ottla.lake.tables.table import FencedWriter, LoadLost
 
 
 class CommitRefused(OttlaError):
@@ -61,3 +62,23 @@ def _sync(store: LocalStore, paths: Iterable[str]) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def committed_before(place: str, version: int) -> Iterator[None]:
+    """Add to an error that `version` of the table in `place` is committed. Raises OttlaError."""
+    try:
+        with as_storage_error(place):
+            yield
+    except (LoadLost, FencedWriter, CommittedThough):
+        raise
+    except OttlaError as error:
+        raise CommittedThough(
+            error.code,
+            f"version {version} of {place} is committed and counts; what follows a commit failed, "
+            f"which the next run does: {error.message}",
+        ) from error
+
+
+class CommittedThough(OttlaError):
+    """Raised if a commit succeeded and a step after it failed."""
