@@ -148,6 +148,19 @@ def test_kafka_finds_the_indexes_right(tmp_path: Path, option: str | None) -> No
         assert output.count("timestamp: ") > 50
 
 
+def test_kafka_finds_an_index_that_leads_to_another_batch(tmp_path: Path) -> None:
+    """So `--verify-index-only` judges the entries: it complains where one is wrong."""
+    log = open_log(tmp_path)
+    fill(log)
+    log.close(clean=True)
+    index = next(tmp_path.rglob("*.index"))
+    entries = bytearray(index.read_bytes())
+    entries[12:16] = entries[4:8]
+    index.write_bytes(entries)
+    with pytest.raises(AssertionError, match="Mismatches in"):
+        dump(tmp_path, (".index",), "--verify-index-only")
+
+
 def test_kafka_reads_snapshots_and_transaction_indexes(tmp_path: Path) -> None:
     """The dump tells what the log knows of its producers."""
     log = open_log(tmp_path)
