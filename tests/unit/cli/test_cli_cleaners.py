@@ -1,7 +1,7 @@
 """How `ottla cluster health` shows the brokers' log cleaners."""
 
 from ottla.base.ids import TopicPartition
-from ottla.cli.cluster.cleaners import cleaner_line, cleaner_row
+from ottla.cli.cluster import cleaner_line, cleaner_row
 from ottla.client.admin.compaction import CleanerStanding
 
 MINUTE_MS = 60_000

@@ -45,7 +45,7 @@ def test_a_noun_is_the_folder_of_its_name(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_a_verb_is_the_file_of_its_name(words: tuple[str, ...]) -> None:
-    """`ottla why lso` is `cli/why/lso.py`; `ottla produce`, without noun, `produce/produce.py`."""
+    """`ottla why lso` is `cli/why.py`; `ottla produce`, without noun, `produce/produce.py`."""
     home = words if len(words) > 1 else (*words, *words)
     assert module_of(VERBS[words]) == ".".join(("ottla.cli", *home)).replace("-", "_")
 

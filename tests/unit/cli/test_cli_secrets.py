@@ -15,7 +15,7 @@ from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.base.settings import BROKER_SETTINGS, is_secret
 from ottla.cli.command import cli
 from ottla.cli.common import options
-from ottla.cli.user.secret import read_password
+from ottla.cli.user import read_password
 from ottla.client.common.errors import ClientError
 from ottla.client.connection.security import default_security, security_by
 from ottla.operations.secure.login import kept_password

@@ -8,10 +8,10 @@ from cryptography import x509
 
 from ottla.base.errors import OttlaError
 from ottla.base.settings import BrokerSettings
-from ottla.cli.start.instructions import address_for_clients, instructions
 from ottla.cli.start.secure import secure
+from ottla.cli.start.secured import address_for_clients, instructions
 from ottla.cli.start.start import start
-from ottla.cli.user.stored import with_stored_users
+from ottla.cli.stored_security import with_stored_users
 from ottla.operations.secure.folder import SecureFolder
 
 

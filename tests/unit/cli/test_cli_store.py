@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import OttlaError
-from ottla.cli.store.secure import secure
+from ottla.cli.store import secure
 
 
 def test_without_kazoo_the_extra_to_install_is_named(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ottla.cli.log.dump import dump
+from ottla.cli.log import dump
 from ottla.record.builder import BatchBuilder
 
 BATCHES = 4

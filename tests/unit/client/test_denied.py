@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ottla.base.errors import ErrorCode
-from ottla.cli.acl.rule import resource_of
+from ottla.cli.acl import resource_of
 from ottla.client.common.denied import LoginName, Needs, with_login
 from ottla.client.common.errors import refused, unknown_topic
 from ottla.client.connection.security import read_config, refusal_named, security_by, security_of

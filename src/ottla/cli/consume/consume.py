@@ -10,7 +10,7 @@ from ottla.cli.common.completion import groups, topics
 from ottla.cli.common.connect import run
 from ottla.cli.consume import shape
 from ottla.cli.consume.reader import Wish, read
-from ottla.cli.text.topics import regex
+from ottla.cli.text.places import regex
 from ottla.cli.text.words import Position, moment, position
 
 _FORMAT_HELP = (

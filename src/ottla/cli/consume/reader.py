@@ -3,19 +3,19 @@
 import asyncio
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import click
 
 from ottla.base.ids import TopicPartition
 from ottla.cli.common.connect import reach
-from ottla.cli.consume.places import resolved
 from ottla.cli.consume.shape import Shape
-from ottla.cli.text.topics import matching
+from ottla.cli.text.places import matching
 from ottla.cli.text.words import Position
 from ottla.client import Consumer, ConsumerOptions, Records
 from ottla.client.connection.cluster import Cluster, connections_of
-from ottla.client.consumer.offsets import LATEST
+from ottla.client.consumer.offsets import EARLIEST, LATEST
 from ottla.diagnosis.offsets import Offsets, offsets_at, partitions_of
 
 # Records per poll: enough for speed, few enough to show them soon.
@@ -171,3 +171,22 @@ class _Reader:
             out.append(wish.show(place, record))
             self._shown += 1
         sys.stdout.buffer.write(b"".join(out))
+
+
+async def resolved(
+    cluster: Cluster, partitions: Iterable[TopicPartition], position: Position
+) -> Offsets:
+    """The offset of `position` in each partition, limited to the log's bounds."""
+    partitions = list(partitions)
+    starts = await offsets_at(cluster, partitions, EARLIEST)
+    if position.kind == "earliest":
+        return starts
+    ends = await offsets_at(cluster, partitions, LATEST)
+    if position.kind == "latest":
+        return ends
+    if position.kind == "time":
+        found = await offsets_at(cluster, partitions, position.number)
+        return {place: offset if offset >= 0 else ends[place] for place, offset in found.items()}
+    if position.kind == "last":
+        return {place: max(starts[place], ends[place] - position.number) for place in partitions}
+    return {place: min(max(starts[place], position.number), ends[place]) for place in partitions}

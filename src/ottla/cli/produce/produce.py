@@ -10,8 +10,7 @@ from ottla.cli.common import options
 from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import run
 from ottla.cli.produce.lines import size_of
-from ottla.cli.produce.progress import Bar
-from ottla.cli.produce.sender import Form, Sent, send
+from ottla.cli.produce.sender import Bar, Form, Sent, send
 from ottla.cli.text.output import show_one
 from ottla.cli.text.words import unescaped
 from ottla.client.producer.options import Acks, Codec

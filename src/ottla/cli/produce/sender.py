@@ -1,18 +1,18 @@
-"""Sends lines to a topic, and counts delivered records, for `ottla produce`."""
+"""Sends lines to a topic for `ottla produce`, with counts of records and a progress bar."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.base.errors import ErrorCode, OttlaError
 from ottla.cli.common.connect import administration
 from ottla.cli.produce.json_lines import record_of
 from ottla.cli.produce.lines import lines_of
-from ottla.cli.produce.progress import Bar
 from ottla.client import (
     BrokerRefused,
     ClientError,
@@ -24,6 +24,77 @@ from ottla.client import (
 from ottla.client.connection.cluster import connections_of
 from ottla.client.producer.options import Acks, Codec
 from ottla.diagnosis.offsets import partitions_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+# Shorter operations show no bar.
+_PATIENCE_S = 0.4
+
+
+class Bar:
+    """Counts bytes read and records delivered; shows them on a terminal after a short delay."""
+
+    def __init__(self, title: str, total_bytes: int | None, *, shown: bool = True) -> None:
+        self.read_bytes = 0
+        self._title = title
+        self._total = total_bytes
+        self._started_s = monotonic()
+        self._wanted = shown and sys.stderr.isatty()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def on_read(self, count: int) -> None:
+        """Count bytes read."""
+        self.read_bytes += count
+
+    def update(self, records: int) -> None:
+        """Set the number of delivered records."""
+        if not self._wanted:
+            return
+        elapsed_s = monotonic() - self._started_s
+        if self._bar is None:
+            if elapsed_s < _PATIENCE_S:
+                return
+            self._bar = self._open()
+        assert self._task is not None
+        self._bar.update(
+            self._task,
+            completed=self.read_bytes,
+            records=f"{records:,} records",
+            rate=f"{records / elapsed_s:,.0f}/s",
+        )
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _open(self) -> "Progress":
+        # Imported only if the bar is shown, because the import is slow.
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import (  # noqa: PLC0415
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TextColumn("{task.fields[records]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = bar.add_task(self._title, total=self._total, records="", rate="")
+        bar.start()
+        return bar
+
 
 # Errors of single records: later records may still be accepted.
 _OF_ONE_RECORD = frozenset(

@@ -1,13 +1,16 @@
-"""The files and settings that `--secure` has prepared for brokers about to start."""
+"""The files and settings that `--secure` has prepared, and how clients use them."""
 
 import logging
+import shlex
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ottla.base.errors import OttlaError
 from ottla.operations.secure.folder import SecureFolder
+from ottla.operations.secure.login import MECHANISM, PROTOCOL
+from ottla.operations.secure.settings import ADMINISTRATOR
 
 _log = logging.getLogger(__name__)
 
@@ -43,3 +46,49 @@ class Secured:
                 continue
             for note in notes:
                 _log.warning("%s", note)
+
+
+def address_for_clients(host: str, port: int) -> str:
+    """The host for clients: an IPv6 address in brackets, whether `--host` had them or not."""
+    bare = host.strip("[]")
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
+def instructions(files: SecureFolder, addresses: Sequence[str]) -> list[str]:
+    """Blocks of lines, each with a heading. Files are named, so no secret is shown."""
+    first, all_of_them = addresses[0], ",".join(addresses)
+    java = shlex.quote(str(files.for_java))
+    tool = f"--bootstrap-server {first} --command-config {java}"
+    rdkafka, password, authority = map(
+        repr, map(str, (files.for_librdkafka, files.password, files.authority))
+    )
+    return [
+        f"Clients log in as {ADMINISTRATOR}, who may do everything; the password is in"
+        f" {files.password}.",
+        "",
+        "ottla:",
+        f"  export OTTLA_CONFIG={java} OTTLA_BOOTSTRAP={all_of_them}",
+        "  ottla topic list",
+        "Kafka's tools:",
+        f"  kafka-topics.sh {tool} --list",
+        f"  kafka-console-producer.sh {tool} --topic greetings",
+        "confluent-kafka; the file is for others on librdkafka, too:",
+        f"  settings = dict(line.strip().split('=', 1) for line in open({rdkafka}))",
+        f"  settings['bootstrap.servers'] = '{all_of_them}'",
+        "  producer = confluent_kafka.Producer(settings)",
+        "kafka-python:",
+        f"  password = open({password}).read().strip()",
+        f"  producer = kafka.KafkaProducer(bootstrap_servers={list(addresses)!r},"
+        f" security_protocol='{PROTOCOL}', sasl_mechanism='{MECHANISM}',"
+        f" sasl_plain_username='{ADMINISTRATOR}', sasl_plain_password=password,"
+        f" ssl_cafile={authority})",
+        "aiokafka, with the password read as above:",
+        f"  context = aiokafka.helpers.create_ssl_context(cafile={authority})",
+        f"  producer = aiokafka.AIOKafkaProducer(bootstrap_servers={list(addresses)!r},"
+        f" security_protocol='{PROTOCOL}', sasl_mechanism='{MECHANISM}',"
+        f" sasl_plain_username='{ADMINISTRATOR}', sasl_plain_password=password,"
+        " ssl_context=context)",
+        "A first user of your own, who may read one topic and nothing else:",
+        "  ottla user add alice",
+        "  ottla acl add User:alice read topic:greetings",
+    ]

@@ -16,8 +16,7 @@ from ottla.base.private_files import whose
 from ottla.base.settings import BrokerSettings
 from ottla.base.settings.listeners import is_wildcard
 from ottla.cli.common import options
-from ottla.cli.start.instructions import address_for_clients, instructions
-from ottla.cli.start.secured import Secured
+from ottla.cli.start.secured import Secured, address_for_clients, instructions
 from ottla.cli.start.several import AT_HAND, Brokers, Plan, require_single
 from ottla.operations.secure.folder import SecureFolder
 from ottla.operations.secure.login import PROTOCOL

@@ -2,15 +2,8 @@
 
 import click
 
-from ottla.cli.topic.alter import alter
-from ottla.cli.topic.compact import compact
-from ottla.cli.topic.create import create
-from ottla.cli.topic.delete import delete
-from ottla.cli.topic.delete_records import delete_records
-from ottla.cli.topic.describe import describe
-from ottla.cli.topic.list import list_
-from ottla.cli.topic.offsets import offsets
-from ottla.cli.topic.sizes import sizes
+from ottla.cli.topic.definition import alter, create, delete, describe, list_
+from ottla.cli.topic.records import compact, delete_records, offsets, sizes
 
 
 @click.group()

@@ -1,0 +1,129 @@
+"""ACLs and users in the store itself, for commands with `--store`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.settings import BrokerSettings, read_broker_settings
+from ottla.broker.process.stored_security import StoredSecurity, stored_security
+from ottla.cli.start.several import STORE_FILE
+from ottla.client.admin.users import UserDescription
+from ottla.security.acl import Acl, AclFilter
+
+Result = TypeVar("Result")
+
+
+class StoredAcls:
+    """Lists and changes ACLs without a broker."""
+
+    def __init__(self, stored: StoredSecurity) -> None:
+        self._acls = stored.acls
+
+    async def find(self, wanted: AclFilter) -> list[Acl]:
+        """The ACLs that match a filter."""
+        return self._acls.matching(wanted)
+
+    async def create(self, acls: Iterable[Acl]) -> None:
+        """Add ACLs that were checked already. Raises StoreError."""
+        await self._acls.create(acls)
+
+    async def delete(self, wanted: AclFilter) -> list[Acl]:
+        """Delete the ACLs that match a filter, and return them. Raises StoreError."""
+        found = self._acls.matching(wanted)
+        await self._acls.delete(found)
+        return found
+
+
+def with_stored_acls(
+    settings: BrokerSettings, work: Callable[[StoredAcls], Awaitable[Result]]
+) -> Result:
+    """Run `work` with the ACLs in the store of `settings`, and return its result."""
+
+    async def main() -> Result:
+        async with stored_security(settings) as stored:
+            return await work(StoredAcls(stored))
+
+    return asyncio.run(main())
+
+
+class StoredUsers:
+    """Lists and changes users without a broker."""
+
+    def __init__(self, stored: StoredSecurity) -> None:
+        self._stored = stored
+
+    async def find(self, names: Iterable[str] | None = None) -> list[UserDescription]:
+        """The existing users with these names; all users without names."""
+        known = self._stored.users.all()
+        return [
+            UserDescription(name, {kind: each.iterations for kind, each in held.items()})
+            for name, held in known.items()
+            if names is None or name in names
+        ]
+
+    async def set_password(self, name: str, password: str) -> None:
+        """Create a user, or set another password. Raises OttlaError."""
+        if not name:
+            raise OttlaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "a user's name must not be empty")
+        await self._stored.set_password(name, password)
+
+    async def remove(self, name: str) -> None:
+        """Remove all credentials of a user. Raises OttlaError."""
+        held = self._stored.users.all().get(name)
+        if held is None:
+            raise OttlaError(ErrorCode.RESOURCE_NOT_FOUND, f"remove user {name}: there is none")
+        await self._stored.users.alter(name, dict.fromkeys(held))
+
+
+def with_stored_users(
+    settings: BrokerSettings, work: Callable[[StoredUsers], Awaitable[Result]]
+) -> Result:
+    """Run `work` with the users in the store of `settings`, and return its result."""
+
+    async def main() -> Result:
+        async with stored_security(settings) as stored:
+            return await work(StoredUsers(stored))
+
+    return asyncio.run(main())
+
+
+_OF_ONE_BROKER = "ottla-store.sqlite"
+# The broker settings that determine its store.
+_PLACES = ("log.dirs", "log.dir", "coordination.connect")
+
+
+def store_settings(place: str) -> BrokerSettings:
+    """Settings that name the store of `place`. Raises OttlaError if it names none."""
+    scheme, colon, _ = place.partition(":")
+    if colon and scheme in ("sqlite", "zookeeper"):
+        return BrokerSettings({"coordination.connect": place})
+    path = Path(place).absolute()
+    if path.is_dir():
+        several = path / STORE_FILE
+        if several.exists():
+            return BrokerSettings({"coordination.connect": f"sqlite://{several}"})
+        if not (path / _OF_ONE_BROKER).exists() and any(path.iterdir()):
+            raise OttlaError(
+                ErrorCode.INVALID_CONFIG,
+                f"--store {place}: it holds no store of `ottla start`; name its --data, the address"
+                " of the store, or a broker's settings file",
+            )
+        return BrokerSettings({"log.dirs": str(path)})
+    if not path.exists():
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"--store {place}: No such file or directory; name a store's address"
+            " (sqlite:///path/of/the/file, zookeeper://host:port), a broker's settings file, or the"
+            " --data of `ottla start`",
+        )
+    settings = read_broker_settings(path)
+    if settings.static.keys().isdisjoint(_PLACES):
+        # Kafka's default, /tmp/kafka-logs, would be a new store that no broker uses.
+        raise OttlaError(
+            ErrorCode.INVALID_CONFIG,
+            f"--store {place}: the file names no store; set log.dirs or coordination.connect in it"
+            " as the broker has it, or name the --data of `ottla start`",
+        )
+    return settings

@@ -1,0 +1,179 @@
+"""`ottla txn`: transactions of coordinators and partitions."""
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.ids import TopicPartition
+from ottla.base.quantities import iso
+from ottla.cli.common import options
+from ottla.cli.common.completion import partitions, transactional_ids
+from ottla.cli.common.completion import topics as complete_topics
+from ottla.cli.common.connect import with_admin
+from ottla.cli.text.output import show, show_one
+from ottla.cli.text.places import place
+from ottla.cli.text.words import span
+from ottla.client.admin import Admin
+from ottla.client.admin.transactions import OpenTransaction, TransactionDescription
+from ottla.diagnosis.transactions import hanging_transactions
+from ottla.operations.transactions import abort_hanging
+
+
+@click.group()
+def txn() -> None:
+    """List, describe and abort transactions, and find those that hang."""
+
+
+@txn.command()
+@click.argument(
+    "transactional_id", metavar="[ID]", required=False, shell_complete=transactional_ids
+)
+@click.option(
+    "--partition",
+    type=place,
+    metavar="TOPIC-P",
+    shell_complete=partitions,
+    help="End what hangs in a partition.",
+)
+@click.option("--start-offset", type=int, help="With --partition: where that transaction begins.")
+@options.bootstrap
+def abort(
+    transactional_id: str | None,
+    partition: TopicPartition | None,
+    start_offset: int | None,
+    bootstrap: str,
+) -> None:
+    """Abort the transaction of the transactional id ID. Its producer is fenced.
+
+    \b
+    ottla txn abort loader-1
+    ottla txn abort --partition flights-0 --start-offset 1042
+
+    The second form is for a transaction that hangs: no coordinator knows it, so nothing else
+    will end it (`ottla txn hanging`). It is refused where a coordinator knows it.
+    """  # noqa: D301
+    if (transactional_id is None) == (partition is None):
+        raise click.UsageError("give an ID, or --partition with --start-offset")
+    if (partition is None) != (start_offset is None):
+        raise click.UsageError("--partition and --start-offset go together")
+    if transactional_id is not None:
+        with_admin(bootstrap, lambda admin: admin.transactions.abort(transactional_id))
+        click.echo(f"What was open under {transactional_id} is aborted, and its producer fenced.")
+    else:
+        assert partition is not None
+        assert start_offset is not None
+        with_admin(bootstrap, lambda admin: abort_hanging(admin, partition, start_offset))
+        click.echo(f"The transaction at {partition} offset {start_offset} is aborted.")
+
+
+@txn.command()
+@click.argument("transactional_id", metavar="ID", shell_complete=transactional_ids)
+@options.bootstrap
+@options.output
+def describe(transactional_id: str, bootstrap: str, form: str) -> None:
+    """Describe the transactional id ID and its transaction.
+
+    \b
+    ottla txn describe loader-1
+    ottla txn describe loader-1 -o json
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> TransactionDescription | None:
+        return (await admin.transactions.describe([transactional_id])).get(transactional_id)
+
+    found = with_admin(bootstrap, work)
+    if found is None:
+        raise OttlaError(
+            ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+            f"there is no transactional id {transactional_id!r}; `ottla txn list` shows all",
+        )
+    show_one(form, description(found))
+
+
+def description(one: TransactionDescription) -> dict[str, Any]:
+    """The printed form of a transaction."""
+    return {
+        "transactional_id": one.transactional_id,
+        "state": one.state,
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "coordinator": one.coordinator_id,
+        "timeout_ms": one.timeout_ms,
+        "started": iso(one.start_ms) if one.start_ms >= 0 else None,
+        "partitions": list(map(str, one.partitions)),
+    }
+
+
+_HANGING_COLUMNS = ["partition", "start_offset", "producer_id", "producer_epoch", "last_written"]
+# Longer than any transaction may take, unless transaction.max.timeout.ms is raised.
+_OLDEST_MS = 15 * 60_000
+
+
+@txn.command()
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    shell_complete=complete_topics,
+    help="Look into this topic only; repeatable.",
+)
+@click.option(
+    "--older-than",
+    type=span,
+    default=_OLDEST_MS,
+    help="Only those not written to for so long: 15m unless said.",
+)
+@options.bootstrap
+@options.output
+def hanging(topics: tuple[str, ...], older_than: int, bootstrap: str, form: str) -> None:
+    """Find transactions that no coordinator will end. They hold readers back.
+
+    \b
+    ottla txn hanging
+    ottla txn hanging --topic flights --older-than 1m
+    """  # noqa: D301
+
+    async def work(admin: Admin) -> list[OpenTransaction]:
+        now_ms = round(time.time() * 1000)
+        return await hanging_transactions(admin, topics, older_than_ms=older_than, now_ms=now_ms)
+
+    rows = [
+        {
+            "partition": str(one.partition),
+            "start_offset": one.start_offset,
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "last_written": iso(one.last_written_ms),
+        }
+        for one in with_admin(bootstrap, work)
+    ]
+    show(form, rows, _HANGING_COLUMNS, empty="no transaction hangs")
+
+
+_LIST_COLUMNS = ["transactional_id", "state", "producer_id"]
+
+
+@txn.command(name="list")
+@click.option("--state", "states", multiple=True, help="Only those in this state: Ongoing, …")
+@click.option("--open-for", type=span, help="Only those open for longer than this: 30s, 5m.")
+@options.bootstrap
+@options.output
+def list_(states: tuple[str, ...], open_for: int | None, bootstrap: str, form: str) -> None:
+    """List transactional ids and their states.
+
+    \b
+    ottla txn list
+    ottla txn list --state Ongoing --open-for 5m
+    """  # noqa: D301
+    found = with_admin(
+        bootstrap,
+        lambda admin: admin.transactions.all(
+            states=states, open_for_ms=-1 if open_for is None else open_for
+        ),
+    )
+    show(
+        form, [asdict(each) for each in found], _LIST_COLUMNS, empty="there is no transactional id"
+    )

@@ -1,0 +1,463 @@
+"""`ottla why`: explains the state of a partition or a group by decisions."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ottla.base.ids import TopicPartition
+from ottla.base.quantities import iso, span_words
+from ottla.cli.common import options
+from ottla.cli.common.completion import groups, partitions
+from ottla.cli.common.connect import with_admin
+from ottla.cli.text.output import show, show_one, show_title
+from ottla.cli.text.places import place
+from ottla.cli.text.settings import SOURCE_WORDS
+from ottla.cli.topic.definition import standing_row
+from ottla.cli.txn import description
+from ottla.client.admin.compaction import CompactionStanding
+from ottla.client.admin.configs import ConfigEntry
+from ottla.client.admin.decisions import DecisionRecord, Story
+from ottla.client.admin.partitions import PartitionStanding
+from ottla.client.admin.retention import RetentionStanding
+from ottla.client.admin.transactions import OpenTransaction
+from ottla.diagnosis.compaction import CLEANUP_POLICY, compaction_of, evidence, verdict
+from ottla.diagnosis.decisions import ABOUT_ISR, ABOUT_LEADER, story_of
+from ottla.diagnosis.rebalances import first_cause, rebalances_of
+from ottla.diagnosis.retention import ReaderStanding, RetentionDiagnosis, in_words, retention_of
+from ottla.diagnosis.transactions import stable_offset_of
+from ottla.metadata.decisions import DecisionKind
+from ottla.wire.messages.describe_rebalances import DescribedRebalance, RebalanceCause
+
+
+@click.group()
+def why() -> None:
+    """Show why a partition or group is as it is: decisions, evidence, settings.
+
+    Each broker remembers the latest decisions it took since it started; all are asked.
+    """
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@options.bootstrap
+@options.output
+def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:
+    """Show why a log is compacted, or is not.
+
+    \b
+    ottla why compaction planes-0
+    ottla why compaction planes-0 -o json
+    """  # noqa: D301
+    found = with_admin(bootstrap, lambda admin: compaction_of(admin, name))
+    if not found.is_compacted:
+        _show_not_compacted(name, found.policy, form)
+        return
+    if form == "json":
+        replicas = [_compaction_answer(one) for one in found.standings]
+        show_one("json", {"partition": str(name), "replicas": replicas})
+        return
+    for one in found.standings:
+        show_title(f"{name} on broker {one.broker_id}: {verdict(one)}")
+        for line in evidence(one):
+            click.echo(f"  {line}")
+
+
+def _show_not_compacted(name: TopicPartition, policy: ConfigEntry, form: str) -> None:
+    source = SOURCE_WORDS[policy.source]
+    words = f"not compacted: {CLEANUP_POLICY} is {policy.value or 'empty'} (set by: {source})"
+    if form == "json":
+        show_one("json", {"partition": str(name), "verdict": words, "replicas": []})
+        return
+    show_title(f"{name}: {words}")
+    click.echo(
+        f"  to compact it: `ottla config set topic {name.topic} {CLEANUP_POLICY}=compact`; of each "
+        "key only the latest record stays then"
+    )
+
+
+def _compaction_answer(one: CompactionStanding) -> dict[str, Any]:
+    answer = asdict(one)
+    del answer["name"]
+    return {**answer, "ratio": one.ratio, "verdict": verdict(one)}
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@options.bootstrap
+@options.output
+def isr(name: TopicPartition, bootstrap: str, form: str) -> None:
+    """Show why the ISR of a partition is what it is.
+
+    \b
+    ottla why isr flights-0
+    ottla why isr flights-0 -o json
+    """  # noqa: D301
+    show_story(name, ABOUT_ISR, "the ISR", bootstrap, form)
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@options.bootstrap
+@options.output
+def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
+    """Show why a partition has the leader that it has, or none.
+
+    \b
+    ottla why leader flights-0
+    ottla why leader flights-0 -o json
+    """  # noqa: D301
+    show_story(name, ABOUT_LEADER, "the leader", bootstrap, form)
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@options.bootstrap
+@options.output
+def lso(name: TopicPartition, bootstrap: str, form: str) -> None:
+    """Show what holds back the last stable offset of a partition.
+
+    \b
+    ottla why lso flights-0
+    ottla why lso flights-0 -o json
+
+    Readers of committed records see what lies before the first transaction that is not decided.
+    """  # noqa: D301
+    found = with_admin(bootstrap, lambda admin: stable_offset_of(admin, name))
+    if form == "json":
+        show_one(
+            "json",
+            {
+                "partition": str(name),
+                "last_stable_offset": found.last_stable_offset,
+                "high_watermark": found.high_watermark,
+                "open": [_lso_answer(one) for one in found.opened],
+            },
+        )
+        return
+    show_title(
+        f"{name}  last stable offset {found.last_stable_offset}  "
+        f"high watermark {found.high_watermark}"
+    )
+    if not found.opened:
+        click.echo("no transaction is open here: nothing is held back")
+    elif found.held_back > 0:
+        click.echo(f"{found.held_back} offsets wait for the first of these transactions to end")
+    for one in found.opened:
+        _lso_show(one)
+
+
+def _lso_answer(one: OpenTransaction) -> dict[str, object]:
+    known = one.transaction
+    return {
+        "start_offset": one.start_offset,
+        "producer_id": one.producer_id,
+        "producer_epoch": one.producer_epoch,
+        "last_written": iso(one.last_written_ms),
+        "transaction": None if known is None else description(known),
+    }
+
+
+def _lso_show(one: OpenTransaction) -> None:
+    click.secho(
+        f"offset {one.start_offset}  producer {one.producer_id} in epoch {one.producer_epoch}, "
+        f"last wrote at {iso(one.last_written_ms)}",
+        bold=True,
+    )
+    known = one.transaction
+    if known is None:
+        click.echo(
+            "  no coordinator knows it: it hangs. If its producer is gone, "
+            f"`ottla txn abort --partition {one.partition} --start-offset {one.start_offset}` "
+            "ends it"
+        )
+        return
+    click.echo(
+        f"  {known.transactional_id}  {known.state} since {iso(known.start_ms)}, coordinated by "
+        f"broker {known.coordinator_id}"
+    )
+    if known.state == "Ongoing":
+        click.echo(
+            f"  it is aborted {span_words(known.timeout_ms)} after its begin "
+            "(transaction.timeout.ms of its producer), at "
+            f"{iso(known.start_ms + known.timeout_ms)} or shortly after; "
+            f"`ottla txn abort {known.transactional_id}` does so now"
+        )
+
+
+_COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped", "cause"]
+
+
+@why.command()
+@click.argument("group_id", metavar="GROUP", shell_complete=groups)
+@click.option("--all", "is_all", is_flag=True, help="Show every rebalance in detail.")
+@options.bootstrap
+@options.output
+def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
+    """Show why a group rebalanced, and what that cost.
+
+    \b
+    ottla why rebalance audit
+    ottla why rebalance audit --all
+    ottla why rebalance audit -o json
+
+    Each broker remembers the latest rebalances of the groups it coordinated since it started.
+    """  # noqa: D301
+    found = with_admin(bootstrap, lambda admin: rebalances_of(admin, group_id))
+    group, story = found.group, found.story
+    rows = [_row(broker_id, one) for broker_id, one in story.rebalances]
+    if form == "json":
+        silent = {str(broker): error.message for broker, error in story.silent.items()}
+        show_one(
+            "json",
+            {"group": group_id, "state": group.state, "rebalances": rows, "silent": silent},
+        )
+        return
+    show_title(
+        f"{group_id}  {group.state}  members {len(group.members)}  coordinated by broker "
+        f"{group.coordinator_id}"
+    )
+    for broker, error in story.silent.items():
+        click.echo(f"broker {broker} did not answer: {error.message}", err=True)
+    if not rows:
+        click.echo(
+            "no broker remembers a rebalance of it: there was none, or its coordinator has "
+            "restarted since"
+        )
+        return
+    show("table", rows, _COLUMNS)
+    for _, one in story.rebalances if is_all else story.rebalances[-1:]:
+        _rebalance_show(one)
+
+
+def _row(broker_id: int, one: DescribedRebalance) -> dict[str, Any]:
+    return {
+        "began": iso(one.began_ms),
+        "broker": broker_id,
+        "protocol": one.protocol,
+        "epoch": _known(one.epoch),
+        "ending": one.ending,
+        "took_ms": _known(one.duration_ms),
+        "waited_for_members_ms": _known(one.formed_ms),
+        "waited_until": one.ended_by,
+        "members": _known(one.members),
+        "partition_count": _known(one.partitions),
+        "moved": _known(one.moved),
+        "stopped": one.without_members,
+        "without_partitions_total_ms": one.without_total_ms,
+        "without_partitions": {each.member_id: each.without_ms for each in one.waits},
+        "cause": first_cause(one) or "-",
+        "causes": [_cause(cause) for cause in one.causes],
+        "causes_omitted": one.causes_omitted,
+    }
+
+
+def _cause(cause: RebalanceCause) -> dict[str, Any]:
+    return {
+        "time": iso(cause.at_ms),
+        "kind": cause.kind,
+        "member_id": cause.member_id or None,
+        "client_id": cause.client_id or None,
+        "host": cause.host.removeprefix("/") or None,
+        "instance_id": cause.instance_id,
+        "words": cause.words,
+        "setting": cause.setting,
+        "is_trigger": cause.is_trigger,
+    }
+
+
+def _rebalance_show(one: DescribedRebalance) -> None:
+    lasted = "" if one.duration_ms < 0 else f" after {one.duration_ms} ms"
+    click.secho(
+        f"{iso(one.began_ms)}  {one.protocol} protocol, epoch {one.epoch}: {one.ending}{lasted}",
+        bold=True,
+    )
+    for cause in one.causes:
+        click.echo(f"  because     {_member(cause)}{cause.words}")
+        if cause.setting is not None:
+            click.echo(f"  decided by  {cause.setting}")
+    if one.causes_omitted:
+        click.echo(f"  because     of {one.causes_omitted} more")
+    if one.formed_ms >= 0:
+        until = "all had joined" if one.ended_by is None else one.ended_by
+        click.echo(f"  waited      {one.formed_ms} ms for members, until {until}")
+    if one.moved >= 0:
+        click.echo(f"  moved       {one.moved} of {one.partitions} partitions")
+    if one.without_members:
+        longest = one.waits[0]
+        click.echo(
+            f"  stopped     {one.without_members} of {one.members} members, "
+            f"{longest.member_id} for longest: {longest.without_ms} ms"
+        )
+    elif one.ending == "stable":
+        click.echo("  stopped     no member")
+
+
+def _member(cause: RebalanceCause) -> str:
+    if not cause.member_id:
+        return ""
+    place = f" at {cause.host.removeprefix('/')}" if cause.host else ""
+    return f"{cause.member_id}{place}: "
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+@why.command()
+@click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
+@options.bootstrap
+@options.output
+def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
+    """Show when records are deleted, and what that waits for.
+
+    \b
+    ottla why retention flights-0
+    ottla why retention flights-0 -o json
+
+    Readers are those named in ottla.retention.hold.groups; what was deleted before one of them had
+    read it is shown as a decision.
+    """  # noqa: D301
+    found = with_admin(bootstrap, lambda admin: retention_of(admin, name))
+    standing = found.standing
+    if form == "json":
+        show_one("json", _retention_answer(found))
+        return
+    show_title(f"{name}  offsets {standing.log_start_offset} to {standing.log_end_offset}")
+    for line in _lines(standing):
+        click.echo(line)
+    rows = [_reader_row(reader) for reader in found.readers]
+    if rows:
+        click.echo()
+        show("table", rows, ["group", "committed", "unread", "loss"])
+    for one in found.deleted_unread:
+        click.secho(f"{iso(one.at_ms)}  {one.cause}: {one.evidence}", fg="red")
+
+
+def _lines(standing: RetentionStanding) -> list[str]:
+    """The settings, and their effect on the oldest record."""
+    oldest = standing.times_left[0]
+    lines = [
+        f"cleanup.policy={standing.cleanup_policy}  retention.ms={standing.retention_ms}  "
+        f"retention.bytes={standing.retention_bytes}",
+        f"{standing.size_bytes:,} bytes, growing by {standing.bytes_per_second:,.0f} a second",
+    ]
+    if oldest.left_ms is None:
+        lines.append("nothing deletes its records as the settings are")
+    else:
+        lines.append(f"the oldest record may go {in_words(oldest.left_ms)}, by {oldest.setting}")
+    if standing.readers:
+        lines.append(
+            f"waits for readers: up to {standing.hold_max_bytes:,} bytes "
+            f"(ottla.retention.hold.max.bytes) and {span_words(standing.hold_max_ms)} "
+            "(ottla.retention.hold.max.ms) more"
+        )
+    if standing.held_bytes:
+        lines.append(
+            f"{standing.held_bytes:,} bytes are kept for them alone, "
+            f"since {iso(standing.held_since_ms)}"
+        )
+    return lines
+
+
+def _reader_row(reader: ReaderStanding) -> dict[str, Any]:
+    return {
+        "group": reader.group_id,
+        "committed": reader.committed,
+        "unread": reader.unread,
+        "time_left_ms": reader.time_left_ms,
+        "loss": None if reader.time_left_ms is None else in_words(reader.time_left_ms),
+    }
+
+
+def _retention_answer(found: RetentionDiagnosis) -> dict[str, Any]:
+    standing = found.standing
+    oldest = standing.times_left[0]
+    return {
+        "partition": str(standing.name),
+        "leader": standing.broker_id,
+        "log_start_offset": standing.log_start_offset,
+        "log_end_offset": standing.log_end_offset,
+        "size_bytes": standing.size_bytes,
+        "bytes_per_second": standing.bytes_per_second,
+        "cleanup_policy": standing.cleanup_policy,
+        "retention_ms": standing.retention_ms,
+        "retention_bytes": standing.retention_bytes,
+        "hold_max_bytes": standing.hold_max_bytes,
+        "hold_max_ms": standing.hold_max_ms,
+        "oldest_left_ms": oldest.left_ms,
+        "setting": oldest.setting,
+        "held_bytes": standing.held_bytes,
+        "held_since_ms": standing.held_since_ms,
+        "readers": [_reader_row(reader) for reader in found.readers],
+        "deleted_unread": [
+            {"at": iso(one.at_ms), "cause": one.cause, "evidence": one.evidence}
+            for one in found.deleted_unread
+        ],
+    }
+
+
+def show_story(
+    name: TopicPartition, kinds: Sequence[DecisionKind], about: str, bootstrap: str, form: str
+) -> None:
+    """Ask all brokers for their decisions of these kinds, and show them."""
+    found = with_admin(bootstrap, lambda admin: story_of(admin, name, kinds))
+    standing, story = found.standing, found.story
+    if form == "json":
+        show_one("json", _story_answer(standing, story))
+        return
+    show_title(_now(standing))
+    for record in story.records:
+        _show_record(record)
+    if not story.records:
+        click.echo(
+            f"no broker remembers a decision about {about}: the brokers that decided have "
+            "restarted since"
+        )
+    for broker_id, error in story.silent.items():
+        click.echo(f"broker {broker_id} did not answer: {error.message}", err=True)
+
+
+def _now(one: PartitionStanding) -> str:
+    leader = "no broker" if one.is_offline else str(one.leader)
+    eligible = f"  ELR {_ids(one.elr)}" if one.elr else ""
+    return (
+        f"{one.name}  led by {leader} in leader epoch {one.leader_epoch}  "
+        f"replicas {_ids(one.replicas)}  ISR {_ids(one.isr)}{eligible}  needs {one.min_isr}"
+    )
+
+
+def _show_record(record: DecisionRecord) -> None:
+    click.secho(
+        f"{iso(record.at_ms)}  {record.kind}, in leader epoch {record.leader_epoch}, by broker "
+        f"{record.broker_id}",
+        bold=True,
+    )
+    click.echo(f"  because     {record.cause}")
+    click.echo(f"  seen        {record.evidence}")
+    if record.setting is not None:
+        click.echo(f"  decided by  {record.setting}")
+
+
+def _story_answer(one: PartitionStanding, story: Story) -> dict[str, Any]:
+    return {
+        **standing_row(one),
+        "decisions": [
+            {
+                "time": iso(record.at_ms),
+                "kind": record.kind,
+                "broker": record.broker_id,
+                "leader_epoch": record.leader_epoch,
+                "cause": record.cause,
+                "evidence": record.evidence,
+                "setting": record.setting,
+            }
+            for record in story.records
+        ],
+        "silent": {str(broker): error.message for broker, error in story.silent.items()},
+    }
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids)) or "-"
