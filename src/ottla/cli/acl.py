@@ -8,9 +8,9 @@ import click
 
 from ottla.base.errors import OttlaError
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
-from ottla.cli.stored_security import store_settings
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show
+from ottla.client.admin import Admin
 from ottla.diagnosis.access import explain_access
 from ottla.security.acl import Acl, AclFilter, Pattern, check_acl
 from ottla.security.acl_doubts import acl_doubts
@@ -138,9 +138,9 @@ def with_acls(
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.acls))
     # Slow to import, and rarely used.
-    from ottla.cli.stored_security import with_stored_acls  # noqa: PLC0415
+    from ottla.cli.stored_security import StoredAcls, with_store  # noqa: PLC0415
 
-    return with_stored_acls(store_settings(store), work)
+    return with_store(store, lambda stored: work(StoredAcls(stored)))
 
 
 @click.group()
@@ -188,10 +188,10 @@ def add(store: str | None, bootstrap: str, form: str, **given: Any) -> None:
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="From where."
 )
-@options.bootstrap
+@connected
 @options.output
-def explain(
-    principal: str, operation: str, resource: str, host: str, bootstrap: str, form: str
+async def explain(
+    admin: Admin, principal: str, operation: str, resource: str, host: str, form: str
 ) -> None:
     """Say whether something is allowed, and which rule decides.
 
@@ -201,7 +201,7 @@ def explain(
     """  # noqa: D301
     user, what, pattern = principal_of(principal), operation_of(operation), resource_of(resource)
     origin = _address(host)
-    ruling = with_admin(bootstrap, lambda admin: explain_access(admin, user, origin, what, pattern))
+    ruling = await explain_access(admin, user, origin, what, pattern)
     answer = {
         "allowed": "yes" if ruling.allowed else "no",
         "why": ruling.reason.value,

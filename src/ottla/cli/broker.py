@@ -2,7 +2,6 @@
 
 import logging
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -11,7 +10,7 @@ from ottla.base.private_files import exposed_file
 from ottla.base.settings import BrokerSettings, is_secret, read_broker_settings
 from ottla.cli.common import options
 from ottla.cli.common.completion import brokers
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.start.start import LOG_LAYOUT
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one
@@ -92,20 +91,20 @@ _COLUMNS = ["broker", "address", "rack", "controller", "pid"]
 
 
 @broker.command(name="list")
-@options.bootstrap
+@connected
 @options.output
-def list_(bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, form: str) -> None:
     """List the live brokers; of those on this machine also the process.
 
     \b
     ottla broker list
     ottla broker list -o json
     """  # noqa: D301
-
-    async def work(admin: Admin) -> list[dict[str, Any]]:
-        processes = await pids(admin)
-        found = await admin.cluster.describe()
-        return [
+    processes = await pids(admin)
+    found = await admin.cluster.describe()
+    show(
+        form,
+        [
             {
                 "broker": one.broker_id,
                 "address": str(one.address),
@@ -114,9 +113,9 @@ def list_(bootstrap: str, form: str) -> None:
                 "pid": processes.get(one.broker_id),
             }
             for one in found.brokers
-        ]
-
-    show(form, with_admin(bootstrap, work), _COLUMNS)
+        ],
+        _COLUMNS,
+    )
 
 
 @broker.command()
@@ -154,9 +153,9 @@ def remove(broker_id: int, yes: bool, bootstrap: str, form: str) -> None:
 @click.option(
     "--timeout", type=interval, default="2m", show_default=True, help="How long to wait at most."
 )
-@options.bootstrap
+@connected
 @options.output
-def restart(broker_id: int, timeout: int, bootstrap: str, form: str) -> None:
+async def restart(admin: Admin, broker_id: int, timeout: int, form: str) -> None:
     """Restart one broker of `ottla start --brokers`, on this machine.
 
     \b
@@ -166,7 +165,7 @@ def restart(broker_id: int, timeout: int, bootstrap: str, form: str) -> None:
     It hands its partitions over, stops in order, and is started with the same settings. Clients
     go on with the other brokers. Returns when it is back.
     """  # noqa: D301
-    old, new = with_admin(bootstrap, lambda admin: restart_broker(admin, broker_id, timeout / 1000))
+    old, new = await restart_broker(admin, broker_id, timeout / 1000)
     if form == "json":
         show_one("json", {"broker": broker_id, "old_pid": old, "pid": new})
     else:

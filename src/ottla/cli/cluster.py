@@ -7,15 +7,13 @@ import click
 
 from ottla.base.quantities import counted, iso, size_words
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import few
 from ottla.client.admin import Admin
-from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.compaction import CleanerStanding
 from ottla.client.admin.logs import LogDirectory
-from ottla.client.admin.partitions import PartitionStanding
 from ottla.diagnosis import cluster as cluster_diagnosis
 from ottla.diagnosis.cluster import BrokerLoad, ClusterHealth, broker_loads, live_controller
 from ottla.diagnosis.findings import Finding
@@ -88,16 +86,16 @@ def _sentence(plan: BalancePlan) -> str:
 
 
 @cluster.command()
-@options.bootstrap
+@connected
 @options.output
 @click.pass_context
-def controller(context: click.Context, bootstrap: str, form: str) -> None:
+async def controller(context: click.Context, admin: Admin, form: str) -> None:
     """Show which broker controls the cluster. The exit code is 1 if none does.
 
     \b
     ottla cluster controller
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.cluster.describe())
+    found = await admin.cluster.describe()
     addresses = {broker.broker_id: str(broker.address) for broker in found.brokers}
     broker_id = live_controller(found)
     if form == "json":
@@ -115,20 +113,16 @@ _DESCRIBE_COLUMNS = ["broker", "address", "rack", "state", "leads", "follows", "
 
 
 @cluster.command()
-@options.bootstrap
+@connected
 @options.output
-def describe(bootstrap: str, form: str) -> None:
+async def describe(admin: Admin, form: str) -> None:
     """Describe the cluster: its brokers, what they lead and follow.
 
     \b
     ottla cluster describe
     ottla cluster describe -o json
     """  # noqa: D301
-
-    async def work(admin: Admin) -> tuple[ClusterDescription, list[PartitionStanding]]:
-        return await admin.cluster.describe(), await admin.partitions.standings()
-
-    found, standings = with_admin(bootstrap, work)
+    found, standings = await admin.cluster.describe(), await admin.partitions.standings()
     rows = [_describe_row(load) for load in broker_loads(found, standings)]
     numbers = counts(standings)
     controller = live_controller(found)
@@ -162,10 +156,10 @@ def _describe_row(load: BrokerLoad) -> dict[str, Any]:
 
 
 @cluster.command()
-@options.bootstrap
+@connected
 @options.output
 @click.pass_context
-def health(context: click.Context, bootstrap: str, form: str) -> None:
+async def health(context: click.Context, admin: Admin, form: str) -> None:
     """Show what is wrong with the cluster, why, and what helps. The exit code is 1 if anything is.
 
     \b
@@ -176,7 +170,7 @@ def health(context: click.Context, bootstrap: str, form: str) -> None:
     is refused. At min ISR: the next loss leads there. Besides: disks that are full or failed,
     internal topics that were made with too few replicas, and logs that a broker fails to compact.
     """  # noqa: D301
-    found = with_admin(bootstrap, cluster_diagnosis.health)
+    found = await cluster_diagnosis.health(admin)
     if form == "json":
         show_one("json", _answer(found))
     else:
@@ -275,9 +269,9 @@ _LOG_DIRS_COLUMNS = ["broker", "path", "replicas", "logs", "usable", "total"]
 @click.option(
     "--broker", "brokers", multiple=True, type=int, metavar="ID", help="Only of this one."
 )
-@options.bootstrap
+@connected
 @options.output
-def log_dirs(brokers: tuple[int, ...], bootstrap: str, form: str) -> None:
+async def log_dirs(admin: Admin, brokers: tuple[int, ...], form: str) -> None:
     """Show the log directories of the brokers. With their sizes and the room on their disks.
 
     \b
@@ -286,11 +280,7 @@ def log_dirs(brokers: tuple[int, ...], bootstrap: str, form: str) -> None:
 
     With -o json also the bytes of each partition.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> list[LogDirectory]:
-        return await admin.logs.directories(brokers or None)
-
-    found = with_admin(bootstrap, work)
+    found = await admin.logs.directories(brokers or None)
     show(
         form,
         [_log_dirs_row(one) if form == "json" else _cells(one) for one in found],

@@ -9,13 +9,13 @@ from ottla.base.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from ottla.base.settings.declaration.setting import Setting
 from ottla.base.settings.tables import unknown_name
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.settings import change_rows, changed_rows, setting_row, show_remarks
 from ottla.client.admin import Admin
 from ottla.client.admin.configs import ConfigEntry, ResourceKind
 from ottla.diagnosis.explanations import Explanation, explanations, settings_with
-from ottla.operations.settings import SettingChanges, change_settings
+from ottla.operations.settings import change_settings
 
 
 @click.group()
@@ -117,10 +117,10 @@ def _row(one: Explanation, default: str | None) -> dict[str, Any]:
 @name_argument
 @click.argument("settings", nargs=-1, metavar="[SETTING]...")
 @click.option("--changed", is_flag=True, help="Only what was set, not defaults.")
-@options.bootstrap
+@connected
 @options.output
-def get(
-    kind: str, name: str, settings: tuple[str, ...], changed: bool, bootstrap: str, form: str
+async def get(
+    admin: Admin, kind: str, name: str, settings: tuple[str, ...], changed: bool, form: str
 ) -> None:
     """Show settings of a topic, a broker or a group. Sources are shown, too.
 
@@ -130,7 +130,7 @@ def get(
     ottla config get broker 0 --changed
     ottla config get broker all                    what is set for all brokers
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: _settings(admin, kind, name, settings))
+    found = await _settings(admin, kind, name, settings)
     for wanted in settings:
         if wanted not in found:
             raise unknown_name(wanted, found, kind)
@@ -153,14 +153,14 @@ async def _settings(
 @name_argument
 @click.argument("assignments", nargs=-1, metavar="[SETTING=VALUE]...")
 @options.unset
-@options.bootstrap
+@connected
 @options.output
-def set_(
+async def set_(
+    admin: Admin,
     kind: str,
     name: str,
     assignments: tuple[str, ...],
     unset: tuple[str, ...],
-    bootstrap: str,
     form: str,
 ) -> None:
     """Change settings of a topic, a broker or a group, at once.
@@ -177,12 +177,7 @@ def set_(
     if not changes:
         raise click.UsageError("nothing to change: give SETTING=VALUE or --unset SETTING")
 
-    async def work(admin: Admin) -> SettingChanges:
-        await require(admin, kind, name)
-        return await change_settings(
-            admin, KINDS[kind], resource(kind, name), changes, TABLES[kind]
-        )
-
-    done = with_admin(bootstrap, work)
+    await require(admin, kind, name)
+    done = await change_settings(admin, KINDS[kind], resource(kind, name), changes, TABLES[kind])
     show(form, change_rows(done), ["setting", "old", "new"])
     show_remarks(done)

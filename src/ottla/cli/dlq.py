@@ -138,13 +138,7 @@ def list_(source: str, summary: bool, bootstrap: str, form: str, **given: Any) -
 @options.bootstrap
 @options.output
 def redrive(
-    source: str,
-    to: str | None,
-    again: bool,
-    yes: bool,
-    bootstrap: str,
-    form: str,
-    **given: Any,
+    source: str, to: str | None, again: bool, yes: bool, bootstrap: str, form: str, **given: Any
 ) -> None:
     """Send the records of dead letters to their topics again.
 

@@ -11,7 +11,7 @@ from ottla.base.ids import TopicPartition
 from ottla.cli.common import options
 from ottla.cli.common.completion import groups
 from ottla.cli.common.completion import topics as complete_topics
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import moment
 from ottla.client.admin import Admin
@@ -72,9 +72,9 @@ _Group = tuple[GroupDescription, list[dict[str, Any]]]
 @group.command()
 @click.argument("group_ids", nargs=-1, metavar="[GROUP]...", shell_complete=groups)
 @click.option("--all", "every", is_flag=True, help="All groups.")
-@options.bootstrap
+@connected
 @options.output
-def describe(group_ids: tuple[str, ...], every: bool, bootstrap: str, form: str) -> None:
+async def describe(admin: Admin, group_ids: tuple[str, ...], every: bool, form: str) -> None:
     """Describe groups: their members, committed offsets and lag.
 
     \b
@@ -90,11 +90,8 @@ def describe(group_ids: tuple[str, ...], every: bool, bootstrap: str, form: str)
     if bool(group_ids) == every:
         raise click.UsageError("name groups, or say --all")
 
-    async def work(admin: Admin) -> list[_Group]:
-        ids = [entry.group_id for entry in await admin.groups.all()] if every else group_ids
-        return [await _look(admin, group_id) for group_id in ids]
-
-    found = with_admin(bootstrap, work)
+    ids = [entry.group_id for entry in await admin.groups.all()] if every else group_ids
+    found = [await _look(admin, group_id) for group_id in ids]
     if form == "json":
         answers = [_answer(*one) for one in found]
         alone = len(group_ids) == 1
@@ -198,16 +195,16 @@ def _share_row(one: ShareGroupPosition) -> dict[str, Any]:
 
 @group.command(name="list")
 @click.option("--state", "states", multiple=True, help="Only groups in this state, such as Empty.")
-@options.bootstrap
+@connected
 @options.output
-def list_(states: tuple[str, ...], bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, states: tuple[str, ...], form: str) -> None:
     """List the groups.
 
     \b
     ottla group list
     ottla group list --state Stable -o json
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.groups.all(states))
+    found = await admin.groups.all(states)
     rows = [
         {
             "group": entry.group_id,

@@ -10,7 +10,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.client.admin import Admin
@@ -56,12 +56,7 @@ _COLUMNS = [
 @options.output
 @click.pass_context
 def dump(
-    ctx: click.Context,
-    path: Path,
-    with_records: bool,
-    first: int,
-    count: int | None,
-    form: str,
+    ctx: click.Context, path: Path, with_records: bool, first: int, count: int | None, form: str
 ) -> None:
     """Show the batches in PATH, a partition's folder or a .log file.
 
@@ -183,16 +178,11 @@ _BY_COLUMNS = ["term", "offsets", "by", "when"]
     default=None,
     help="The offset to end before; default: the high watermark.",
 )
-@options.bootstrap
+@connected
 @options.output
 @click.pass_context
-def ledger(
-    ctx: click.Context,
-    name: TopicPartition,
-    start: int,
-    end: int | None,
-    bootstrap: str,
-    form: str,
+async def ledger(
+    ctx: click.Context, admin: Admin, name: TopicPartition, start: int, end: int | None, form: str
 ) -> None:
     """Account for every offset of TOPIC-P: what became of it.
 
@@ -203,11 +193,7 @@ def ledger(
     Each term is counted from evidence of its own: batches, markers, what each pass of the cleaner
     noted, what retention noted. Exits with 1 where offsets are unexplained.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> OffsetAccount:
-        return await admin.logs.account(name, start, end)
-
-    account = with_admin(bootstrap, work)
+    account = await admin.logs.account(name, start, end)
     if form == "json":
         show_one("json", _answer(account))
     else:

@@ -8,7 +8,7 @@ import click
 from ottla.base.ids import TopicPartition
 from ottla.cli.common import options
 from ottla.cli.common.completion import partitions
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text import plans
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import METAVAR, broker_list, few, named
@@ -19,7 +19,7 @@ from ottla.operations import election, moves
 from ottla.operations.election import Election
 from ottla.operations.moves import begin, lead_first, under_way, wait
 from ottla.operations.placement import plan_placement, plan_reassignment
-from ottla.operations.plans import MovePlan, MoveProgress, Plan, bad_plan, from_json, to_json
+from ottla.operations.plans import MovePlan, Plan, bad_plan, from_json, to_json
 from ottla.operations.throttle import remove_throttle, throttle
 
 
@@ -31,9 +31,9 @@ def partition() -> None:
 @partition.command()
 @click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--all", "every", is_flag=True, help="All that move.")
-@options.bootstrap
+@connected
 @options.output
-def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> None:
+async def cancel(admin: Admin, words: tuple[str, ...], every: bool, form: str) -> None:
     """Cancel moves that have not ended. Partitions go back to where they were.
 
     \b
@@ -43,10 +43,7 @@ def cancel(words: tuple[str, ...], every: bool, bootstrap: str, form: str) -> No
     if every == bool(words):
         raise click.UsageError("name partitions, or say --all")
 
-    async def work(admin: Admin) -> list[TopicPartition]:
-        return await moves.cancel(admin, await named(admin, words) if words else None)
-
-    cancelled = with_admin(bootstrap, work)
+    cancelled = await moves.cancel(admin, await named(admin, words) if words else None)
     if form == "json":
         show("json", [{"partition": str(name), "cancelled": True} for name in cancelled], [])
     else:
@@ -129,13 +126,13 @@ def _row(one: Election) -> dict[str, Any]:
     "--brokers", "chosen", type=broker_list, help="Where to; default: all that are alive."
 )
 @click.option("--replicas", type=click.IntRange(1), help="How many of each; else as many as now.")
-@options.bootstrap
+@connected
 @options.output
-def plan(
+async def plan(
+    admin: Admin,
     words: tuple[str, ...],
     chosen: tuple[int, ...] | None,
     replicas: int | None,
-    bootstrap: str,
     form: str,
 ) -> None:
     """Plan on which brokers partitions could be; nothing moves.
@@ -147,11 +144,7 @@ def plan(
 
     Replicas on the chosen brokers stay there. The JSON is that of kafka-reassign-partitions.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> MovePlan:
-        return await plan_placement(admin, await named(admin, words), chosen, replicas)
-
-    found = with_admin(bootstrap, work)
+    found = await plan_placement(admin, await named(admin, words), chosen, replicas)
     if form == "json":
         show_one("json", to_json(found.plan))
         return
@@ -263,29 +256,25 @@ def _outcome(plan: MovePlan, *, ended: bool, throttled: bool) -> str:
 @partition.command()
 @click.argument("words", nargs=-1, metavar=f"[{METAVAR}]", shell_complete=partitions)
 @click.option("--wait", "waits", is_flag=True, help="Return when nothing of it moves any more.")
-@options.bootstrap
+@connected
 @options.output
-def status(words: tuple[str, ...], waits: bool, bootstrap: str, form: str) -> None:
+async def status(admin: Admin, words: tuple[str, ...], waits: bool, form: str) -> None:
     """Show which partitions are moving, and how far they are.
 
     \b
     ottla partition status
     ottla partition status flights-0 --wait
     """  # noqa: D301
-
-    async def work(admin: Admin) -> list[MoveProgress]:
-        names = await named(admin, words) if words else None
-        if waits:
-            await wait(admin, names, plans.on_progress(form))
-        return await under_way(admin, names)
-
-    rows = plans.status_rows(with_admin(bootstrap, work))
+    names = await named(admin, words) if words else None
+    if waits:
+        await wait(admin, names, plans.on_progress(form))
+    rows = plans.status_rows(await under_way(admin, names))
     show(form, rows, plans.STATUS_COLUMNS, empty="nothing moves")
 
 
 @partition.command()
-@options.bootstrap
-def unthrottle(bootstrap: str) -> None:
+@connected
+async def unthrottle(admin: Admin) -> None:
     """Remove the throttle of moves that have ended.
 
     \b
@@ -293,7 +282,7 @@ def unthrottle(bootstrap: str) -> None:
 
     `ottla partition reassign --throttle` leaves it where it does not --wait.
     """  # noqa: D301
-    throttled = with_admin(bootstrap, remove_throttle)
+    throttled = await remove_throttle(admin)
     click.echo(
         f"Nothing is throttled any more; {', '.join(throttled)} was."
         if throttled

@@ -8,7 +8,7 @@ import click
 from ottla.base.errors import OttlaError
 from ottla.base.units import amount
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.diagnosis.quotas import limits_of
@@ -75,10 +75,10 @@ def quota() -> None:
 @entity_options
 @options.settings("producer_byte_rate=10M")
 @options.unset
-@options.bootstrap
+@connected
 @options.output
-def alter(
-    assignments: tuple[str, ...], unset: tuple[str, ...], bootstrap: str, form: str, **given: Any
+async def alter(
+    admin: Admin, assignments: tuple[str, ...], unset: tuple[str, ...], form: str, **given: Any
 ) -> None:
     """Set limits, or remove them with --unset. Changes apply at once, on every broker.
 
@@ -97,12 +97,8 @@ def alter(
         raise click.UsageError("nothing to change: give --set QUOTA=LIMIT or --unset QUOTA")
     limits = {name: _limit(entity, name, text) for name, text in changes.items()}
 
-    async def work(admin: Admin) -> dict[str, float]:
-        before = (await admin.quotas.all()).get(entity, {})
-        await admin.quotas.alter(entity, limits)
-        return before
-
-    before = with_admin(bootstrap, work)
+    before = (await admin.quotas.all()).get(entity, {})
+    await admin.quotas.alter(entity, limits)
     rows = [
         {
             "who": str(entity),
@@ -134,9 +130,9 @@ def _limit(entity: QuotaEntity, name: str, text: str | None) -> float | None:
 
 @quota.command()
 @entity_options
-@options.bootstrap
+@connected
 @options.output
-def describe(bootstrap: str, form: str, **given: Any) -> None:
+async def describe(admin: Admin, form: str, **given: Any) -> None:
     """Show which limits apply to a client, and where each is set.
 
     \b
@@ -145,7 +141,7 @@ def describe(bootstrap: str, form: str, **given: Any) -> None:
     ottla quota describe --ip 10.0.0.7
     """  # noqa: D301
     entity = entity_of(given)
-    found = with_admin(bootstrap, lambda admin: admin.quotas.all())
+    found = await admin.quotas.all()
     rows = [
         {"quota": held.key.value, "limit": number(held.limit), "set_for": str(held.set_for)}
         for held in limits_of(entity, found)
@@ -157,16 +153,16 @@ _COLUMNS = ["who", "quota", "limit"]
 
 
 @quota.command(name="list")
-@options.bootstrap
+@connected
 @options.output
-def list_(bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, form: str) -> None:
     """List all quotas that are set.
 
     \b
     ottla quota list
     ottla quota list -o json
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.quotas.all())
+    found = await admin.quotas.all()
     show(form, _rows(found), _COLUMNS, empty="no quota is set")
 
 

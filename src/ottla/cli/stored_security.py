@@ -15,6 +15,16 @@ from ottla.security.acl import Acl, AclFilter
 Result = TypeVar("Result")
 
 
+def with_store(place: str, work: Callable[[StoredSecurity], Awaitable[Result]]) -> Result:
+    """Run `work` with the store of `--store`, and return its result."""
+
+    async def run() -> Result:
+        async with stored_security(store_settings(place)) as stored:
+            return await work(stored)
+
+    return asyncio.run(run())
+
+
 class StoredAcls:
     """Lists and changes ACLs without a broker."""
 
@@ -34,18 +44,6 @@ class StoredAcls:
         found = self._acls.matching(wanted)
         await self._acls.delete(found)
         return found
-
-
-def with_stored_acls(
-    settings: BrokerSettings, work: Callable[[StoredAcls], Awaitable[Result]]
-) -> Result:
-    """Run `work` with the ACLs in the store of `settings`, and return its result."""
-
-    async def main() -> Result:
-        async with stored_security(settings) as stored:
-            return await work(StoredAcls(stored))
-
-    return asyncio.run(main())
 
 
 class StoredUsers:
@@ -75,18 +73,6 @@ class StoredUsers:
         if held is None:
             raise OttlaError(ErrorCode.RESOURCE_NOT_FOUND, f"remove user {name}: there is none")
         await self._stored.users.alter(name, dict.fromkeys(held))
-
-
-def with_stored_users(
-    settings: BrokerSettings, work: Callable[[StoredUsers], Awaitable[Result]]
-) -> Result:
-    """Run `work` with the users in the store of `settings`, and return its result."""
-
-    async def main() -> Result:
-        async with stored_security(settings) as stored:
-            return await work(StoredUsers(stored))
-
-    return asyncio.run(main())
 
 
 _OF_ONE_BROKER = "ottla-store.sqlite"

@@ -11,7 +11,7 @@ from ottla.base.errors import ErrorCode, OttlaError
 from ottla.base.quantities import iso
 from ottla.base.secret_options import CONFIG_VARIABLE
 from ottla.cli.common import options
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.words import principal, span
 from ottla.client.admin import Admin
@@ -59,14 +59,14 @@ def token() -> None:
     metavar="FILE",
     help="Write the client settings that log in with it here, and show no secret.",
 )
-@options.bootstrap
+@connected
 @options.output
-def create(
+async def create(
+    admin: Admin,
     owner: Principal | None,
     renewers: tuple[Principal, ...],
     lifetime_ms: int,
     to: Path | None,
-    bootstrap: str,
     form: str,
 ) -> None:
     """Make a token of yours, or of another user.
@@ -82,9 +82,7 @@ def create(
     path = os.environ.get(CONFIG_VARIABLE)
     config = read_config(path) if path else {}
     with _written_later(to) as write:
-        found = with_admin(
-            bootstrap, lambda admin: admin.tokens.create(owner, renewers, lifetime_ms)
-        )
+        found = await admin.tokens.create(owner, renewers, lifetime_ms)
         write(settings_with_token(config, found))
     secret = {"hmac": found.password} if to is None else {"settings": str(to)}
     show_one(form, {**_row(found.token), **secret})
@@ -120,8 +118,8 @@ def _written_later(path: Path | None) -> Iterator[Callable[[str], object]]:
 @token.command()
 @click.argument("identity", metavar="ID")
 @click.option("--in", "period_ms", type=span, default=-1, help="After this time: 10m, 2h.")
-@options.bootstrap
-def expire(identity: str, period_ms: int, bootstrap: str) -> None:
+@connected
+async def expire(admin: Admin, identity: str, period_ms: int) -> None:
     """End a token, at once unless --in says otherwise.
 
     \b
@@ -131,12 +129,8 @@ def expire(identity: str, period_ms: int, bootstrap: str) -> None:
     Its owner may, and its renewers. No client can log in with it then; connections that are logged
     in stay until the time at which it would have ended.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> int:
-        found = await admin.tokens.find_one(identity)
-        return await admin.tokens.expire(found.hmac, period_ms)
-
-    end_ms = with_admin(bootstrap, work)
+    found = await admin.tokens.find_one(identity)
+    end_ms = await admin.tokens.expire(found.hmac, period_ms)
     what = "has ended" if period_ms < 0 else f"ends at {iso(end_ms)}"
     click.echo(f"token {identity} {what}")
 
@@ -150,16 +144,16 @@ def expire(identity: str, period_ms: int, bootstrap: str) -> None:
     metavar="PRINCIPAL",
     help="Only those of this user, or that it may renew. May be given again.",
 )
-@options.bootstrap
+@connected
 @options.output
-def list_(owners: tuple[Principal, ...], bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, owners: tuple[Principal, ...], form: str) -> None:
     """List the tokens that you may see, without their secrets.
 
     \b
     ottla token list
     ottla token list --owner User:bob
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: admin.tokens.find(owners or None))
+    found = await admin.tokens.find(owners or None)
     rows = [_row(one.token) for one in sorted(found, key=lambda each: each.token.issued_ms)]
     show(form, rows, _COLUMNS, empty="there are no tokens that you may see")
 
@@ -167,8 +161,8 @@ def list_(owners: tuple[Principal, ...], bootstrap: str, form: str) -> None:
 @token.command()
 @click.argument("identity", metavar="ID")
 @click.option("--for", "period_ms", type=span, default=-1, help="How long from now on: 12h, 1d.")
-@options.bootstrap
-def renew(identity: str, period_ms: int, bootstrap: str) -> None:
+@connected
+async def renew(admin: Admin, identity: str, period_ms: int) -> None:
     """Let a token be good for longer, within its lifetime.
 
     \b
@@ -177,12 +171,10 @@ def renew(identity: str, period_ms: int, bootstrap: str) -> None:
 
     Its owner may, and its renewers. A token that has expired cannot be renewed.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> int:
-        found = await admin.tokens.find_one(identity)
-        return await admin.tokens.renew(found.hmac, period_ms)
-
-    click.echo(f"token {identity} is good until {iso(with_admin(bootstrap, work))}")
+    found = await admin.tokens.find_one(identity)
+    click.echo(
+        f"token {identity} is good until {iso(await admin.tokens.renew(found.hmac, period_ms))}"
+    )
 
 
 _COLUMNS = ("id", "owner", "requester", "renewers", "expires", "renewable_until")

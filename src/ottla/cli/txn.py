@@ -12,12 +12,12 @@ from ottla.base.quantities import iso
 from ottla.cli.common import options
 from ottla.cli.common.completion import partitions, transactional_ids
 from ottla.cli.common.completion import topics as complete_topics
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one
 from ottla.cli.text.places import place
 from ottla.cli.text.words import span
 from ottla.client.admin import Admin
-from ottla.client.admin.transactions import OpenTransaction, TransactionDescription
+from ottla.client.admin.transactions import TransactionDescription
 from ottla.diagnosis.transactions import hanging_transactions
 from ottla.operations.transactions import abort_hanging
 
@@ -71,20 +71,16 @@ def abort(
 
 @txn.command()
 @click.argument("transactional_id", metavar="ID", shell_complete=transactional_ids)
-@options.bootstrap
+@connected
 @options.output
-def describe(transactional_id: str, bootstrap: str, form: str) -> None:
+async def describe(admin: Admin, transactional_id: str, form: str) -> None:
     """Describe the transactional id ID and its transaction.
 
     \b
     ottla txn describe loader-1
     ottla txn describe loader-1 -o json
     """  # noqa: D301
-
-    async def work(admin: Admin) -> TransactionDescription | None:
-        return (await admin.transactions.describe([transactional_id])).get(transactional_id)
-
-    found = with_admin(bootstrap, work)
+    found = (await admin.transactions.describe([transactional_id])).get(transactional_id)
     if found is None:
         raise OttlaError(
             ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
@@ -126,20 +122,16 @@ _OLDEST_MS = 15 * 60_000
     default=_OLDEST_MS,
     help="Only those not written to for so long: 15m unless said.",
 )
-@options.bootstrap
+@connected
 @options.output
-def hanging(topics: tuple[str, ...], older_than: int, bootstrap: str, form: str) -> None:
+async def hanging(admin: Admin, topics: tuple[str, ...], older_than: int, form: str) -> None:
     """Find transactions that no coordinator will end. They hold readers back.
 
     \b
     ottla txn hanging
     ottla txn hanging --topic flights --older-than 1m
     """  # noqa: D301
-
-    async def work(admin: Admin) -> list[OpenTransaction]:
-        now_ms = round(time.time() * 1000)
-        return await hanging_transactions(admin, topics, older_than_ms=older_than, now_ms=now_ms)
-
+    now_ms = round(time.time() * 1000)
     rows = [
         {
             "partition": str(one.partition),
@@ -148,7 +140,9 @@ def hanging(topics: tuple[str, ...], older_than: int, bootstrap: str, form: str)
             "producer_epoch": one.producer_epoch,
             "last_written": iso(one.last_written_ms),
         }
-        for one in with_admin(bootstrap, work)
+        for one in await hanging_transactions(
+            admin, topics, older_than_ms=older_than, now_ms=now_ms
+        )
     ]
     show(form, rows, _HANGING_COLUMNS, empty="no transaction hangs")
 
@@ -159,20 +153,17 @@ _LIST_COLUMNS = ["transactional_id", "state", "producer_id"]
 @txn.command(name="list")
 @click.option("--state", "states", multiple=True, help="Only those in this state: Ongoing, …")
 @click.option("--open-for", type=span, help="Only those open for longer than this: 30s, 5m.")
-@options.bootstrap
+@connected
 @options.output
-def list_(states: tuple[str, ...], open_for: int | None, bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, states: tuple[str, ...], open_for: int | None, form: str) -> None:
     """List transactional ids and their states.
 
     \b
     ottla txn list
     ottla txn list --state Ongoing --open-for 5m
     """  # noqa: D301
-    found = with_admin(
-        bootstrap,
-        lambda admin: admin.transactions.all(
-            states=states, open_for_ms=-1 if open_for is None else open_for
-        ),
+    found = await admin.transactions.all(
+        states=states, open_for_ms=-1 if open_for is None else open_for
     )
     show(
         form, [asdict(each) for each in found], _LIST_COLUMNS, empty="there is no transactional id"

@@ -10,7 +10,6 @@ import click
 from ottla.base.secret_options import one_line
 from ottla.cli.common import options
 from ottla.cli.common.connect import with_admin
-from ottla.cli.stored_security import store_settings
 from ottla.cli.text.output import show
 from ottla.client.admin import Admin
 from ottla.client.admin.users import UserDescription
@@ -35,9 +34,9 @@ def with_users(
     if store is None:
         return with_admin(bootstrap, lambda admin: work(admin.users))
     # Slow to import, and rarely used.
-    from ottla.cli.stored_security import with_stored_users  # noqa: PLC0415
+    from ottla.cli.stored_security import StoredUsers, with_store  # noqa: PLC0415
 
-    return with_stored_users(store_settings(store), work)
+    return with_store(store, lambda stored: work(StoredUsers(stored)))
 
 
 @click.group()

@@ -10,12 +10,13 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import iso, span_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import groups, partitions
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import place
 from ottla.cli.text.settings import SOURCE_WORDS
 from ottla.cli.topic.definition import standing_row
 from ottla.cli.txn import description
+from ottla.client.admin import Admin
 from ottla.client.admin.compaction import CompactionStanding
 from ottla.client.admin.configs import ConfigEntry
 from ottla.client.admin.decisions import DecisionRecord, Story
@@ -41,16 +42,16 @@ def why() -> None:
 
 @why.command()
 @click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
-@options.bootstrap
+@connected
 @options.output
-def compaction(name: TopicPartition, bootstrap: str, form: str) -> None:
+async def compaction(admin: Admin, name: TopicPartition, form: str) -> None:
     """Show why a log is compacted, or is not.
 
     \b
     ottla why compaction planes-0
     ottla why compaction planes-0 -o json
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: compaction_of(admin, name))
+    found = await compaction_of(admin, name)
     if not found.is_compacted:
         _show_not_compacted(name, found.policy, form)
         return
@@ -85,37 +86,37 @@ def _compaction_answer(one: CompactionStanding) -> dict[str, Any]:
 
 @why.command()
 @click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
-@options.bootstrap
+@connected
 @options.output
-def isr(name: TopicPartition, bootstrap: str, form: str) -> None:
+async def isr(admin: Admin, name: TopicPartition, form: str) -> None:
     """Show why the ISR of a partition is what it is.
 
     \b
     ottla why isr flights-0
     ottla why isr flights-0 -o json
     """  # noqa: D301
-    show_story(name, ABOUT_ISR, "the ISR", bootstrap, form)
+    await _show_story(admin, name, ABOUT_ISR, "the ISR", form)
 
 
 @why.command()
 @click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
-@options.bootstrap
+@connected
 @options.output
-def leader(name: TopicPartition, bootstrap: str, form: str) -> None:
+async def leader(admin: Admin, name: TopicPartition, form: str) -> None:
     """Show why a partition has the leader that it has, or none.
 
     \b
     ottla why leader flights-0
     ottla why leader flights-0 -o json
     """  # noqa: D301
-    show_story(name, ABOUT_LEADER, "the leader", bootstrap, form)
+    await _show_story(admin, name, ABOUT_LEADER, "the leader", form)
 
 
 @why.command()
 @click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
-@options.bootstrap
+@connected
 @options.output
-def lso(name: TopicPartition, bootstrap: str, form: str) -> None:
+async def lso(admin: Admin, name: TopicPartition, form: str) -> None:
     """Show what holds back the last stable offset of a partition.
 
     \b
@@ -124,7 +125,7 @@ def lso(name: TopicPartition, bootstrap: str, form: str) -> None:
 
     Readers of committed records see what lies before the first transaction that is not decided.
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: stable_offset_of(admin, name))
+    found = await stable_offset_of(admin, name)
     if form == "json":
         show_one(
             "json",
@@ -192,9 +193,9 @@ _COLUMNS = ["began", "epoch", "ending", "took_ms", "members", "moved", "stopped"
 @why.command()
 @click.argument("group_id", metavar="GROUP", shell_complete=groups)
 @click.option("--all", "is_all", is_flag=True, help="Show every rebalance in detail.")
-@options.bootstrap
+@connected
 @options.output
-def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
+async def rebalance(admin: Admin, group_id: str, is_all: bool, form: str) -> None:
     """Show why a group rebalanced, and what that cost.
 
     \b
@@ -204,7 +205,7 @@ def rebalance(group_id: str, is_all: bool, bootstrap: str, form: str) -> None:
 
     Each broker remembers the latest rebalances of the groups it coordinated since it started.
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: rebalances_of(admin, group_id))
+    found = await rebalances_of(admin, group_id)
     group, story = found.group, found.story
     rows = [_row(broker_id, one) for broker_id, one in story.rebalances]
     if form == "json":
@@ -307,9 +308,9 @@ def _known(number: int) -> int | None:
 
 @why.command()
 @click.argument("name", type=place, metavar="TOPIC-P", shell_complete=partitions)
-@options.bootstrap
+@connected
 @options.output
-def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
+async def retention(admin: Admin, name: TopicPartition, form: str) -> None:
     """Show when records are deleted, and what that waits for.
 
     \b
@@ -319,7 +320,7 @@ def retention(name: TopicPartition, bootstrap: str, form: str) -> None:
     Readers are those named in ottla.retention.hold.groups; what was deleted before one of them had
     read it is shown as a decision.
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: retention_of(admin, name))
+    found = await retention_of(admin, name)
     standing = found.standing
     if form == "json":
         show_one("json", _retention_answer(found))
@@ -398,11 +399,11 @@ def _retention_answer(found: RetentionDiagnosis) -> dict[str, Any]:
     }
 
 
-def show_story(
-    name: TopicPartition, kinds: Sequence[DecisionKind], about: str, bootstrap: str, form: str
+async def _show_story(
+    admin: Admin, name: TopicPartition, kinds: Sequence[DecisionKind], about: str, form: str
 ) -> None:
     """Ask all brokers for their decisions of these kinds, and show them."""
-    found = with_admin(bootstrap, lambda admin: story_of(admin, name, kinds))
+    found = await story_of(admin, name, kinds)
     standing, story = found.standing, found.story
     if form == "json":
         show_one("json", _story_answer(standing, story))

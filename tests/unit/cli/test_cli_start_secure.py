@@ -7,11 +7,10 @@ import pytest
 from cryptography import x509
 
 from ottla.base.errors import OttlaError
-from ottla.base.settings import BrokerSettings
 from ottla.cli.start.secure import secure
 from ottla.cli.start.secured import address_for_clients, instructions
 from ottla.cli.start.start import start
-from ottla.cli.stored_security import with_stored_users
+from ottla.cli.user import with_users
 from ottla.operations.secure.folder import SecureFolder
 
 
@@ -69,18 +68,17 @@ def test_an_administrator_with_another_password_is_said_and_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It was changed on purpose; one that was removed is made again; brokers' is ours to set."""
-    settings = BrokerSettings({"log.dirs": str(tmp_path)})
     assert secure(given(tmp_path), tmp_path, several=True).notes == []
-    users = with_stored_users(settings, lambda known: known.find())
+    users = with_users("", str(tmp_path), lambda known: known.find())
     assert [user.name for user in users] == ["admin", "broker"]
     for name in ("admin", "broker"):
-        with_stored_users(settings, lambda known, name=name: known.set_password(name, "new"))
+        with_users("", str(tmp_path), lambda known, name=name: known.set_password(name, "new"))
     (note,) = secure(given(tmp_path), tmp_path, several=True).notes
     assert note.startswith(f"admin has another password than the one in {tmp_path}/admin.password")
     assert f"`ottla user password admin --store {tmp_path} < {tmp_path}/admin.password`" in note
     (tmp_path / "admin.password").write_text("new\n")
     assert secure(given(tmp_path), tmp_path, several=True).notes == []
-    with_stored_users(settings, lambda known: known.remove("admin"))
+    with_users("", str(tmp_path), lambda known: known.remove("admin"))
     assert secure(given(tmp_path), tmp_path, several=False).notes == []
     for file in ("admin.password", "broker.password"):
         assert (tmp_path / file).read_text().strip() not in caplog.text

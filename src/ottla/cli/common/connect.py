@@ -1,10 +1,16 @@
-"""Connects a command to its cluster: one loop per command, and no retries on errors."""
+"""Connects a command to its cluster: one loop per command, and no retries on errors.
+
+An asynchronous verb with `@connected` gets an `Admin`. A verb that asks a question in between is
+synchronous and calls `with_admin`, because a loop would keep ctrl-C from ending the question.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import wraps
 from typing import Any, TypeVar
 
+from ottla.cli.common import options
 from ottla.client.admin import Admin
 from ottla.client.common.errors import ConnectionFailed
 from ottla.client.connection.cluster import Cluster, connections_of
@@ -46,3 +52,13 @@ def with_admin(bootstrap: str, work: Callable[[Admin], Awaitable[Result]]) -> Re
             return await work(admin)
 
     return run(main())
+
+
+def connected(verb: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Add `--bootstrap` and `--config`, and run `verb` with an `Admin` as its argument `admin`."""
+
+    @wraps(verb)
+    def run_verb(*arguments: Any, bootstrap: str, **given: Any) -> None:
+        with_admin(bootstrap, lambda admin: verb(*arguments, admin=admin, **given))
+
+    return options.bootstrap(run_verb)

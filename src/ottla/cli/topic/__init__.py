@@ -1,4 +1,4 @@
-"""`ottla topic`: topics, from their creation to their end. A file per verb."""
+"""`ottla topic`: topics, from their creation to their end. Begin with `definition`."""
 
 import click
 

@@ -1,7 +1,7 @@
 """`ottla topic`: creates, alters, deletes, lists and describes topics."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from ottla.base.settings import TOPIC_SETTINGS
 from ottla.base.settings.written_values import with_unit
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.text.output import show, show_one, show_title
 from ottla.cli.text.places import matching, regex
 from ottla.cli.text.settings import change_rows, changed_rows, show_notes, show_remarks
@@ -24,7 +24,7 @@ from ottla.client.connection.view import TopicView
 from ottla.diagnosis.consequences import after_creation, after_growth, notes
 from ottla.diagnosis.partitions import PartitionOffsets, offsets_of
 from ottla.operations.settings import SettingChanges, change_settings
-from ottla.operations.topics import CreatedTopic, create_topic, delete_topics
+from ottla.operations.topics import create_topic, delete_topics
 
 
 @click.command()
@@ -33,15 +33,15 @@ from ottla.operations.topics import CreatedTopic, create_topic, delete_topics
 @click.option("--replication-factor", "-r", type=click.IntRange(1), help="Copies of each.")
 @options.settings("retention.ms=7d")
 @click.option("--if-not-exists", is_flag=True, help="Succeed where the topic is there already.")
-@options.bootstrap
+@connected
 @options.output
-def create(
+async def create(
+    admin: Admin,
     name: str,
     partitions: int | None,
     replication_factor: int | None,
     assignments: tuple[str, ...],
     if_not_exists: bool,
-    bootstrap: str,
     form: str,
 ) -> None:
     """Create the topic NAME, and show what its settings mean.
@@ -55,12 +55,9 @@ def create(
     """  # noqa: D301
     settings = options.parse_settings(assignments)
 
-    async def work(admin: Admin) -> CreatedTopic:
-        return await create_topic(
-            admin, name, partitions, replication_factor, settings, if_not_exists=if_not_exists
-        )
-
-    done = with_admin(bootstrap, work)
+    done = await create_topic(
+        admin, name, partitions, replication_factor, settings, if_not_exists=if_not_exists
+    )
     if form == "json":
         answer = {
             **topic_row(done.view),
@@ -82,14 +79,14 @@ def create(
 )
 @options.settings("retention.ms=7d")
 @options.unset
-@options.bootstrap
+@connected
 @options.output
-def alter(
+async def alter(
+    admin: Admin,
     name: str,
     partitions: int | None,
     assignments: tuple[str, ...],
     unset: tuple[str, ...],
-    bootstrap: str,
     form: str,
 ) -> None:
     """Change the topic NAME: more partitions, other settings.
@@ -103,34 +100,21 @@ def alter(
     if partitions is None and not changes:
         raise click.UsageError("nothing to change: give --partitions, --set or --unset")
 
-    async def work(admin: Admin) -> _Altered:
-        (before,) = await admin.topics.describe_all([name])
-        done = SettingChanges()
-        if changes:
-            done = await change_settings(admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS)
-        if partitions is not None:
-            await admin.topics.grow(name, partitions)
-        (after,) = await admin.topics.describe_all([name])
-        return _Altered(before, after, done)
-
-    done = with_admin(bootstrap, work)
-    changed = change_rows(done.settings)
+    before = await admin.topics.describe(name)
+    done = SettingChanges()
+    if changes:
+        done = await change_settings(admin, ResourceKind.TOPIC, name, changes, TOPIC_SETTINGS)
+    if partitions is not None:
+        await admin.topics.grow(name, partitions)
+    after = await admin.topics.describe(name)
+    changed = change_rows(done)
     if form == "json":
-        show_one("json", {**topic_row(done.after), "changed": changed})
+        show_one("json", {**topic_row(after), "changed": changed})
     elif changed:
         show(form, changed, ["setting", "old", "new"])
-    show_remarks(done.settings)
+    show_remarks(done)
     if form != "json" and partitions is not None:
-        click.echo(after_growth(name, len(done.before.partitions), partitions))
-
-
-@dataclass(frozen=True, slots=True)
-class _Altered:
-    """A topic before and after, and its changed settings."""
-
-    before: TopicView
-    after: TopicView
-    settings: SettingChanges
+        click.echo(after_growth(name, len(before.partitions), partitions))
 
 
 @click.command()
@@ -178,16 +162,16 @@ _LIST_COLUMNS = ["name", "partition_count", "replication_factor", "internal"]
 
 @click.command(name="list")
 @click.option("--internal", is_flag=True, help="Also those that serve the cluster itself.")
-@options.bootstrap
+@connected
 @options.output
-def list_(internal: bool, bootstrap: str, form: str) -> None:
+async def list_(admin: Admin, internal: bool, form: str) -> None:
     """List all topics.
 
     \b
     ottla topic list
     ottla topic list --internal -o json
     """  # noqa: D301
-    views = with_admin(bootstrap, lambda admin: admin.topics.all(internal=internal))
+    views = await admin.topics.all(internal=internal)
     columns = _LIST_COLUMNS if internal else _LIST_COLUMNS[:-1]
     show(form, [topic_row(view) for view in views], columns, empty="there are no topics")
 
@@ -201,15 +185,15 @@ _DESCRIBE_COLUMNS = ["partition", "leader", "replicas", "isr", "start_offset", "
 @click.option("--under-replicated", is_flag=True, help="Only partitions with a replica behind.")
 @click.option("--unavailable", is_flag=True, help="Only partitions without a leader.")
 @click.option("--under-min-isr", is_flag=True, help="Only partitions that refuse acks=all.")
-@options.bootstrap
+@connected
 @options.output
-def describe(
+async def describe(
+    admin: Admin,
     words: tuple[str, ...],
     regex: bool,
     under_replicated: bool,
     unavailable: bool,
     under_min_isr: bool,
-    bootstrap: str,
     form: str,
 ) -> None:
     """Describe topics: their partitions and settings.
@@ -230,12 +214,25 @@ def describe(
         (under_min_isr, lambda one: one.is_under_min_isr),
     )
     conditions: list[Condition] = [condition for is_asked, condition in asked if is_asked]
-    if conditions:
-        list_where(conditions, words, regex, bootstrap, form)
-        return
-    if not words:
+    if not conditions and not words:
         raise click.UsageError("name a topic, or a condition such as --under-replicated")
-    found = _look(words, regex, bootstrap)
+    names = await matching(connections_of(admin), words, regex=regex)
+    if conditions:
+        rows = [
+            standing_row(one)
+            for one in await admin.partitions.standings(names or None)
+            if any(condition(one) for condition in conditions)
+        ]
+        show(form, rows, _STANDING_COLUMNS, empty="there is no such partition")
+        return
+    found = [
+        _Topic(
+            view,
+            await offsets_of(admin, view),
+            await admin.configs.describe(ResourceKind.TOPIC, view.name),
+        )
+        for view in await admin.topics.describe_all(names)
+    ]
     if form == "json":
         answers = [_answer(one) for one in found]
         alone = len(words) == 1 and not regex
@@ -260,21 +257,6 @@ class _Topic:
         """The contradictions of its settings."""
         values = {entry.name: entry.value for entry in self.configs.values()}
         return notes(len(self.view.partitions[0].replicas), values)
-
-
-def _look(words: Sequence[str], regex: bool, bootstrap: str) -> list[_Topic]:
-    async def work(admin: Admin) -> list[_Topic]:
-        names = await matching(connections_of(admin), words, regex=regex)
-        return [
-            _Topic(
-                view,
-                await offsets_of(admin, view),
-                await admin.configs.describe(ResourceKind.TOPIC, view.name),
-            )
-            for view in await admin.topics.describe_all(names)
-        ]
-
-    return with_admin(bootstrap, work)
 
 
 def _answer(found: _Topic) -> dict[str, Any]:
@@ -315,25 +297,7 @@ def _row(one: PartitionOffsets) -> dict[str, Any]:
 
 Condition = Callable[[PartitionStanding], bool]
 
-_CONDITION_LIST_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
-
-
-def list_where(
-    conditions: Iterable[Condition], words: Sequence[str], regex: bool, bootstrap: str, form: str
-) -> None:
-    """Show the partitions of the named topics (or of all) that meet any of the conditions."""
-    wanted = list(conditions)
-
-    async def work(admin: Admin) -> list[PartitionStanding]:
-        names = await matching(connections_of(admin), words, regex=regex)
-        return await admin.partitions.standings(names or None)
-
-    rows = [
-        standing_row(one)
-        for one in with_admin(bootstrap, work)
-        if any(condition(one) for condition in wanted)
-    ]
-    show(form, rows, _CONDITION_LIST_COLUMNS, empty="there is no such partition")
+_STANDING_COLUMNS = ["partition", "leader", "replicas", "isr", "elr", "min_isr"]
 
 
 def standing_row(one: PartitionStanding) -> dict[str, Any]:

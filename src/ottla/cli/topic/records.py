@@ -9,7 +9,7 @@ from ottla.base.ids import TopicPartition
 from ottla.base.quantities import counted, iso, size_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.common.connect import with_admin
+from ottla.cli.common.connect import connected, with_admin
 from ottla.cli.consume.reader import resolved
 from ottla.cli.text.output import show
 from ottla.cli.text.places import METAVAR, named
@@ -42,9 +42,9 @@ def moment_or_end(text: str) -> int:
     metavar="TIME",
     help="Also the first record of then or later; or earliest, or latest.",
 )
-@options.bootstrap
+@connected
 @options.output
-def offsets(words: tuple[str, ...], time_ms: int | None, bootstrap: str, form: str) -> None:
+async def offsets(admin: Admin, words: tuple[str, ...], time_ms: int | None, form: str) -> None:
     """Show where the logs of partitions begin and end. With --at also what came when.
 
     \b
@@ -55,30 +55,25 @@ def offsets(words: tuple[str, ...], time_ms: int | None, bootstrap: str, form: s
     A topic's name stands for all of its partitions. No offset is shown where all records are
     older than the time.
     """  # noqa: D301
-
-    async def work(admin: Admin) -> list[dict[str, Any]]:
-        places = await named(admin, words)
-        starts = await admin.logs.offsets(dict.fromkeys(places, EARLIEST))
-        ends = await admin.logs.offsets(dict.fromkeys(places, LATEST))
-        at = {} if time_ms is None else await admin.logs.offsets(dict.fromkeys(places, time_ms))
-        rows: list[dict[str, Any]] = []
-        for place in places:
-            row: dict[str, Any] = {
-                "topic": place.topic,
-                "partition": place.partition,
-                "start_offset": starts[place].offset,
-                "end_offset": ends[place].offset,
-            }
-            if place in at:
-                offset, timestamp_ms = at[place].offset, at[place].timestamp_ms
-                row["offset"] = offset if offset >= 0 else None
-                # An end of the log has no record, and so no time.
-                row["timestamp"] = timestamp_ms if timestamp_ms >= 0 else None
-                row["time"] = iso(timestamp_ms) if timestamp_ms >= 0 else None
-            rows.append(row)
-        return rows
-
-    rows = with_admin(bootstrap, work)
+    places = await named(admin, words)
+    starts = await admin.logs.offsets(dict.fromkeys(places, EARLIEST))
+    ends = await admin.logs.offsets(dict.fromkeys(places, LATEST))
+    at = {} if time_ms is None else await admin.logs.offsets(dict.fromkeys(places, time_ms))
+    rows: list[dict[str, Any]] = []
+    for place in places:
+        row: dict[str, Any] = {
+            "topic": place.topic,
+            "partition": place.partition,
+            "start_offset": starts[place].offset,
+            "end_offset": ends[place].offset,
+        }
+        if place in at:
+            offset, timestamp_ms = at[place].offset, at[place].timestamp_ms
+            row["offset"] = offset if offset >= 0 else None
+            # An end of the log has no record, and so no time.
+            row["timestamp"] = timestamp_ms if timestamp_ms >= 0 else None
+            row["time"] = iso(timestamp_ms) if timestamp_ms >= 0 else None
+        rows.append(row)
     show(form, rows, _OFFSETS_COLUMNS if time_ms is None else _AT_COLUMNS)
 
 
@@ -87,9 +82,9 @@ _SIZES_COLUMNS = ["name", "partition_count", "leader_bytes", "replica_bytes"]
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TOPIC]...", shell_complete=topics)
-@options.bootstrap
+@connected
 @options.output
-def sizes(names: tuple[str, ...], bootstrap: str, form: str) -> None:
+async def sizes(admin: Admin, names: tuple[str, ...], form: str) -> None:
     """Show how much disk topics take, the largest first.
 
     \b
@@ -99,7 +94,7 @@ def sizes(names: tuple[str, ...], bootstrap: str, form: str) -> None:
     Leader bytes are those of one copy, replica bytes those of all copies on living brokers;
     `ottla cluster log-dirs` shows them by broker and folder.
     """  # noqa: D301
-    found = with_admin(bootstrap, lambda admin: topic_sizes(admin, names or None))
+    found = await topic_sizes(admin, names or None)
     rows = [asdict(one) for one in found]
     for row in rows if form != "json" else ():
         row.update({name: size_words(row[name]) for name in _SIZES_COLUMNS[2:]})
