@@ -12,7 +12,7 @@ from ottla.base.quantities import counted
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
 from ottla.cli.common.connect import run, with_admin
-from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.arguments import import_lake
 from ottla.cli.text.output import show, show_one
 from ottla.operations import dead_letters
 from ottla.operations.dead_letters import FoundLetter, Redriven, letters_of

@@ -18,7 +18,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import ErrorCode, OttlaError
-from ottla.cli.lake.files import files
+from ottla.cli.lake.state import files
 from ottla.lake import run_here
 from ottla.lake.edges.pipeline_state import status
 from ottla.lake.model.decode_spec import columns

@@ -13,7 +13,7 @@ from rig.nodes import Node
 
 import ottla.lake
 from ottla.base.errors import OttlaError
-from ottla.cli.lake.files import files
+from ottla.cli.lake.state import files
 from ottla.client import sync
 from ottla.lake import Decode, Format, run_here
 from ottla.lake.tables.formats import Format as TableFormat

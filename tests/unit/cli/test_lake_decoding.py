@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ottla.base.errors import OttlaError
-from ottla.cli.lake.declared import declares
+from ottla.cli.lake.arguments import declares
 from ottla.lake import Decode, DecodeOptions, Format
 from ottla.lake.model.option import filled
 from ottla.lake.rows import columns

@@ -1,29 +1,36 @@
-"""`ottla lake follow`: loads new records of a topic into a table until stopped."""
+"""`ottla lake follow` and `changelog`: keep a table up to date with a topic."""
 
 import json
-import signal
-import threading
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from ottla.base.errors import OttlaError
-from ottla.base.quantities import span_words
+from ottla.base.quantities import counted, span_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.lake.changelog import keep_pipeline
-from ottla.cli.lake.declared import declares
-from ottla.cli.lake.ledgers import import_lake, skipped_lines
-from ottla.cli.lake.lines.progress import ProgressLine
-from ottla.cli.lake.lines.retries import show_recovery, show_trouble
-from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
+from ottla.cli.lake.arguments import (
+    declares,
+    given_options,
+    import_lake,
+    is_pipeline,
+    read_pipeline,
+    with_spark,
+)
+from ottla.cli.lake.results import (
+    ProgressLine,
+    RepeatedRun,
+    ledger_rows,
+    show_result,
+    show_yellow,
+    skipped_lines,
+)
+from ottla.cli.text.output import show_one
 
-# Options that cannot be given together with a pipeline's file.
 _OF_SPARK = ("master", "conf", "name")
 _PACE = ("every", "max_bytes")
+# Options that can be given together with a pipeline's file.
 _BESIDE_A_FILE = frozenset(
     {
         "topic",
@@ -38,6 +45,47 @@ _BESIDE_A_FILE = frozenset(
         *_OF_SPARK,
     }
 )
+
+
+@click.command(cls=declares("ChangelogOptions"))
+@click.argument("topic", shell_complete=topics)
+@click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
+@options.bootstrap
+@options.output
+def changelog(topic: str, target: str, bootstrap: str, form: str, **given: Any) -> None:
+    """Keep one row of each key of TOPIC in the table in DIR.
+
+    \b
+    ottla lake changelog planes --to /lake/planes
+    ottla lake changelog planes --to /lake/planes --format delta
+    ottla lake changelog planes --to /lake/positions --kind history
+    ottla lake changelog planes --to /lake/planes --every 10s
+    ottla lake changelog shop.orders --to /lake/orders --key json --value debezium-json
+
+    The row of a key is its latest record; a record with a null value deletes it, and so does an
+    envelope of Debezium with op d. A history has a row of each record, with the time for which it
+    held (valid_from, valid_to). Run it again and it applies only what came since. Killed at any
+    step it neither loses nor repeats a change. Of two with --every the older one stops.
+    """  # noqa: D301
+    loads = import_lake()
+    is_one_run = given["every"] is None
+    with ProgressLine(shown=form != "json", says_end=is_one_run) as line:
+        show_run = partial(_show_changes, topic, target, form)
+        watch = RepeatedRun(line, show_run).watch
+        done = loads.changelog(topic, target, bootstrap=bootstrap, watch=watch, **given)
+    if is_one_run:
+        show_run(done)
+
+
+def _show_changes(topic: str, target: str, form: str, done: Any) -> None:
+    if form == "json":
+        total = done.manifest.total_rows if done.manifest else 0
+        answer = {"topic": topic, "changes": done.rows, "rows": total, "seconds": done.seconds}
+        show_one("json", {**answer, "ledgers": ledger_rows(done.ledgers), "unexplained": 0})
+    else:
+        applied = f"{counted(done.rows, 'change')} applied in {done.seconds:.1f} s"
+        written = f"{counted(done.files, 'file')} written"
+        show_result(topic, target, done, f"{applied}; {written}")
 
 
 @click.command(cls=declares("FollowOptions"))
@@ -73,46 +121,44 @@ def follow(
     if once and end is not None:
         raise click.UsageError("--once is --until latest: say one of them")
     if is_pipeline(topic):
-        _refuse_what_the_file_says(ctx)
-        said = {name: value for name, value in given.items() if _is_said(ctx, name)}
-        pipeline = with_spark(read_pipeline(ctx, topic, bootstrap), said)
-        # The command's options overrule the file, and the file overrules the defaults.
-        given |= {name: pipeline.options[name] for name in _PACE if name in pipeline.options}
-        given |= said
-        if pipeline.is_changelog:
-            _refuse_what_changelogs_lack(ctx, pipeline, once)
-            more = {name: given[name] for name in ("override", "dead_letter_topic")}
-            keep_pipeline(pipeline, None if once else given["every"], form, more)
-            return
-        run: Callable[..., None] = _of_file(pipeline)
-        topic, target = pipeline.topic, pipeline.table
-        given = {name: given[name] for name in (*_PACE, *said) if name not in _OF_SPARK}
+        _follow_file(ctx, topic, bootstrap, form, given)
     elif target is None:
         raise click.UsageError("say --to DIR, or give a pipeline's file")
     else:
-        run = partial(lake.follow, topic, target, bootstrap=bootstrap)
-    with ProgressLine(shown=form != "json", says_end=False) as line:
-        shown = _Shown(topic, target, form, line, given["every"], once=once, end=end)
-        run(**given, watch=shown.watch)
+        with ProgressLine(shown=form != "json", says_end=False) as line:
+            watch = _watch(topic, target, form, line, given)
+            lake.follow(topic, target, bootstrap=bootstrap, watch=watch, **given)
 
 
-def _is_said(ctx: click.Context, name: str) -> bool:
-    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE or (
-        name == "master" and ctx.params["master"] is not None
-    )
+def _follow_file(
+    ctx: click.Context, path: str, bootstrap: str, form: str, given: dict[str, Any]
+) -> None:
+    """Follow as a pipeline's file says. The command's options overrule it."""
+    from ottla.lake.edges import pipeline_follow  # noqa: PLC0415  # Arrow is an extra.
 
-
-def _of_file(pipeline: Any) -> Callable[..., None]:
-    from ottla.lake.edges.pipeline_follow import follow_pipeline  # noqa: PLC0415  # Arrow is an extra.
-
-    return partial(follow_pipeline, pipeline)
-
-
-def _refuse_what_the_file_says(ctx: click.Context) -> None:
     for option in ctx.command.get_params(ctx):
         is_said = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_said and option.name not in _BESIDE_A_FILE:
             raise click.UsageError(f"{option.opts[0]} has to stand in the pipeline's file")
+    said = given_options(ctx, given)
+    pipeline = with_spark(read_pipeline(ctx, path, bootstrap), said)
+    of_file = {name: pipeline.options[name] for name in _PACE if name in pipeline.options}
+    given = given | of_file | said
+    with ProgressLine(shown=form != "json", says_end=False) as line:
+        if pipeline.is_changelog:
+            _refuse_what_changelogs_lack(ctx, pipeline, given["once"])
+            show_run = partial(_show_changes, pipeline.topic, pipeline.table, form)
+            pipeline_follow.keep_pipeline(
+                pipeline,
+                every=None if given["once"] else given["every"],
+                override=given["override"],
+                dead_letter_topic=given["dead_letter_topic"],
+                watch=RepeatedRun(line, show_run).watch,
+            )
+        else:
+            watch = _watch(pipeline.topic, pipeline.table, form, line, given)
+            chosen = {name: given[name] for name in (*_PACE, *said) if name not in _OF_SPARK}
+            pipeline_follow.follow_pipeline(pipeline, **chosen, watch=watch)
 
 
 def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) -> None:
@@ -131,83 +177,34 @@ def _refuse_what_changelogs_lack(ctx: click.Context, pipeline: Any, once: bool) 
         )
 
 
-class _Shown:
-    """Shows a follow to people, and ends it on signals."""
+def _watch(topic: str, target: str, form: str, line: ProgressLine, given: dict[str, Any]) -> Any:
+    """Return an Observer that shows a follow's start and its commits."""
+    pace = None if given["once"] else span_words(given["every"])
 
-    def __init__(
-        self,
-        topic: str,
-        target: str,
-        form: str,
-        line: ProgressLine,
-        every_ms: int,
-        *,
-        once: bool,
-        end: str | None,
-    ) -> None:
-        self.stop = threading.Event()
-        self._topic = topic
-        self._target = target
-        self._form = form
-        self._line = line
-        self._every_ms = None if once else every_ms
-        self._end = end
-
-    @property
-    def watch(self) -> Any:
-        """Return the `ottla.lake.Observer` of the follow."""
-        return import_lake().Observer(
-            on_step=self.on_step,
-            on_progress=None if self._form == "json" else self._line.on_progress,
-            on_commit=self.on_commit,
-            on_trouble=self.on_trouble,
-            on_recovery=self.on_recovery,
-            stop=self.stop,
-        )
-
-    def on_step(self, step: str) -> None:
-        if step == "files written":
-            self._line.on_step(step)
-        if step != "following":
+    def show_start() -> None:
+        if form == "json":
             return
-        # Set here, because Spark set its own handlers when it started.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self.stop.set())
-        if self._form != "json":
-            how = "until all is loaded that is there now"
-            if self._every_ms is not None:
-                how = f"a commit every {span_words(self._every_ms)}, or sooner for more"
-                how += "" if self._end is None else f", until {self._end}"
-            click.echo(f"following {self._topic} into {self._target}: {how}")
+        how = "until all is loaded that is there now"
+        if pace is not None:
+            how = f"a commit every {pace}, or sooner for more"
+            how += "" if given["end"] is None else f", until {given['end']}"
+        click.echo(f"following {topic} into {target}: {how}")
 
-    def on_commit(self, progress: Any) -> None:
-        self._line.end()
-        _show(self._topic, progress, self._form, self._every_ms)
+    def show_commit(progress: Any) -> None:
+        manifest = progress.manifest
+        if form == "json":
+            answer = {
+                "version": manifest.version,
+                "rows": manifest.rows,
+                "size_bytes": progress.size_bytes,
+                "seconds": round(progress.seconds, 3),
+                "lag_records": progress.lag_records,
+                "lag_ms": progress.lag_ms,
+                "positions": {str(p): offset for p, offset in sorted(manifest.positions.items())},
+            }
+            click.echo(json.dumps(answer))
+        else:
+            click.echo(progress.line() + ("" if pace is None else f"; next within {pace}"))
+        show_yellow(skipped_lines(topic, manifest.skipped), err=True)
 
-    def on_trouble(self, error: OttlaError) -> None:
-        self._line.end()
-        show_trouble(error)
-
-    def on_recovery(self, seconds: float) -> None:
-        self._line.end()
-        show_recovery(seconds)
-
-
-def _show(topic: str, progress: Any, form: str, every_ms: int | None) -> None:
-    manifest = progress.manifest
-    if form == "json":
-        line = {
-            "version": manifest.version,
-            "rows": manifest.rows,
-            "size_bytes": progress.size_bytes,
-            "seconds": round(progress.seconds, 3),
-            "lag_records": progress.lag_records,
-            "lag_ms": progress.lag_ms,
-            "positions": {str(p): offset for p, offset in sorted(manifest.positions.items())},
-        }
-        click.echo(json.dumps(line))
-    else:
-        coming = "" if every_ms is None else f"; next within {span_words(every_ms)}"
-        click.echo(progress.line() + coming)
-    for skipped in skipped_lines(topic, manifest.skipped):
-        click.secho(skipped, fg="yellow", err=True)
+    return RepeatedRun(line, show_commit, show_start).watch

@@ -1,23 +1,20 @@
-"""`ottla lake load`: loads the new records of a topic into a table, exactly once."""
+"""`ottla lake load` and `run`: load the new records of a topic into a table, exactly once.
 
+`try-schema` tries its columns, and `environment` packs the packages that its executors need.
+"""
+
+import os
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from ottla.base.quantities import counted, iso
+from ottla.base.quantities import counted, size_words
 from ottla.cli.common import options
 from ottla.cli.common.completion import topics
-from ottla.cli.lake.declared import declares
-from ottla.cli.lake.ledgers import (
-    LEDGER_COLUMNS,
-    columns_changed,
-    import_lake,
-    ledger_rows,
-    letters_line,
-    skipped_lines,
-)
-from ottla.cli.lake.lines.progress import ProgressLine
+from ottla.cli.lake.arguments import declares, import_lake, read_pipeline, with_spark
+from ottla.cli.lake.exits import REFUSED_BY_RECORDS
+from ottla.cli.lake.results import ProgressLine, show_result
 from ottla.cli.text.output import show, show_one
 
 
@@ -26,13 +23,7 @@ from ottla.cli.text.output import show, show_one
 @click.option("--to", "target", required=True, metavar="DIR", help="The table's folder.")
 @options.bootstrap
 @options.output
-def load(
-    topic: str,
-    target: str,
-    bootstrap: str,
-    form: str,
-    **given: Any,
-) -> None:
+def load(topic: str, target: str, bootstrap: str, form: str, **given: Any) -> None:
     """Load what is new in TOPIC into the table DIR, exactly once.
 
     \b
@@ -47,37 +38,132 @@ def load(
     doubles. After it a ledger accounts for every offset.
     """  # noqa: D301
     loads = import_lake()
-    with ProgressLine(shown=form != "json") as shown:
-        watch = loads.Observer(shown.on_step, shown.on_progress)
+    with ProgressLine(shown=form != "json") as line:
+        watch = loads.Observer(line.on_step, line.on_progress)
         done = loads.load(topic, target, bootstrap=bootstrap, watch=watch, **given)
+    _show(topic, target, done, form)
+
+
+@click.command(cls=declares("SparkOptions"))
+@click.argument("path", metavar="PIPELINE.toml")
+@options.bootstrap
+@options.output
+@click.pass_context
+def run(ctx: click.Context, /, path: str, bootstrap: str, form: str, **spark: Any) -> None:
+    """Load once what a pipeline says, and account for every offset.
+
+    \b
+    ottla lake run flights.toml
+    ottla lake run flights.toml --master spark://head:7077
+    */5 * * * * ottla lake run /etc/ottla/flights.toml
+
+    Exits with 0 where it loaded or nothing was new; 1 where it failed (nothing is committed, unless
+    the error says so, or only a file of [report] could not be made); 2 where the file is wrong; 3
+    where records were deleted before they were loaded; 4 where another load committed first.
+    """  # noqa: D301
+    loads = import_lake()
+    pipeline = with_spark(read_pipeline(ctx, path, bootstrap), spark)
+    from ottla.lake.edges.pipeline_run import run as run_pipeline  # noqa: PLC0415  # As above.
+
+    with ProgressLine(shown=form != "json") as line:
+        done = run_pipeline(pipeline, watch=loads.Observer(line.on_step, line.on_progress)).done
+    _show(pipeline.topic, pipeline.table, done, form)
+
+
+def _show(topic: str, target: str, done: Any, form: str) -> None:
     if form == "json":
         show_one("json", {**asdict(done), "unexplained": 0})
-        return
-    for line in done.held_back:
-        click.secho(line, fg="yellow")
-    if not done.rows and not done.ledgers:
-        total = done.manifest.total_rows if done.manifest else 0
-        click.echo(f"nothing new in {topic}; the table holds {counted(total, 'row')}")
-        return
-    assert done.manifest is not None
-    show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
-    for line in skipped_lines(topic, done.skipped):
-        click.secho(line, fg="yellow")
-    for line in columns_changed(topic, done.manifest):
-        click.echo(line)
-    for line in letters_line(target, done.ledgers):
-        click.secho(line, fg="yellow")
-    events = done.manifest.events
-    if events is not None and events.late:
-        late = counted(sum(events.late.values()), "row")
-        click.secho(f"{late} came late, behind the watermark of the last load", fg="yellow")
-    for partition, count in done.manifest.accepted_loss.items():
-        lost = f"{topic}-{partition}: {counted(count, 'offset')} lost: deleted before the load"
-        click.secho(lost, fg="yellow")
+    else:
+        rows, files = counted(done.rows, "row"), counted(done.files, "file")
+        show_result(topic, target, done, f"{rows} in {files} in {done.seconds:.1f} s")
+
+
+@click.command("try-schema", cls=declares("DecodeOptions"))
+@click.argument("topic")
+@click.option("--last", type=click.IntRange(1), default=1_000, show_default=True,
+              help="How many records to try, from the end.")  # fmt: skip
+@click.option("--to", "target", default=None, metavar="DIR", help="As a load into this table.")
+@options.bootstrap
+@options.output
+@click.pass_context
+def try_schema(
+    ctx: click.Context,
+    /,
+    topic: str,
+    last: int,
+    target: str | None,
+    bootstrap: str,
+    form: str,
+    **decoding: Any,
+) -> None:
+    """Say what columns the last records of TOPIC would give.
+
+    \b
+    ottla lake try-schema flights --value json
+    ottla lake try-schema orders --value avro --schema-file new.avsc --to /lake/orders --last 100000
+
+    Nothing is written. Exits with 3 where records would be refused.
+    """  # noqa: D301
+    loads = import_lake()
+    trial = loads.try_schema(topic, target=target, last=last, bootstrap=bootstrap, **decoding)
+    columns = [
+        {"column": one.name, "of": side, "type": str(one.type), "null": one.nullable}
+        for side in ("key", "value")
+        for one in trial.schema.of(side)
+    ]
+    refused = [
+        {
+            "records": one.records,
+            "stage": one.stage,
+            "error": one.error,
+            "such as": ", ".join(f"{topic}-{p}@{offset}" for p, offset in one.examples),
+        }
+        for one in trial.refused
+    ]
+    changes = [
+        {"change": one.what, "from": {str(p): o for p, o in sorted(one.offsets.items())}}
+        for one in trial.changes
+    ]
+    if form == "json":
+        answer = {"records": trial.records, "decoded": trial.decoded, "columns": columns}
+        show_one("json", {**answer, "changes": changes, "refused": refused})
+    else:
+        show(form, columns, ["column", "of", "type", "null"], empty="no columns")
+        for change in changes:
+            places = ", ".join(f"{topic}-{p} offset {o}" for p, o in change["from"].items())
+            click.echo(f"would change: {change['change']}, from {places}")
+        if refused:
+            show(form, refused, ["records", "stage", "error", "such as"])
+        click.echo(f"{trial.decoded:,} of {counted(trial.records, 'record')} can be decoded")
+    if refused:
+        ctx.exit(REFUSED_BY_RECORDS)
+
+
+@click.command()
+@click.option(
+    "--to", "path", required=True, metavar="FILE", help="The archive to write, such as env.tar.gz."
+)
+def environment(path: str) -> None:
+    """Pack ottla and its packages for a Spark cluster.
+
+    \b
+    ottla lake environment --to env.tar.gz
+    ottla lake run flights.toml --master spark://head:7077 \\
+        --conf spark.archives=env.tar.gz#environment \\
+        --conf spark.executorEnv.PYTHONPATH=environment/lib \\
+        --conf spark.pyspark.python=python3.11
+
+    The workers need a Python of the same version as this one, under that name on their path, and
+    nothing of ottla. PySpark is left out: the executors' Spark has its own.
+    """  # noqa: D301
+    import_lake()
+    from ottla.lake.edges.environment import PYTHON, ship  # noqa: PLC0415  # Arrow is an extra.
+
+    packed = ship(path)
+    size = size_words(os.path.getsize(path))
+    click.echo(f"{path}: {size}, {counted(len(packed), 'package')}, for {PYTHON} on the workers")
     click.echo(
-        f"{counted(done.rows, 'row')} in {counted(done.files, 'file')} in {done.seconds:.1f} s; "
-        f"the table holds {counted(done.manifest.total_rows, 'row')}, "
-        f"hash {done.manifest.total_hash}"
+        f"spark-submit --archives {path}#environment "
+        "--conf spark.executorEnv.PYTHONPATH=environment/lib "
+        f"--conf spark.pyspark.python={PYTHON} …"
     )
-    if events is not None and events.watermark_ms is not None:
-        click.echo(f"all before {iso(events.watermark_ms)} is in")

@@ -1,14 +1,13 @@
 """`ottla lake publish`: publishes a table or files into a topic, exactly once."""
 
-import sys
 from dataclasses import asdict
-from typing import Any
 
 import click
 
 from ottla.base.quantities import counted
 from ottla.cli.common import options
-from ottla.cli.lake.ledgers import import_lake
+from ottla.cli.lake.arguments import import_lake
+from ottla.cli.lake.results import ProgressLine
 from ottla.cli.text import words
 from ottla.cli.text.output import show_one
 
@@ -37,16 +36,12 @@ def publish(
     source: str,
     topic: str,
     name: str | None,
-    key: str | None,
-    value: str | None,
-    timestamp: str | None,
-    headers: str | None,
-    partition: str | None,
     records_per_second: float | None,
     bytes_per_second: int | None,
     dry_run: bool,
     bootstrap: str,
     form: str,
+    **columns: str | None,
 ) -> None:
     """Publish a lake table or files into TOPIC, exactly once.
 
@@ -61,19 +56,20 @@ def publish(
     where it was: each row is there once for readers with read_committed.
     """  # noqa: D301
     lake = import_lake()
-    columns = (key, value, timestamp, partition, headers)
-    progress = _Progress()
-    done = lake.publish(
-        source,
-        topic,
-        bootstrap=bootstrap,
-        fields=lake.Fields(*columns) if any(columns) else None,
-        name=name,
-        pace=lake.PublishPace(records_per_second, bytes_per_second),
-        dry_run=dry_run,
-        on_progress=progress,
-    )
-    progress.end()
+    with ProgressLine() as line:
+        done = lake.publish(
+            source,
+            topic,
+            bootstrap=bootstrap,
+            fields=lake.Fields(**columns) if any(columns.values()) else None,
+            name=name,
+            pace=lake.PublishPace(records_per_second, bytes_per_second),
+            dry_run=dry_run,
+            on_progress=lambda now: line.renew(
+                f"{counted(now.total, 'record')}, file {now.files_done + 1} of {now.files}: "
+                f"{now.file} …"
+            ),
+        )
     if form == "json":
         show_one("json", asdict(done))
         return
@@ -88,20 +84,3 @@ def publish(
         click.echo(
             f"{counted(done.records, 'record')} in {done.seconds:.1f} s; published before: {before}"
         )
-
-
-class _Progress:
-    """Shows one line on a terminal, updated after each transaction."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-
-    def __call__(self, now: Any) -> None:
-        if self._shown:
-            line = f"{counted(now.total, 'record')}, file {now.files_done + 1} of {now.files}"
-            click.echo(f"\r\x1b[K{line}: {now.file} …", nl=False, err=True)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._shown:
-            click.echo("\r\x1b[K", nl=False, err=True)

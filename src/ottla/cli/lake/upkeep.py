@@ -1,20 +1,107 @@
-"""`ottla lake replace`: reads ranges of a table from the topic again."""
+"""`ottla lake compact`, `expire` and `replace`: merge, delete and read again files of a table."""
 
 from dataclasses import asdict
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from ottla.base.quantities import counted
+from ottla.base.quantities import counted, size_words
 from ottla.cli.common import options
-from ottla.cli.lake.declared import declares
-from ottla.cli.lake.ledgers import LEDGER_COLUMNS, import_lake, ledger_rows, skipped_lines
-from ottla.cli.lake.pipelines import is_pipeline, read_pipeline, with_spark
-from ottla.cli.text.output import show, show_one
+from ottla.cli.lake.arguments import (
+    TableArgument,
+    declares,
+    given_options,
+    import_lake,
+    is_pipeline,
+    of_table,
+    read_pipeline,
+    with_spark,
+)
+from ottla.cli.lake.results import show_ledgers, show_yellow, skipped_lines
+from ottla.cli.text.output import show_one
+from ottla.cli.text.words import span
 
 # Options for decoding values; if one is given, the file's [decode] is ignored.
 _DECODING = ("value", "key", "decode_file")
+
+
+@click.command(cls=declares("CompactOptions"))
+@of_table
+@options.output
+def compact(table: TableArgument, form: str, **given: Any) -> None:
+    """Make one of small neighbouring files of the table in DIR.
+
+    \b
+    ottla lake compact /lake/flights
+    ottla lake compact flights.toml
+    ottla lake compact /lake/flights --target-size 512MB --here
+
+    Rows, offsets and the proof stay the same. Loads may go on meanwhile; killed at any step it
+    changes nothing or all. The old files stay for readers until `ottla lake expire`.
+    """  # noqa: D301
+    given["store_options"] = table.store_options
+    done = import_lake().compact(table.target, **given)
+    if form == "json":
+        show_one("json", asdict(done))
+        return
+    if done.manifest is None:
+        click.echo("nothing to compact: no two neighbouring small files fit into one")
+        return
+    click.echo(
+        f"{counted(done.removed, 'file')} ({size_words(done.removed_bytes)}) became "
+        f"{counted(done.added, 'file')} ({size_words(done.added_bytes)}) in {done.seconds:.1f} s: "
+        f"the same {counted(done.rows, 'row')}, hash {done.manifest.hash}"
+    )
+
+
+@click.command(cls=declares("TableOptions"))
+@of_table
+@click.option(
+    "--older-than",
+    "older_than_ms",
+    default=None,
+    metavar="SPAN",
+    callback=lambda _context, _option, text: None if text is None else span(text),
+    help="Keep versions that were current within this span; 7d where --keep is not given.",
+)
+@click.option("--keep", type=click.IntRange(1), help="Keep so many of the newest versions.")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@options.output
+def expire(
+    table: TableArgument, older_than_ms: int | None, keep: int | None, dry_run: bool, form: str
+) -> None:
+    """Delete files of the table in DIR that only old versions have.
+
+    \b
+    ottla lake expire /lake/flights --dry-run
+    ottla lake expire /lake/flights --older-than 7d
+    ottla lake expire flights.toml --keep 3
+
+    Compaction and replacement leave the files that they replace, for readers that have begun with
+    them and for older versions of a Delta or Iceberg table. Of an Iceberg table the old snapshots
+    go, too. Manifests stay: the table is proven as before.
+    """  # noqa: D301
+    done = import_lake().expire(
+        table.target,
+        older_than_ms=older_than_ms,
+        keep=keep,
+        dry_run=dry_run,
+        store_options=table.store_options,
+    )
+    if form == "json":
+        show_one("json", {**asdict(done), "dry_run": dry_run})
+        return
+    if dry_run:
+        for path in done.removed:
+            click.echo(path)
+    versions = f", which only versions before {done.oldest} have" if done.removed else ""
+    click.echo(
+        f"{counted(len(done.removed), 'file')} {'would be ' if dry_run else ''}deleted "
+        f"({size_words(done.removed_bytes)}){versions}"
+    )
+    if done.kept:
+        kept = "stay, since versions that are kept or other programs have them"
+        click.echo(f"{counted(len(done.kept), 'old file')} {kept}")
 
 
 @click.command(cls=declares("ReplaceOptions"))
@@ -76,12 +163,12 @@ def replace(
     if done.manifest is None:
         click.echo(f"nothing differs: the table has the {counted(done.rows, 'row')} of the topic")
         return
-    show(form, ledger_rows(done.ledgers), LEDGER_COLUMNS)
-    for line in skipped_lines(topic, done.manifest.skipped):
-        click.secho(line, fg="yellow")
-    for partition, count in done.manifest.accepted_loss.items():
-        gone = f"{topic}-{partition}: {counted(count, 'row')} went that the topic does not hold"
-        click.secho(gone, fg="yellow")
+    show_ledgers(done.ledgers)
+    show_yellow(skipped_lines(topic, done.manifest.skipped))
+    show_yellow(
+        f"{topic}-{partition}: {counted(count, 'row')} went that the topic does not hold"
+        for partition, count in done.manifest.accepted_loss.items()
+    )
     click.echo(
         f"{counted(done.rows, 'row')} in place of {done.removed_rows:,} in {done.seconds:.1f} s; "
         f"the table holds {counted(done.manifest.total_rows, 'row')}, "
@@ -112,18 +199,11 @@ def _of_pipeline(ctx: click.Context, pipeline: Any, given: dict[str, Any]) -> di
     """Return the file's options where the command has none, but never acceptance of losses."""
     from ottla.lake.job.options import ReplaceOptions  # noqa: PLC0415  # Arrow is an extra.
 
-    said = {
-        name: value
-        for name, value in given.items()
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        # `--here` is another word for a master.
-        or (name == "master" and value is not None)
-    }
+    said = given_options(ctx, given)
     merged = with_spark(pipeline, said)
     found = {**merged.options_of(ReplaceOptions), "accept_loss": False, **said}
     found["conf"] = merged.options["conf"]
     found["store_options"] = {**pipeline.store_options, **said.get("store_options", {})}
     if any(name in said for name in _DECODING):
         found.pop("decode", None)
-    found.pop("bootstrap", None)
     return {**found, "bootstrap": pipeline.bootstrap}

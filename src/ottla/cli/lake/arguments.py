@@ -1,0 +1,229 @@
+"""The arguments and options of the lake's commands: topics, tables, pipelines, declared options.
+
+Most options are declared in `ottla.lake.job.options`. The lake is an extra, and slow to import, so
+it is imported when a command is used.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from types import ModuleType
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ottla.base.errors import ErrorCode, OttlaError
+from ottla.base.secret_options import resolved
+from ottla.cli.common import options
+from ottla.cli.common.error_output import wants_json
+from ottla.cli.text import words
+
+# The value of `ottla.lake.job.session.HERE`, whose import would import Arrow.
+_HERE = "here"
+_TYPES = {"span": words.span, "interval": words.interval, "size": words.size}
+# The package whose warnings are only for people.
+_TALKATIVE = "ottla.client.ranges"
+
+
+def import_lake() -> ModuleType:
+    """Import `ottla.lake`. Raises OttlaError if a package that it needs is not installed."""
+    try:
+        import ottla.lake  # noqa: PLC0415  # Arrow is an extra, and slow to import.
+    except ImportError as error:
+        raise OttlaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"the lake needs a package that is not installed ({error.name}): "
+            "pip install 'ottla[lake]'",
+        ) from None
+    # With `-o json` standard error is an object, or empty.
+    level = logging.ERROR if wants_json(sys.argv[1:]) else logging.NOTSET
+    logging.getLogger(_TALKATIVE).setLevel(level)
+    return ottla.lake
+
+
+class _DeclaredCommand(click.Command):
+    """A command with the options that a TypedDict of the lake declares."""
+
+    declaration = ""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own options, then the declared ones."""
+        own = super().get_params(ctx)
+        known = {one.name for one in own}
+        more = [one for one in _options(self.declaration) if one.name not in known]
+        # Keep `--help` last.
+        return [*own[:-1], *more, own[-1]]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; `--here` becomes a master."""
+        if ctx.meta.get(_HERE):
+            master = ctx.params.get("master")
+            if master not in (None, _HERE):
+                raise click.UsageError(
+                    f"--here is without Spark: leave --master {master} out, or it"
+                )
+            ctx.params["master"] = _HERE
+        return super().invoke(ctx)
+
+
+def declares(name: str) -> type[click.Command]:
+    """Return a class of commands with the options of the TypedDict `name`."""
+    return type(f"Command{name}", (_DeclaredCommand,), {"declaration": name})
+
+
+def _options(name: str) -> list[click.Option]:
+    import_lake()
+    from ottla.lake.job import options as declarations  # noqa: PLC0415  # As above.
+    from ottla.lake.model.option import declared  # noqa: PLC0415  # As above.
+
+    found = [
+        _option(one)
+        for one in declared(getattr(declarations, name)).values()
+        if one.option.flag is not None
+    ]
+    if any(one.name == "master" for one in found):
+        found.append(_here())
+    return found
+
+
+def _option(one: Any) -> click.Option:
+    """Return the command-line option for a `Declared`."""
+    option = one.option
+    given: dict[str, Any] = {"help": option.help, "show_default": option.shown}
+    if one.is_flag:
+        return click.Option([option.flag, one.name], is_flag=True, default=False, **given)
+    given["metavar"] = option.metavar
+    if option.metavar in ("NAME=TYPE", "NAME=VALUE"):
+        parse = _columns if option.metavar == "NAME=TYPE" else partial(_settings, one.name)
+        return click.Option(
+            [option.flag, one.name],
+            multiple=True,
+            callback=lambda _context, _option, texts: parse(texts),
+            **given,
+        )
+    kind: Any = click.STRING
+    if one.choices:
+        kind = click.Choice(one.choices)
+    elif option.unit is not None:
+        kind = _TYPES[option.unit]
+    elif int in one.kinds:
+        kind = click.IntRange(1, 1024 if one.name == "buckets" else None)
+    elif option.metavar == "FILE":
+        kind = click.Path(exists=True, dir_okay=False)
+    return click.Option([option.flag, one.name], type=kind, default=option.default, **given)
+
+
+def _here() -> click.Option:
+    return click.Option(
+        ["--here"],
+        is_flag=True,
+        expose_value=False,
+        callback=lambda context, _option, here: context.meta.update({_HERE: here}),
+        help="Run in this process, without Spark and Java: for what one process can do.",
+    )
+
+
+def _columns(texts: Iterable[str]) -> dict[str, str] | None:
+    pairs = _pairs(texts, "NAME=TYPE, as in id=int64")
+    return {name: kind.strip() for name, kind in pairs.items()} or None
+
+
+def _settings(option: str, texts: Iterable[str]) -> Mapping[str, str]:
+    """Return settings of Spark or of a storage; ${NAME} in a value is a variable."""
+    of_spark = option == "conf"
+    pairs = _pairs(texts, "spark.NAME=VALUE" if of_spark else "NAME=VALUE", "spark." * of_spark)
+    return resolved(pairs, "a command", os.environ)
+
+
+def _pairs(texts: Iterable[str], form: str, prefix: str = "") -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip() or not name.startswith(prefix):
+            raise click.BadParameter(f"{text!r} is not {form}")
+        found[name.strip()] = value
+    return found
+
+
+def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that stand on the command line."""
+    return {
+        name: value
+        for name, value in options.items()
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        # `--here` is another word for a master.
+        or (name == "master" and value is not None)
+    }
+
+
+def is_pipeline(word: str) -> bool:
+    """Return whether an argument names a pipeline's file rather than a topic or a table."""
+    return word.endswith(".toml")
+
+
+def read_pipeline(ctx: click.Context, path: str, bootstrap: str) -> Any:
+    """Return the pipeline in a file. `--bootstrap` and `--config`, if given, overrule the file.
+
+    Clients of this process then read the settings that it names. Raises click.BadParameter if the
+    file is wrong.
+    """
+    import_lake()
+    from ottla.lake.edges import pipeline_file  # noqa: PLC0415  # Arrow is an extra.
+
+    try:
+        pipeline = pipeline_file.read(path, bootstrap)
+    except OttlaError as error:
+        raise click.BadParameter(error.message, ctx=ctx) from error
+    if ctx.get_parameter_source("bootstrap") is ParameterSource.COMMANDLINE:
+        pipeline = replace(pipeline, options={**pipeline.options, "bootstrap": bootstrap})
+    if pipeline.config and ctx.get_parameter_source("config") is not ParameterSource.COMMANDLINE:
+        options.use_config(pipeline.config)
+    return pipeline
+
+
+def with_spark(pipeline: Any, spark: Mapping[str, Any]) -> Any:
+    """Return the pipeline with the command's Spark options, which overrule the file."""
+    given = {name: value for name, value in spark.items() if value}
+    conf = {**(pipeline.options.get("conf") or {}), **(given.pop("conf", {}))}
+    return replace(pipeline, options={**pipeline.options, **given, "conf": conf})
+
+
+@dataclass(frozen=True, slots=True)
+class TableArgument:
+    """A table, and the cluster that has its topic."""
+
+    target: str
+    bootstrap: str
+    store_options: Mapping[str, str]
+
+
+def of_table(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument DIR|PIPELINE.toml, and call the command with its TableArgument first.
+
+    The command's declared options include those of `TableOptions`.
+    """
+
+    @click.argument("word", metavar="DIR|PIPELINE.toml")
+    @options.bootstrap
+    @click.pass_context
+    @wraps(command)
+    def with_table(
+        ctx: click.Context,
+        /,
+        word: str,
+        bootstrap: str,
+        store_options: Mapping[str, str],
+        **given: Any,
+    ) -> Any:
+        table = TableArgument(word, bootstrap, store_options)
+        if is_pipeline(word):
+            pipeline = read_pipeline(ctx, word, bootstrap)
+            of_store = {**pipeline.store_options, **store_options}
+            table = TableArgument(pipeline.table, pipeline.bootstrap, of_store)
+        return command(table, **given)
+
+    return with_table

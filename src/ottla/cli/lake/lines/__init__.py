@@ -1,1 +1,0 @@
-"""Messages of the lake's commands on standard error while they run."""
