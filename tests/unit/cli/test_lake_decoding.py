@@ -9,9 +9,8 @@ from click.testing import CliRunner
 
 from ottla.base.errors import OttlaError
 from ottla.cli.lake.arguments import declares
-from ottla.lake import Decode, DecodeOptions, Format
+from ottla.lake import Decode, DecodeOptions, Format, columns
 from ottla.lake.model.option import filled
-from ottla.lake.rows import columns
 from ottla.lake.write.settings import decode_of
 
 
